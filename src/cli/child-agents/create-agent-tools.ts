@@ -33,7 +33,7 @@ export type AgentToolsDeps = {
   readonly tools: readonly AnyTool[];
   readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
   readonly promptCache: PromptCache;
-  /** The limits of each run, unless the file has others. At most 60 steps without a number in the file. */
+  /** The limits of each run. A file can only lower them. At most 60 steps without a number in the file. */
   readonly limits: ConfiguredLimits;
   /** The sources of context of an agent, given whether it has a tool. */
   readonly createSources: (hasTool: (name: string) => boolean) => readonly ContextSource[];
@@ -66,7 +66,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
     systemPrompt: buildAgentPrompt(file, root),
     canExecuteTool: createPermissionCheck(file.mode),
     promptCache,
-    limits: { ...limits, maxSteps: Math.min(defaultMaxSteps, limits.maxSteps ?? defaultMaxSteps), ...file.limits },
+    limits: lowerLimits(limits, { maxSteps: defaultMaxSteps, ...file.limits }),
     context: {
       sources: createSources(hasTool),
       hints: tools.some(({ name }) => name === "todo") ? [todoHint] : [],
@@ -83,6 +83,15 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
 function matchesTool(allowed: string, name: string): boolean {
   if (allowed === name) return true;
   return allowed.startsWith("mcp__") && name.startsWith(`${allowed.replace(/(?:__\*)?$/, "")}__`);
+}
+
+function lowerLimits(limits: ConfiguredLimits, lower: AgentFile["limits"]): ConfiguredLimits {
+  const lowered = { ...limits };
+  for (const key of ["maxSteps", "maxTokens", "maxCostUsd"] as const) {
+    const values = [limits[key], lower[key]].filter((value) => value !== undefined);
+    if (values.length > 0) lowered[key] = Math.min(...values);
+  }
+  return lowered;
 }
 
 function buildAgentPrompt({ prompt }: AgentFile, root: string): string {

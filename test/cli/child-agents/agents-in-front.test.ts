@@ -5,7 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFolderAgent, findMissingTools, silentModel } from "../../../src/cli/agent/folder-agent.js";
+import { createFolderAgent, type FolderAgentOptions, findMissingTools, silentModel } from "../../../src/cli/agent/folder-agent.js";
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
@@ -36,9 +36,10 @@ type WorldOptions = {
   readonly rules?: Pick<PermissionOptions, "allow" | "deny">;
   readonly isTrusted?: boolean;
   readonly childPrice?: Price;
+  readonly limits?: FolderAgentOptions["limits"];
 };
 
-function createWorld(parent: Script, child: Script, { file = "", rules = {}, isTrusted = true, childPrice }: WorldOptions = {}) {
+function createWorld(parent: Script, child: Script, { file = "", rules = {}, isTrusted = true, childPrice, limits = {} }: WorldOptions = {}) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-in-front-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
   const [root, home, config] = [join(base, "root"), join(base, "home"), join(base, "config")];
@@ -63,6 +64,7 @@ function createWorld(parent: Script, child: Script, { file = "", rules = {}, isT
     model: parentModel,
     allowShell: false,
     contextFiles: false,
+    limits,
     agents: listAgents().map((found) => ({ file: found, model: { model: childModel as Model, timeouts: {} } })),
   });
   const listMissing = () =>
@@ -104,6 +106,21 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     expect(await readResults(agent)).toContain("They say blue.");
     const [child] = await store.list({ parent: "s" });
     expect(child?.info).toMatchObject({ agent: "pawl/scout", model: "child-model", root, top: "s" });
+  });
+
+  test("makes at most the model calls that both the file and the setting allow", async () => {
+    const look = { calls: [{ name: "list_files", input: {} }] };
+    const countRequests = async (maxTurns: number, maxSteps: number) => {
+      const world = createWorld([callScout(), done], [look, look, look, look, done], {
+        file: `maxTurns: ${maxTurns}`,
+        limits: { maxSteps },
+      });
+      await world.agent.run("Go.", { sessionId: "s", limits: { maxSteps: 10 } });
+      return world.childModel.requests.length;
+    };
+    // One more request asks for a summary.
+    expect(await countRequests(9, 2)).toBe(3);
+    expect(await countRequests(2, 9)).toBe(3);
   });
 
   test("can have every tool of the session, but no agent", async () => {
