@@ -79,10 +79,11 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
   });
 }
 
-/** Other programs name all tools of an MCP server `mcp__SERVER` or `mcp__SERVER__*`. */
+/** Other programs name all tools of an MCP server `mcp__SERVER` or `mcp__SERVER__*`. `mcp__SERVER__TOOL` is that tool alone. */
 function matchesTool(allowed: string, name: string): boolean {
   if (allowed === name) return true;
-  return allowed.startsWith("mcp__") && name.startsWith(`${allowed.replace(/(?:__\*)?$/, "")}__`);
+  if (allowed.endsWith("__*")) return name.startsWith(allowed.slice(0, -1));
+  return /^mcp__(?!.*__)/.test(allowed) && name.startsWith(`${allowed}__`);
 }
 
 function lowerLimits(limits: ConfiguredLimits, lower: AgentFile["limits"]): ConfiguredLimits {

@@ -37,9 +37,12 @@ type WorldOptions = {
   readonly isTrusted?: boolean;
   readonly childPrice?: Price;
   readonly limits?: FolderAgentOptions["limits"];
+  /** The names of tools of MCP servers. */
+  readonly serverTools?: readonly string[];
 };
 
-function createWorld(parent: Script, child: Script, { file = "", rules = {}, isTrusted = true, childPrice, limits = {} }: WorldOptions = {}) {
+function createWorld(parent: Script, child: Script, options: WorldOptions = {}) {
+  const { file = "", rules = {}, isTrusted = true, childPrice, limits = {}, serverTools = [] } = options;
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-in-front-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
   const [root, home, config] = [join(base, "root"), join(base, "home"), join(base, "config")];
@@ -65,6 +68,10 @@ function createWorld(parent: Script, child: Script, { file = "", rules = {}, isT
     allowShell: false,
     contextFiles: false,
     limits,
+    servers: {
+      tools: serverTools.map((name) => ({ name, description: "A tool.", input: { type: "object" }, execute: () => "" })),
+      versionOf: () => undefined,
+    },
     agents: listAgents().map((found) => ({ file: found, model: { model: childModel as Model, timeouts: {} } })),
   });
   const listMissing = () =>
@@ -121,6 +128,19 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     // One more request asks for a summary.
     expect(await countRequests(9, 2)).toBe(3);
     expect(await countRequests(2, 9)).toBe(3);
+  });
+
+  test.each([
+    ["mcp__docs__search", ["mcp__docs__search"]],
+    ["mcp__docs", ["mcp__docs__search", "mcp__docs__search__delete"]],
+    ["mcp__docs__*", ["mcp__docs__search", "mcp__docs__search__delete"]],
+  ])("has, of the tools of MCP servers, those that %s names", async (tools, expected) => {
+    const { agent, childModel } = createWorld([callScout(), done], [done], {
+      file: `tools: ${tools}`,
+      serverTools: ["mcp__docs__search", "mcp__docs__search__delete", "mcp__docs2__search"],
+    });
+    await agent.run("Go.", { sessionId: "s" });
+    expect(childModel.requests[0]?.tools.map(({ name }) => name).sort()).toEqual(expected);
   });
 
   test("can have every tool of the session, but no agent", async () => {
