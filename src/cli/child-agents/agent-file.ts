@@ -3,7 +3,8 @@
  *
  * 1. A file only restricts: its tools are a part of the parent's, and the permission rules of the session still apply. Only
  *    `permissionMode: acceptEdits` grants something, and the question of trust says so.
- * 2. Keys and tools that Pawl does not have are left out and reported.
+ * 2. Keys and tools that Pawl does not have are left out and reported. A file that restricts its agent in a way that Pawl does not
+ *    have is off.
  */
 import { join } from "node:path";
 import { parseFrontMatterText } from "../../tools/sources/front-matter.js";
@@ -77,7 +78,12 @@ function dropRepeatedNames(folders: readonly AgentFiles[]): AgentFiles {
 export function parseAgentFile(file: TextFile): AgentFile {
   const parsed = parseFrontMatterText(file.text);
   if (parsed === null) throw new Error("it does not begin with front matter between two lines ---");
-  const { value, list } = parsed;
+  const { value, list, keys, ignoredLines } = parsed;
+  const [ignoredLine] = ignoredLines;
+  if (ignoredLine !== undefined)
+    throw new Error(`its line ${truncate(toOneLine(ignoredLine), maxShown)} is not read: write it as key: value`);
+  if (keys.includes("disallowedTools"))
+    throw new Error("its disallowedTools would have no effect: list the tools that it may have under tools");
   const name = value("name") ?? file.name;
   if (!namePattern.test(name))
     throw new Error(
@@ -106,7 +112,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
       ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
     },
     prompt,
-    notes: [...tools.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(parsed.keys)],
+    notes: [...tools.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(keys)],
   };
 }
 

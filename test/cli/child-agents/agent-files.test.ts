@@ -79,6 +79,27 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     ]);
   });
 
+  test("may have comments, lists that are not indented, and text over several lines", () => {
+    const lines = [
+      "# Looks.",
+      "description: |",
+      "  Looks:",
+      "",
+      "  # around",
+      "tools: [",
+      "  Read,",
+      "]",
+      "memory:",
+      "- x",
+    ];
+    const { tools, notes, description } = parse(write(lines.join("\n")));
+    expect({ tools, notes, description }).toEqual({
+      tools: ["read_file"],
+      notes: ["These keys have no effect: memory."],
+      description: "Looks: # around",
+    });
+  });
+
   test.each([
     ["Just text.", "does not begin with front matter"],
     [write("name: x"), "no description"],
@@ -87,6 +108,11 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     [write("description: x", ""), "no text"],
     [write("description: x\nmaxTurns: many"), "its maxTurns must be a number"],
     [write("description: x\nbudget: -1"), "its budget must be a number"],
+    [write("description: x\ndisallowedTools: Bash, Write"), "list the tools that it may have under tools"],
+    [write("description: x\ntools : Read"), "its line tools : Read is not read"],
+    [write('description: x\n"tools": Read'), 'its line "tools": Read is not read'],
+    [write("description: x\npermissionMode:plan"), "its line permissionMode:plan is not read"],
+    [write("  permissionMode: plan\ndescription: x"), "its line permissionMode: plan is not read"],
     [write("description: x\nmaxTurns: 1e300"), "its maxTurns must be a number above 0 and at most"],
   ])("that cannot be used says why", (text, why) => {
     expect(() => parse(text)).toThrow(why);

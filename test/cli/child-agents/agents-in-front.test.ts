@@ -5,7 +5,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFolderAgent, type FolderAgentOptions, findMissingTools, silentModel } from "../../../src/cli/agent/folder-agent.js";
+import {
+  createFolderAgent,
+  type FolderAgentOptions,
+  findMissingTools,
+  silentModel,
+} from "../../../src/cli/agent/folder-agent.js";
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
@@ -69,7 +74,12 @@ function createWorld(parent: Script, child: Script, options: WorldOptions = {}) 
     contextFiles: false,
     limits,
     servers: {
-      tools: serverTools.map((name) => ({ name, description: "A tool.", input: { type: "object" }, execute: () => "" })),
+      tools: serverTools.map((name) => ({
+        name,
+        description: "A tool.",
+        input: { type: "object" },
+        execute: () => "",
+      })),
       versionOf: () => undefined,
     },
     agents: listAgents().map((found) => ({ file: found, model: { model: childModel as Model, timeouts: {} } })),
@@ -172,7 +182,9 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const model = createScriptedModel([callScout(), done]);
     const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(problems).toEqual([
-      expect.stringMatching(/^The agent scout cannot be used: .*scout\.md sets a budget, and the model .* has no known price\./),
+      expect.stringMatching(
+        /^The agent scout cannot be used: .*scout\.md sets a budget, and the model .* has no known price\./,
+      ),
     ]);
     const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });
     expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Done." });
