@@ -35,7 +35,7 @@ export type AgentFile = TextFile & {
 
 export type AgentFiles = TextFiles<AgentFile>;
 
-/** The folders of agents within a project folder. If two have an agent of the same name, the first one counts. */
+/** The folders of agents within a project folder. If two have an agent of the same name, the first one that is trusted counts. */
 export const folderAgentsNames = [".pawl/agents", ".claude/agents"] as const;
 
 /** A longer description is cut: the descriptions of all agents are in each request. */
@@ -52,26 +52,15 @@ const agentKind: TextFileKind<AgentFile> = {
   parse: parseAgentFile,
 };
 
-/** Reads the person's own agents, from the folder of their configuration. */
+/** Reads the person's own agents, from the folder of their configuration. Several may have the same name. */
 export function readUserAgents(configuration: string): AgentFiles {
-  return dropRepeatedNames([readUserTexts(join(configuration, "agents"), agentKind)]);
+  return readUserTexts(join(configuration, "agents"), agentKind);
 }
 
-/** Reads the agents that a folder supplies, whether they are trusted or not. */
+/** Reads the agents that a folder supplies, whether they are trusted or not. Several may have the same name. */
 export function readFolderAgents(root: string): AgentFiles {
-  return dropRepeatedNames(folderAgentsNames.map((name) => readProjectTexts(root, name, agentKind)));
-}
-
-/** A file may give its agent another name than its own. */
-function dropRepeatedNames(folders: readonly AgentFiles[]): AgentFiles {
-  const byName = new Map<string, AgentFile>();
-  const problems = folders.flatMap((folder) => folder.problems);
-  for (const file of folders.flatMap(({ list }) => list)) {
-    const first = byName.get(file.name);
-    if (first === undefined) byName.set(file.name, file);
-    else problems.push(toOneLine(`${file.path} is off: ${first.path} has an agent of the same name.`));
-  }
-  return { list: [...byName.values()], problems };
+  const folders = folderAgentsNames.map((name) => readProjectTexts(root, name, agentKind));
+  return { list: folders.flatMap(({ list }) => list), problems: folders.flatMap(({ problems }) => problems) };
 }
 
 /** @throws Error that says why the file is ignored */

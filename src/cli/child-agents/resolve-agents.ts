@@ -39,18 +39,28 @@ export function resolveAgents(
   environment: Environment = process.env,
 ): ResolvedAgents {
   const user = readUserAgents(resolveUserConfigurationFolder(environment));
-  const userNames = new Set(user.list.map(({ name }) => name));
   const trusted = new Set(files.filter(({ isTrusted }) => isTrusted).map(({ path }) => path));
+  const isUntrusted = ({ scope, path }: Pick<ResolvedAgent, "scope" | "path">) =>
+    scope === "folder" && !trusted.has(path);
+  /** The first trusted agent of each name. */
+  const byName = new Map<string, Pick<ResolvedAgent, "scope" | "path">>();
+  const resolve = (file: AgentFile, scope: ResolvedAgent["scope"]): ResolvedAgent => {
+    if (isUntrusted({ scope, path: file.path })) return { ...file, scope, off: "its file is not trusted: pawl trust" };
+    const first = byName.get(file.name);
+    if (first === undefined) {
+      byName.set(file.name, { scope, path: file.path });
+      return { ...file, scope, off: null };
+    }
+    const isShadowed = scope === "folder" && first.scope === "user";
+    const off = isShadowed ? "you have an agent of this name yourself" : `${first.path} has an agent of the same name`;
+    return { ...file, scope, off };
+  };
   const all: readonly ResolvedAgent[] = [
-    ...user.list.map((file) => ({ ...file, scope: "user" as const, off: null })),
-    ...agents.list.map((file) => {
-      const shadowed = userNames.has(file.name) ? "you have an agent of this name yourself" : null;
-      const off = trusted.has(file.path) ? shadowed : "its file is not trusted: pawl trust";
-      return { ...file, scope: "folder" as const, off };
-    }),
+    ...user.list.map((file) => resolve(file, "user")),
+    ...agents.list.map((file) => resolve(file, "folder")),
   ];
   const list = all.filter(({ off }) => off === null);
-  const shadowed = all.filter(({ scope, off, path }) => scope === "folder" && off !== null && trusted.has(path));
+  const replaced = all.filter((agent) => agent.off !== null && !isUntrusted(agent));
   const ignored = [...user.problems, ...agents.problems];
   return {
     all,
@@ -58,7 +68,7 @@ export function resolveAgents(
     ignored,
     problems: [
       ...ignored,
-      ...shadowed.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
+      ...replaced.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
       ...list.flatMap(({ path, notes }) => (notes.length === 0 ? [] : [toOneLine(`${path}: ${notes.join(" ")}`)])),
     ],
   };

@@ -185,18 +185,34 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     ]);
   });
 
-  test("give way to an agent of the person with the same name, and to the first of two in the folder", () => {
-    const { trust, present } = world({
+  test("give way to the first trusted one of the same name", () => {
+    const { trust, present, brought, root, place } = world({
       [scout]: scoutText,
       "root/.claude/agents/scout.md": write("description: Another one."),
       "root/.pawl/agents/z.md": write("name: scout\ndescription: A third one."),
+    });
+    const { files } = brought();
+    const theirs = files.filter(({ name }) => name === ".claude/agents/scout.md");
+    trustFiles(root, place.home, theirs, "ada");
+    // A file that is not trusted turns no other file off.
+    expect(present().list).toMatchObject([{ name: "scout", description: "Another one." }]);
+    expect(present().problems).toEqual([]);
+    trust();
+    expect(present().list).toMatchObject([{ name: "scout", description: "Looks." }]);
+    expect(present().problems).toEqual([
+      expect.stringMatching(/z\.md is off: .*\.pawl\/agents\/scout\.md has an agent of the same name\.$/),
+      expect.stringMatching(/\.claude\/agents\/scout\.md is off: .*same name\.$/),
+    ]);
+  });
+
+  test("give way to an agent of the person with the same name", () => {
+    const { trust, present } = world({
+      [scout]: scoutText,
       "config/pawl/agents/scout.md": write("description: Mine."),
     });
     trust();
     expect(present().list).toMatchObject([{ name: "scout", scope: "user", description: "Mine." }]);
     expect(present().problems).toEqual([
-      expect.stringMatching(/z\.md is off: .*\.pawl\/agents\/scout\.md has an agent of the same name\.$/),
-      expect.stringMatching(/\.claude\/agents\/scout\.md is off: .*same name\.$/),
       expect.stringMatching(/\.pawl\/agents\/scout\.md is off: you have an agent of this name yourself\.$/),
     ]);
   });
