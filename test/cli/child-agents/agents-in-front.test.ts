@@ -14,14 +14,19 @@ import {
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
+import { runCostCommand } from "../../../src/cli/conversation/commands/cost.js";
 import { applyPlan, createPlan } from "../../../src/cli/conversation/commands/file-history.js";
+import { runUndoCommand } from "../../../src/cli/conversation/commands/undo.js";
+import { createView } from "../../../src/cli/conversation/view/view.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
+import { type Line, toPlainText } from "../../../src/cli/screen/line.js";
 import { readFolderTrust, trustFiles } from "../../../src/cli/trust/trust.js";
 import {
   type Agent,
   createClient,
   createMemoryStore,
+  deleteSession,
   type Json,
   type Model,
   type Price,
@@ -347,5 +352,24 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     expect(await move("redo")).toEqual(["later.txt ready"]);
     expect(await move("redo")).toBeNull();
     expect(present()).toEqual(["child\n", "new\n", "new\n"]);
+  });
+
+  test("does not keep the session's own files from being undone if the agent's session was deleted", async () => {
+    const { agent, store, root, home, read } = createWorld(
+      [writeTo("own.txt"), callScout(), done],
+      [writeTo("child.txt"), done],
+      { rules: { allow: ["write_file(**)"] } },
+    );
+    await agent.run("Go.", { sessionId: "s" });
+    const [child] = await store.list({ parent: "s" });
+    expect(await deleteSession(store, child?.sessionId ?? "", { now: Date.now() })).toBe(true);
+    const said: string[] = [];
+    const say = (lines: readonly Line[]) => void said.push(...lines.map(toPlainText));
+    const deps = { agent, store, sessionId: "s", root, home, say, join: () => {} };
+    await runUndoCommand({ ...deps, choose: async () => "ready" }, "");
+    expect([read("own.txt"), read("child.txt")]).toEqual([null, "new\n"]);
+    expect(said).toContain("Took back 1 file: own.txt");
+    await runCostCommand({ ...deps, columns: () => 80, state: () => createView().state() });
+    expect(said.join("\n")).toContain("session");
   });
 });

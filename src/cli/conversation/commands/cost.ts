@@ -17,8 +17,10 @@ import { readTraceRecords } from "./trace-records.js";
 
 type ModelUsage = { readonly usage: Usage; readonly calls: number };
 
+type CostContext = Pick<CommandContext, "agent" | "store" | "sessionId" | "state" | "columns" | "say">;
+
 /** The usage of the agents that the session called is included, and has a line of its own. */
-export async function runCostCommand({ agent, store, sessionId, state, columns, say }: CommandContext): Promise<void> {
+export async function runCostCommand({ agent, store, sessionId, state, columns, say }: CostContext): Promise<void> {
   const models = new Map<string, ModelUsage>();
   let savings = noSavings;
   const losses: CacheLoss[] = [];
@@ -27,6 +29,8 @@ export async function runCostCommand({ agent, store, sessionId, state, columns, 
   const { children } = isStored ? await readFamily(agent, sessionId) : { children: new Map<string, string>() };
   for (const id of [sessionId, ...children.keys()]) {
     const isChild = id !== sessionId;
+    // A child's session may have been deleted.
+    if (isChild && (await store.describe(id)) === null) continue;
     for await (const step of readTraceRecords(store, id, "step")) {
       for (const { model, usage } of step.attempts) {
         models.set(model, addCall(models.get(model), usage));
