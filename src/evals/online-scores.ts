@@ -138,16 +138,23 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   });
   checkJudgeNames(online.map(({ judge }) => judge.name));
   const seen = new Set<string>();
-  /** Failed attempts, by session and last entry. */
-  const failures = new Map<string, number>();
+  /** Of the sessions that need another attempt, by session and last entry. */
+  const attempts = new Map<string, Attempts>();
   let since = options.since ?? Date.now();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
-  async function scoreSession(store: Store, session: SessionSummary, stop: AbortSignal): Promise<void> {
+  async function scoreSession(
+    store: Store,
+    session: SessionSummary,
+    judged: Set<string>,
+    stop: AbortSignal,
+  ): Promise<void> {
     const { sessionId, seq, info } = session;
     const chosen = online.filter(
-      ({ sample, agents }) =>
-        isSampled(sessionId, sample) && (agents === undefined || agents.includes(info?.agent ?? "")),
+      ({ judge, sample, agents }) =>
+        !judged.has(judge.name) &&
+        isSampled(sessionId, sample) &&
+        (agents === undefined || agents.includes(info?.agent ?? "")),
     );
     if (chosen.length === 0) return;
     const { turns, ending } = await readRecord(store, sessionId, createUsageService(listPrices), "all");
@@ -160,6 +167,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
         signal: stop,
       });
       if (stop.aborted) return;
+      judged.add(judge.name);
       if (score === null) continue;
       const made: OnlineScore = { sessionId, seq, judge: judge.name, score, ...defined({ why }) };
       onScore?.(made);
@@ -170,17 +178,18 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   /** @returns whether the session needs no further attempt in this process */
   async function tryToScore(store: Store, session: SessionSummary, { signal, onFailure }: CatchUpOptions) {
     const key = toKey(session);
+    const attempt = attempts.get(key) ?? { failed: 0, judged: new Set<string>() };
+    attempts.set(key, attempt);
     try {
-      await scoreSession(store, session, signal);
+      await scoreSession(store, session, attempt.judged, signal);
       if (signal.aborted) return false;
     } catch (error) {
       if (signal.aborted) return false;
       onFailure?.(session.sessionId, error);
-      const attempts = (failures.get(key) ?? 0) + 1;
-      failures.set(key, attempts);
-      if (attempts < maxAttempts) return false;
+      attempt.failed += 1;
+      if (attempt.failed < maxAttempts) return false;
     }
-    failures.delete(key);
+    attempts.delete(key);
     remember(seen, key);
     return true;
   }
@@ -191,7 +200,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     lookedAt = performance.now();
     const ended = await findEnded(store, since);
     const keys = new Set(ended.map(toKey));
-    for (const key of failures.keys()) if (!keys.has(key)) failures.delete(key);
+    for (const key of attempts.keys()) if (!keys.has(key)) attempts.delete(key);
     let hasPending = false;
     // Oldest first: if this is interrupted, the next query continues from there.
     for (const session of ended.reverse()) {
@@ -204,6 +213,12 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
 
   return { catchUp };
 }
+
+type Attempts = {
+  failed: number;
+  /** The judges that have judged the session, so that no score is reported again. */
+  readonly judged: Set<string>;
+};
 
 type CatchUpOptions = Parameters<WorkerScores["catchUp"]>[1];
 

@@ -173,6 +173,30 @@ describe("A worker with scores", verifies("EVAL-2#judges"), () => {
     expect(failures[0]).toMatchObject({ sessionId: "two", error: { message: "no verdict" } });
   });
 
+  test("reports each score once, although a later judge of the session fails and is asked again", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    await echo.run("Hello.", { sessionId: "one" });
+    let attempts = 0;
+    const failing: JudgeFunction = () => {
+      attempts += 1;
+      if (attempts < 3) throw new Error("no verdict");
+      return false;
+    };
+    const found: string[] = [];
+    const judges = [
+      { name: "kind", judge: () => true },
+      { name: "failing", judge: failing },
+    ];
+    const scores = createScores(
+      judges.map((judge) => ({ judge, sample: 1 })),
+      { since: 0, onScore: ({ judge, score }) => found.push(`${judge} ${score}`) },
+    );
+    const worker = createWorker({ store, agents: [echo], scores });
+    for (let look = 0; look < 4; look += 1) await worker.runUntilIdle();
+    expect(found).toEqual(["kind 1", "failing 0"]);
+  });
+
   test("does not wait for a judge beyond its time limit", async () => {
     const store = createMemoryStore();
     const echo = createEcho(store);
