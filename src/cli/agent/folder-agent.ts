@@ -135,7 +135,7 @@ export function toAgentChoices(
 export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, model, root, contextWindow, timeouts = {}, observers = [] } = options;
   const settings = resolveSettings(options);
-  const { tools: ownTools, createPermissionCheck } = createFolderTools({ ...options, settings });
+  const { tools: ownTools, createPermissionCheck, background } = createFolderTools({ ...options, settings });
   const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
   const hasShell = tools.some(({ name }) => name === "shell");
   const environment = createEnvironment(root, hasShell ? findShell().name : undefined);
@@ -148,6 +148,10 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     limits: options.limits ?? {},
     createSources: (hasTool) =>
       addEnvironment(createContextSources({ root, permissions: options.permissions, settings }, hasTool("read_skill"))),
+    stopProcesses: async (sessionId) => {
+      const own = background.list().filter((process) => process.sessionId === sessionId && process.ended === null);
+      await Promise.all(own.map(({ number }) => background.stop(sessionId, number)));
+    },
   });
   return createAgent({
     name: agentName,
@@ -245,7 +249,7 @@ function createFolderTools({
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...servers.tools];
   permissions.useVersions(servers.versionOf);
-  return { ...guarded, tools: allTools.filter(({ name }) => !toolsOff.has(name)) };
+  return { ...guarded, background, tools: allTools.filter(({ name }) => !toolsOff.has(name)) };
 }
 
 /** Which tools an MCP server has is known only when it was started. */

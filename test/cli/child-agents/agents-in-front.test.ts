@@ -13,6 +13,7 @@ import {
 } from "../../../src/cli/agent/folder-agent.js";
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
+import { type AgentSettings, toAgentSettings } from "../../../src/cli/configuration/agent-settings.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
 import { runCostCommand } from "../../../src/cli/conversation/commands/cost.js";
 import { applyPlan, createPlan } from "../../../src/cli/conversation/commands/file-history.js";
@@ -33,6 +34,11 @@ import {
   type RunResult,
 } from "../../../src/index.js";
 import { createScriptedModel, type Script } from "../../../src/testing/index.js";
+import {
+  type BackgroundProcess,
+  type BackgroundProcesses,
+  createBackgroundProcesses,
+} from "../../../src/tools/index.js";
 import { verifies } from "../../verifies.js";
 
 const front = (lines: string) => `---\ndescription: Looks around.\n${lines}\n---\nYou are the scout.\n`;
@@ -49,10 +55,12 @@ type WorldOptions = {
   readonly limits?: FolderAgentOptions["limits"];
   /** The names of tools of MCP servers. */
   readonly serverTools?: readonly string[];
+  /** Given if there is a shell. */
+  readonly background?: BackgroundProcesses;
 };
 
 function createWorld(parent: Script, child: Script, options: WorldOptions = {}) {
-  const { file = "", rules = {}, isTrusted = true, childPrice, limits = {}, serverTools = [] } = options;
+  const { file = "", rules = {}, isTrusted = true, childPrice, limits = {}, serverTools = [], background } = options;
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-in-front-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
   const [root, home, config] = [join(base, "root"), join(base, "home"), join(base, "config")];
@@ -75,7 +83,8 @@ function createWorld(parent: Script, child: Script, options: WorldOptions = {}) 
   const agent = createFolderAgent({
     ...{ store, home, root, permissions },
     model: parentModel,
-    allowShell: false,
+    allowShell: background !== undefined,
+    ...(background === undefined ? {} : { background, settings: withoutSandbox(root, home) }),
     contextFiles: false,
     limits,
     servers: {
@@ -93,6 +102,11 @@ function createWorld(parent: Script, child: Script, options: WorldOptions = {}) 
     findMissingTools({ store, home, root, allowShell: false, sessionId: "s", agents: listAgents() });
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : null);
   return { root, home, write, read, store, agent, permissions, parentModel, childModel, listMissing };
+}
+
+function withoutSandbox(root: string, home: string): AgentSettings {
+  const settings = toAgentSettings(resolveConfiguration({ root, home }));
+  return { ...settings, sandbox: { ...settings.sandbox, mode: "off" } };
 }
 
 /** The open questions of a run, each with the session that asks. */
@@ -211,6 +225,26 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     rmSync(join(root, ".pawl/agents/scout.md"));
     await expect(listMissing()).rejects.toThrow(/has a call of the tool agent_scout to run.*pawl trust/);
   });
+});
+
+test("The background processes of an agent end with its run, and those of the session go on", {
+  ...verifies("AGENT-4#files"),
+}, async () => {
+  const start = { calls: [{ name: "shell", input: { command: "sleep 600", background: true } }] };
+  let onEnd = (_: BackgroundProcess) => {};
+  const ended = new Promise<BackgroundProcess>((resolve) => {
+    onEnd = resolve;
+  });
+  const background = createBackgroundProcesses({ onEnd: (process) => onEnd(process) });
+  onTestFinished(() => background.stopAll());
+  const { agent, store } = createWorld([start, callScout(), done], [start, done], {
+    rules: { allow: ["shell"] },
+    background,
+  });
+  expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+  const [child] = await store.list({ parent: "s" });
+  expect(await ended).toMatchObject({ sessionId: child?.sessionId, ended: "stopped" });
+  expect(background.list().filter((process) => process.ended === null)).toMatchObject([{ sessionId: "s" }]);
 });
 
 describe("The rules and the mode of the session that a person sees", verifies("AGENT-4#rules"), () => {
