@@ -15,9 +15,9 @@ export type FileRecord = {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
-  /** The child session that made the change and has the blobs; absent for the session that has the record. */
+  /** The child session that made the change and has the blobs; absent for a change of the session itself. It is not stored. */
   readonly childId?: string;
-  /** The call of the session that has the record, if a child made the change. */
+  /** The call that started the child; absent for a change of the session itself. It is not stored. */
   readonly via?: string;
 };
 
@@ -75,17 +75,39 @@ function appendRecord(change: FileRecord, { data }: ToolContext): void {
   }
 }
 
-/** Reads the records from the session's data. Any client can write that data, so invalid records are skipped. */
+/** The changes of a child session that were undone: all of them, which that session has. */
+export type UndoneChild = { readonly childId: string };
+
+/** Reads the session's own records from its data. Any client can write that data, so invalid records are skipped. */
 export function readRecords(value: Json | undefined): readonly FileRecord[] {
-  return Array.isArray(value) ? (value.filter(isRecord) as readonly unknown[] as readonly FileRecord[]) : [];
+  return readUndone(value).filter(isOwnRecord);
 }
+
+/** Reads the list of undone changes from the session's data. Invalid ones are skipped. */
+export function readUndone(value: Json | undefined): readonly (FileRecord | UndoneChild)[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((one) => isRecord(one) || isUndoneChild(one)) as readonly unknown[] as (
+    | FileRecord
+    | UndoneChild
+  )[];
+}
+
+export function isOwnRecord(entry: FileRecord | UndoneChild): entry is FileRecord {
+  return entry.childId === undefined;
+}
+
+type Fields = { readonly [field: string]: Json | undefined };
 
 function isRecord(value: Json): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { callKey, path, before, after, childId, via } = value as { readonly [field: string]: Json | undefined };
-  const isOfChild = typeof childId === "string" && typeof via === "string";
-  if (!isOfChild && (childId !== undefined || via !== undefined)) return false;
+  const { callKey, path, before, after, childId, via } = value as Fields;
+  if (childId !== undefined || via !== undefined) return false;
   return typeof callKey === "string" && typeof path === "string" && [before, after].every(isHash);
+}
+
+function isUndoneChild(value: Json): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return typeof (value as Fields).childId === "string";
 }
 
 function isHash(value: Json | undefined): boolean {

@@ -388,6 +388,36 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     expect(present()).toEqual(["child\n", "new\n", "new\n"]);
   });
 
+  test("is undone only if the session's data has room to record that, however many files there are", async () => {
+    const paths = Array.from({ length: 20 }, (_, index) => `${index}.txt`);
+    const { agent, store, root, home, read } = createWorld(
+      [callScout(), done],
+      [{ calls: paths.flatMap((path) => writeTo(path).calls) }, done],
+      { rules: { allow: ["write_file(**)"] } },
+    );
+    await agent.run("Go.", { sessionId: "s" });
+    const session = agent.session("s");
+    const fill = async (bytesLeft: number) => {
+      const bytes = Buffer.byteLength(JSON.stringify({ ...(await session.data()), filler: "" }));
+      await session.setData({ set: { filler: "x".repeat(64 * 1024 - bytes - bytesLeft) } });
+    };
+    const deps = { agent, store, sessionId: "s", root, home };
+    const undo = async () => {
+      const plan = await createPlan(deps, "undo", 1);
+      if (plan === null) throw new Error("There is nothing to undo.");
+      return applyPlan(plan, plan.files, deps);
+    };
+    await fill(10);
+    await expect(undo()).rejects.toThrow("no room to record which changes are undone");
+    expect(paths.map(read)).toEqual(paths.map(() => "new\n"));
+    // The hashes of these changes alone would take more.
+    await session.setData({ unset: ["filler"] });
+    await fill(1_000);
+    expect((await undo()).restored).toHaveLength(20);
+    expect(paths.map(read)).toEqual(paths.map(() => null));
+    expect((await createPlan(deps, "redo", 1))?.files).toHaveLength(20);
+  });
+
   test("does not keep the session's own files from being undone if the agent's session was deleted", async () => {
     const { agent, store, root, home, read } = createWorld(
       [writeTo("own.txt"), callScout(), done],
