@@ -30,6 +30,8 @@ export type AgentToolsDeps = {
   /** The model of agents that name none, and how long to wait for it. */
   readonly model: Model;
   readonly timeouts: ModelTimeouts;
+  /** The context window of that model in tokens, if it has to be given. */
+  readonly contextWindow: number | undefined;
   /** The tools of the calling agent. */
   readonly tools: readonly AnyTool[];
   readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
@@ -57,6 +59,7 @@ export function nameAgentTool({ name }: Pick<AgentFile, "name">): string {
 
 function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps): AnyTool {
   const { store, root, parentName, createPermissionCheck, promptCache, limits, createSources, stopProcesses } = deps;
+  const contextWindow = model === null ? deps.contextWindow : undefined;
   const hasTool = (name: string) => file.tools === null || file.tools.some((allowed) => matchesTool(allowed, name));
   const tools = deps.tools.filter(({ name, readOnly }) => hasTool(name) && (file.mode !== "read" || readOnly === true));
   const agent = createAgent({
@@ -74,6 +77,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
     canExecuteTool: createPermissionCheck(file.mode),
     promptCache,
     limits: lowerLimits(limits, { maxSteps: defaultMaxSteps, ...file.limits }),
+    ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     context: {
       sources: createSources(hasTool),
       hints: tools.some(({ name }) => name === "todo") ? [todoHint] : [],

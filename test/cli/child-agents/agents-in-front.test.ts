@@ -33,6 +33,7 @@ import {
   type Price,
   type RunResult,
 } from "../../../src/index.js";
+import { modelRequests } from "../../../src/inspect.js";
 import { createScriptedModel, type Script } from "../../../src/testing/index.js";
 import {
   type BackgroundProcess,
@@ -101,7 +102,7 @@ function createWorld(parent: Script, child: Script, options: WorldOptions = {}) 
   const listMissing = () =>
     findMissingTools({ store, home, root, allowShell: false, sessionId: "s", agents: listAgents() });
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : null);
-  return { root, home, write, read, store, agent, permissions, parentModel, childModel, listMissing };
+  return { root, home, write, read, store, agent, permissions, parentModel, childModel, listAgents, listMissing };
 }
 
 function withoutSandbox(root: string, home: string): AgentSettings {
@@ -216,6 +217,31 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(agents).toMatchObject([{ file: { name: "scout" }, model: null }]);
     expect(problems).toEqual([expect.stringContaining("it uses the session's model.")]);
+  });
+
+  test("is compacted in the context window that was given for the session's model", async () => {
+    const { root, home, store, permissions, listAgents, write } = createWorld([], []);
+    write("long.txt", "All of this is blue.\n".repeat(600));
+    let reads = 0;
+    const model = createScriptedModel(({ systemPrompt = "", messages }) => {
+      if (systemPrompt.startsWith("You are the scout.")) {
+        reads += 1;
+        return reads < 6 ? { calls: [{ name: "read_file", input: { path: "long.txt" } }] } : done;
+      }
+      const isParent = systemPrompt.startsWith("You are Pawl,");
+      return isParent && messages.length === 1 ? callScout() : done;
+    });
+    const agent = createFolderAgent({
+      ...{ store, home, root, permissions, model, contextWindow: 10_000 },
+      allowShell: false,
+      contextFiles: false,
+      agents: withoutModels(listAgents()),
+    });
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    const [child] = await store.list({ parent: "s" });
+    const purposes = new Set<string | undefined>();
+    for await (const { purpose } of modelRequests(store, child?.sessionId ?? "")) purposes.add(purpose);
+    expect(purposes).toContain("compaction");
   });
 
   test("that waits for its agent is not resumed without the file, and the message says what to do", async () => {
