@@ -109,7 +109,7 @@ export function list({ json }: JsonOption, terminal: Terminal): Promise<number> 
       const page = await schedules.list({ after });
       for (const info of page) {
         count += 1;
-        if (json === true) terminal.out(formatJsonLine(info));
+        if (json === true) terminal.out(formatJsonLine(terminal.redaction.value(info)));
         else terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
       }
       const last = page.at(-1);
@@ -128,7 +128,7 @@ export function show(id: string, { json }: JsonOption, terminal: Terminal): Prom
     if (info === null) return;
     if (json === true) return terminal.json({ ...info, slots });
     terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
-    terminal.out(`  ${sanitize(toOneLine(formatInput(info)))}\n`);
+    terminal.out(`  ${toOneLine(terminal.redaction.text(formatInput(info)))}\n`);
     for (const slot of slots) terminal.out(`  ${formatSlot(slot, info.timezone)}\n`);
   });
 }
