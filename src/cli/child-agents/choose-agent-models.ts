@@ -7,7 +7,7 @@ import { chooseConfiguredModel, type ModelOptions } from "../agent/choose-model.
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { toOneLine } from "../terminal/text.js";
 import type { AgentFile } from "./agent-file.js";
-import { resolveAgents } from "./resolve-agents.js";
+import { describeMisspelledAgents, resolveAgents } from "./resolve-agents.js";
 
 type AgentModel = { readonly model: Model; readonly timeouts: ModelTimeouts };
 
@@ -28,11 +28,11 @@ const modelsElsewhere: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku"]
  * @param sessionModel the model of agents that name none
  */
 export async function chooseAgentModels(
-  configured: Pick<ResolvedConfiguration, "trust" | "models" | "limits">,
+  configured: Pick<ResolvedConfiguration, "trust" | "models" | "limits" | "settings">,
   options: ModelOptions,
   sessionModel: Model,
 ): Promise<ChosenAgents> {
-  const { list, problems } = resolveAgents(configured.trust);
+  const { all, list, problems } = resolveAgents(configured.trust);
   const chosen = new Map<string, Promise<AgentModel>>();
   const choose = (name: string) => {
     const choosing = chosen.get(name) ?? chooseConfiguredModel(name, options, configured);
@@ -68,7 +68,7 @@ export async function chooseAgentModels(
   // One after the other, so that the messages are in the order of the list.
   const agents: AgentWithModel[] = [];
   for (const file of list) agents.push(await chooseFor(file));
-  return { agents, problems: [...problems, ...notes] };
+  return { agents, problems: [...problems, ...describeMisspelledAgents(configured, all), ...notes] };
 }
 
 /** Why a limit in dollars rules out the model; null if it does not. */

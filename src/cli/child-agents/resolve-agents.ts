@@ -1,11 +1,16 @@
 /**
  * The agent files that apply in a folder: the person's own, and those of the folder that are trusted.
  */
+import { nearestName } from "../../core/index.js";
+import { toAgentSettings } from "../configuration/agent-settings.js";
+import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";
+import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";
 import { type AgentFile, readUserAgents } from "./agent-file.js";
+import { nameAgentTool } from "./create-agent-tools.js";
 
 /** An agent file, and why it is off; null if it is on. */
 export type ResolvedAgent = AgentFile & { readonly scope: "user" | "folder"; readonly off: string | null };
@@ -72,4 +77,35 @@ export function resolveAgents(
       ...list.flatMap(({ path, notes }) => (notes.length === 0 ? [] : [toOneLine(`${path}: ${notes.join(" ")}`)])),
     ],
   };
+}
+
+type Configured = Pick<ResolvedConfiguration, "trust" | "settings">;
+
+/** All agents, and why each is off: because of its file, or by the setting `tools.off`. */
+export function listConfiguredAgents(configured: Configured): readonly ResolvedAgent[] {
+  const { toolsOff } = toAgentSettings(configured);
+  return resolveAgents(configured.trust).all.map((agent) =>
+    agent.off === null && toolsOff.has(nameAgentTool(agent))
+      ? { ...agent, off: "the setting tools.off names its tool" }
+      : agent,
+  );
+}
+
+/**
+ * The agents that the setting `tools.off` probably misspells, in whole sentences. A name that is like no agent is not reported: another
+ * folder may have that agent.
+ */
+export function describeMisspelledAgents(configured: Configured, all: readonly AgentFile[]): readonly string[] {
+  const names = all.map(({ name }) => name);
+  return [...toAgentSettings(configured).toolsOff].flatMap((tool) => {
+    if (!isAgentTool(tool)) return [];
+    const name = tool.slice(agentToolPrefix.length);
+    const nearest = names.includes(name) ? undefined : nearestName(name, names);
+    if (nearest === undefined) return [];
+    return [
+      toOneLine(
+        `The setting tools.off names ${tool}, and there is no such agent. Do you mean ${nameAgentTool({ name: nearest })}?`,
+      ),
+    ];
+  });
 }

@@ -6,7 +6,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parseAgentFile } from "../../../src/cli/child-agents/agent-file.js";
-import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
+import {
+  describeMisspelledAgents,
+  listConfiguredAgents,
+  resolveAgents,
+} from "../../../src/cli/child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
 import { describeFile, formatTrust } from "../../../src/cli/trust/describe-file.js";
 import { readFolderTrust, trustFiles } from "../../../src/cli/trust/trust.js";
@@ -214,6 +218,26 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     expect(present().list).toMatchObject([{ name: "scout", scope: "user", description: "Mine." }]);
     expect(present().problems).toEqual([
       expect.stringMatching(/\.pawl\/agents\/scout\.md is off: you have an agent of this name yourself\.$/),
+    ]);
+  });
+
+  test("are off if the setting tools.off names their tools, and a name that is misspelled is reported", () => {
+    const { trust, place } = world({
+      [scout]: scoutText,
+      "root/.pawl/agents/other.md": write("description: Another one."),
+      "config/pawl/pawl.config.json": JSON.stringify({
+        tools: { off: ["agent_scout", "agent_ohter", "agent_elsewhere"] },
+      }),
+    });
+    trust();
+    const configured = resolveConfiguration(place);
+    const all = listConfiguredAgents(configured);
+    expect(all.map(({ name, off }) => [name, off])).toEqual([
+      ["other", null],
+      ["scout", "the setting tools.off names its tool"],
+    ]);
+    expect(describeMisspelledAgents(configured, all)).toEqual([
+      "The setting tools.off names agent_ohter, and there is no such agent. Do you mean agent_other?",
     ]);
   });
 });
