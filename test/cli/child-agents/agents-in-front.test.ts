@@ -343,6 +343,28 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
     expect([read("a.txt"), read("b.txt")]).toEqual([null, "new\n"]);
   });
 
+  test("dontAsk says why it denies: no rule allows the call, or a rule asks about it", async () => {
+    const { agent, store, permissions } = createWorld(
+      [{ text: "Ready." }, callScout(), done],
+      [writeTo("a.txt"), writeTo("b.txt"), done],
+      { file: "permissionMode: dontAsk" },
+    );
+    await agent.run("Hello.", { sessionId: "s" });
+    const session = agent.session("s");
+    await saveRule({ permissions, session, by: "ada" }, "session", "ask", { rule: "write_file(b.txt)" });
+    await agent.run("Go.", { sessionId: "s" });
+    const [child] = await store.list({ parent: "s" });
+    const outputs: string[] = [];
+    const events = createClient({ store })
+      .session(child?.sessionId ?? "")
+      .events({ live: false, follow: false });
+    for await (const event of events) if (event.type === "tool_result") outputs.push(JSON.stringify(event.output));
+    expect(outputs).toEqual([
+      expect.stringContaining("This agent does not ask, and no rule allows this"),
+      expect.stringContaining("This agent does not ask, and the rule write_file(b.txt) asks about this"),
+    ]);
+  });
+
   test("plan leaves only tools that read", async () => {
     const { agent, childModel } = createWorld([callScout(), done], [done], { file: "permissionMode: plan" });
     await agent.run("Go.", { sessionId: "s" });
