@@ -71,7 +71,7 @@ test(
       /ann · of this folder\n {2}Writes\.\n[^·]*?\.pawl\/agents\/ann\.md\n {2}These keys have no effect: memory\./,
     );
     again.type("/cost\r");
-    await again.sees("of it, agents");
+    await again.sees("of which agents");
     again.type("/undo\r");
     await again.sees(/goes away[\s\S]*undo ›/);
     again.type("3 files\r");

@@ -85,7 +85,7 @@ function explainMissingPrice(
   return `the setting limits.maxCostUsd is a limit in dollars, and the model ${id} of ${path} has no known price. Use another model.`;
 }
 
-/** The files as they are, for commands that call no model of theirs. */
+/** The files as they are, for commands that never call their models. */
 export function withoutModels(files: readonly AgentFile[]): readonly AgentWithModel[] {
   return files.map((file) => ({ file, model: null }));
 }

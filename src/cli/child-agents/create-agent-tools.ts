@@ -1,5 +1,5 @@
 /**
- * The agents of files as tools: each call is a session of its own, which the calling session waits for.
+ * The agents of files as tools: each call is its own session, which the calling session waits for.
  *
  * 1. A child has a part of its parent's tools, with the same guards, and works in the same folder.
  * 2. A child has no agents, so the depth is 1.
@@ -86,7 +86,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
   });
   return agent.asTool({
     name: nameAgentTool(file),
-    description: `${file.description}\n\nThis is an agent with a conversation of its own. It sees only the task, so write everything into it that it needs. You get its last message.`,
+    description: `${file.description}\n\nThis is an agent with its own conversation. It sees only the task, so write everything into it that it needs. You get its last message.`,
     budgetShare,
   });
 }

@@ -73,7 +73,7 @@ export function readProjectTexts<File extends TextFile>(
   const folder = resolveInFolder(root, name);
   if (folder.type === "missing") return { list: [], problems: [] };
   if (folder.type === "refused")
-    return { list: [], problems: [toOneLine(`${shownFolder} brings no ${plural}: ${folder.why}.`)] };
+    return { list: [], problems: [toOneLine(`${shownFolder} has no usable ${plural}: ${folder.why}.`)] };
   let remainingBytes = maxTotalBytes;
   return readTexts(folder.real, shownFolder, kind, (path) => {
     const found = readFolderFile(root, path, maxBytes);
@@ -81,7 +81,7 @@ export function readProjectTexts<File extends TextFile>(
     if (found.bytes.length > remainingBytes)
       throw new Error(`the ${plural} of the folder have more than ${maxTotalBytes.toLocaleString("en-US")} bytes`);
     const text = decodeText(found.bytes);
-    if (text === null) throw new Error("it is no text in UTF-8");
+    if (text === null) throw new Error("it is not UTF-8 text");
     remainingBytes -= found.bytes.length;
     return { text, real: resolve(root, found.path) };
   });

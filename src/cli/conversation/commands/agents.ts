@@ -34,4 +34,4 @@ export async function runAgentsCommand({ configured, redaction, columns, say }: 
 
 const indent = "  ";
 const emptyNote =
-  "There are no agents. An agent is a file NAME.md in .pawl/agents or .claude/agents of this folder, or in agents beside your pawl.config.json.";
+  "There are no agents. An agent is a file NAME.md in .pawl/agents or .claude/agents of this folder, or in agents next to your pawl.config.json.";

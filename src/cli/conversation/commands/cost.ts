@@ -53,7 +53,7 @@ export async function runCostCommand({ agent, store, sessionId, state, columns, 
   const rows: readonly (readonly [name: string, usage: Usage, calls: string])[] = [
     ["last run", state().usage, ""],
     ["session", total, ""],
-    ...[...parts, ...(agents === undefined ? [] : [["of it, agents", agents] as const])].map(
+    ...[...parts, ...(agents === undefined ? [] : [["of which agents", agents] as const])].map(
       ([name, { usage, calls }]) => [`  ${name}`, usage, `, ${formatCount(calls, "call")}`] as const,
     ),
   ];

@@ -66,7 +66,7 @@ async function revertOrRedo(context: UndoContext, direction: Direction, count: n
 const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
   ready: "",
   done: " · it is so already",
-  conflict: " · changed since by somebody else: it stays unless you choose it",
+  conflict: " · changed since then: it stays unless you choose it",
 };
 
 async function renderPlan({ files }: Plan, { root, store }: UndoContext): Promise<readonly Line[]> {
