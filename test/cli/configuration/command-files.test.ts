@@ -155,7 +155,7 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     mkdirSync(join(place.root, ".pawl/commands/folder.md"));
     expect(brought().files.map(({ name }) => name)).toEqual([".pawl/commands/whole.md"]);
     expect(present().problems.join("\n")).toMatch(
-      /binary\.md .* no text in UTF-8\.\n.*blank\.md .* it is empty\.\n.*folder\.md .* it is no file\.\n.*large\.md .* larger than 32,768 bytes\.\n.*null\.md .* no text/,
+      /binary\.md .* not UTF-8 text\.\n.*blank\.md .* it is empty\.\n.*folder\.md .* it is no file\.\n.*large\.md .* larger than 32,768 bytes\.\n.*null\.md .* not UTF-8 text/,
     );
     rmSync(join(place.root, ".pawl"), { recursive: true });
     mkdirSync(join(place.root, ".pawl/commands"), { recursive: true });
