@@ -29,9 +29,9 @@ import {
 } from "../../tools/index.js";
 import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
 import { findShell } from "../../tools/shell/shell-program.js";
-import type { AgentFile } from "../child-agents/agent-file.js";
+import { type AgentFile, nameAgentTool } from "../child-agents/agent-file.js";
 import type { AgentWithModel } from "../child-agents/choose-agent-models.js";
-import { createAgentTools, nameAgentTool } from "../child-agents/create-agent-tools.js";
+import { createAgentTools } from "../child-agents/create-agent-tools.js";
 import { type AgentSettings, toAgentSettings } from "../configuration/agent-settings.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";

@@ -16,7 +16,7 @@ import {
   type TextFiles,
 } from "../files/text-folder.js";
 import type { AgentMode } from "../permissions/mode.js";
-import { isAgentTool, isBuiltInTool } from "../permissions/rule.js";
+import { agentToolPrefix, isAgentTool, isBuiltInTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 
 export type AgentFile = TextFile & {
@@ -61,6 +61,11 @@ export function readUserAgents(configuration: string): AgentFiles {
 export function readFolderAgents(root: string): AgentFiles {
   const folders = folderAgentsNames.map((name) => readProjectTexts(root, name, agentKind));
   return { list: folders.flatMap(({ list }) => list), problems: folders.flatMap(({ problems }) => problems) };
+}
+
+/** The name of the tool that calls the agent. */
+export function nameAgentTool({ name }: Pick<AgentFile, "name">): string {
+  return `${agentToolPrefix}${name}`;
 }
 
 /** @throws Error that says why the file is ignored */

@@ -18,8 +18,7 @@ import {
 import { todoHint } from "../../tools/index.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import type { AgentMode } from "../permissions/mode.js";
-import { agentToolPrefix } from "../permissions/rule.js";
-import type { AgentFile } from "./agent-file.js";
+import { type AgentFile, nameAgentTool } from "./agent-file.js";
 import type { AgentWithModel } from "./choose-agent-models.js";
 
 export type AgentToolsDeps = {
@@ -51,10 +50,6 @@ const defaultMaxSteps = 60;
 /** A tool `agent_NAME` for each agent. */
 export function createAgentTools(agents: readonly AgentWithModel[], deps: AgentToolsDeps): readonly AnyTool[] {
   return agents.map((agent) => createAgentTool(agent, deps));
-}
-
-export function nameAgentTool({ name }: Pick<AgentFile, "name">): string {
-  return `${agentToolPrefix}${name}`;
 }
 
 function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps): AnyTool {

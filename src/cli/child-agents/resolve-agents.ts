@@ -9,8 +9,7 @@ import type { Environment } from "../files/session-store.js";
 import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";
-import { type AgentFile, readUserAgents } from "./agent-file.js";
-import { nameAgentTool } from "./create-agent-tools.js";
+import { type AgentFile, nameAgentTool, readUserAgents } from "./agent-file.js";
 
 /** An agent file, and why it is off; null if it is on. */
 export type ResolvedAgent = AgentFile & { readonly scope: "user" | "folder"; readonly off: string | null };
