@@ -40,13 +40,19 @@ export async function loadFamilyRecords({ agent, store, sessionId }: FamilyRecor
   const undone = entries.flatMap((entry) => (isOwnRecord(entry) ? [entry] : (byChild.get(entry.childId) ?? [])));
   const undoneChildren = new Set(undone.map(({ childId }) => childId));
   const below = [...byChild].flatMap(([childId, records]) => (undoneChildren.has(childId) ? [] : records));
-  const order = new Map([...runIds].map((runId, index) => [runId, index]));
-  const positionOf = (record: FileRecord) => [order.get(runIdOfRecord(record)) ?? -1, stepOf(record)] as const;
-  const done = [...readRecords(data[recordKeys.done]), ...below].toSorted((a, b) => {
-    const [[runA, stepA], [runB, stepB]] = [positionOf(a), positionOf(b)];
-    return runA - runB || stepA - stepB;
-  });
-  return { done, undone };
+  return {
+    done: sortRecords([...readRecords(data[recordKeys.done]), ...below], [...runIds]),
+    undone: sortRecords(undone, undone.map(runIdOfRecord)),
+  };
+}
+
+/** Sorts records by their run, and within a run by the step and the time. @param runIds the runs in order; one may be repeated */
+function sortRecords(records: readonly FileRecord[], runIds: readonly string[]): readonly FileRecord[] {
+  const order = new Map([...new Set(runIds)].map((runId, index) => [runId, index]));
+  const positionOf = (record: FileRecord) => order.get(runIdOfRecord(record)) ?? -1;
+  return records.toSorted(
+    (a, b) => positionOf(a) - positionOf(b) || stepOf(a) - stepOf(b) || (a.at ?? 0) - (b.at ?? 0),
+  );
 }
 
 /**

@@ -15,6 +15,8 @@ export type FileRecord = {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
+  /** When the change was made, in epoch milliseconds. Calls of one step run at the same time. Records of pawl 0.1 do not have it. */
+  readonly at?: number;
   /** The child session that made the change and has the blobs; absent for a change of the session itself. It is not stored. */
   readonly childId?: string;
   /** The call that started the child; absent for a change of the session itself. It is not stored. */
@@ -44,7 +46,7 @@ export function recordFileChanges(tool: AnyTool, root: string, store: Store): An
       const output = await execute(input, context);
       const after = path === null ? undefined : await storeFileContent(root, path, context.sessionId, store);
       if (path !== null && before !== undefined && after !== undefined)
-        appendRecord({ callKey: context.idempotencyKey, path, before, after }, context);
+        appendRecord({ callKey: context.idempotencyKey, path, before, after, at: Date.now() }, context);
       return output;
     },
   };
@@ -100,8 +102,8 @@ type Fields = { readonly [field: string]: Json | undefined };
 
 function isRecord(value: Json): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { callKey, path, before, after, childId, via } = value as Fields;
-  if (childId !== undefined || via !== undefined) return false;
+  const { callKey, path, before, after, at, childId, via } = value as Fields;
+  if (childId !== undefined || via !== undefined || !(at === undefined || typeof at === "number")) return false;
   return typeof callKey === "string" && typeof path === "string" && [before, after].every(isHash);
 }
 

@@ -436,6 +436,53 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     expect(present()).toEqual(["child\n", "new\n", "new\n"]);
   });
 
+  test("is undone in the order of time if two agents write the same file at once", async () => {
+    const { store, root, home, permissions, listAgents, read } = createWorld([], [], {
+      rules: { allow: ["write_file(**)"] },
+    });
+    let release = () => {};
+    const hasWritten = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const write = (content: string) => ({ calls: [{ name: "write_file", input: { path: "a.txt", content } }] });
+    const scripted = createScriptedModel(({ messages }) => {
+      if (messages.length > 1) return done;
+      return write(JSON.stringify(messages).includes("first call") ? "late\n" : "early\n");
+    });
+    const childModel: Model = {
+      ...scripted,
+      async *stream(request, ...others) {
+        // The agent of the first call writes after that of the second one.
+        if (JSON.stringify(request.messages).includes("first call")) await hasWritten;
+        else if (request.messages.length > 1) release();
+        yield* scripted.stream(request, ...others);
+      },
+    };
+    const model = createScriptedModel([
+      { calls: [...callScout("first call").calls, ...callScout("second call").calls] },
+      done,
+    ]);
+    const agent = createFolderAgent({
+      ...{ store, home, root, permissions, model },
+      allowShell: false,
+      contextFiles: false,
+      agents: listAgents().map((file) => ({ file, model: { model: childModel, timeouts: {} } })),
+    });
+    await agent.run("Go.", { sessionId: "s" });
+    expect(read("a.txt")).toBe("late\n");
+    const deps = { agent, store, sessionId: "s", root, home };
+    for (const [direction, content] of [
+      ["undo", null],
+      ["redo", "late\n"],
+      ["undo", null],
+    ] as const) {
+      const plan = await createPlan(deps, direction, 1);
+      expect(plan?.files).toMatchObject([{ path: "a.txt", state: "ready" }]);
+      if (plan !== null) await applyPlan(plan, plan.files, deps);
+      expect(read("a.txt")).toBe(content);
+    }
+  });
+
   test("is undone only if the session's data has room to record that, however many files there are", async () => {
     const paths = Array.from({ length: 20 }, (_, index) => `${index}.txt`);
     const { agent, store, root, home, read } = createWorld(
