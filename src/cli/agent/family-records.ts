@@ -57,6 +57,7 @@ function sortRecords(records: readonly FileRecord[], runIds: readonly string[]):
 
 /**
  * Records that the changes of these runs are undone, or no longer undone.
+ * @param runIds for an undo, the newest run first
  * @param isTrial whether to check only that this is possible
  * @throws PawlError `bad_input` if the session's data has no room for it
  */
@@ -72,7 +73,7 @@ export async function moveFamilyRecords(
   const [kept, moved] = [(record: FileRecord) => !isMoved(record), isMoved];
   const next =
     direction === "undo"
-      ? { done: done.filter(kept), undone: [...undone, ...done.filter(moved)] }
+      ? { done: done.filter(kept), undone: [...undone, ...sortRecords(done.filter(moved), runIds)] }
       : { done: [...done, ...undone.filter(moved)], undone: undone.filter(kept) };
   const set = {
     [recordKeys.done]: next.done.filter(isOwnRecord),

@@ -417,8 +417,8 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     await agent.run("Go.", { sessionId: "s" });
     await agent.run("Again.", { sessionId: "s" });
     const deps = { agent, store, sessionId: "s", root, home };
-    const move = async (direction: "undo" | "redo") => {
-      const plan = await createPlan(deps, direction, 1);
+    const move = async (direction: "undo" | "redo", count = 1) => {
+      const plan = await createPlan(deps, direction, count);
       if (plan === null) return null;
       expect(await applyPlan(plan, plan.files, deps)).toMatchObject({ failed: [] });
       return plan.files.map(({ path, state }) => `${path} ${state}`).sort();
@@ -434,6 +434,10 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     expect(await move("redo")).toEqual(["later.txt ready"]);
     expect(await move("redo")).toBeNull();
     expect(present()).toEqual(["child\n", "new\n", "new\n"]);
+    // Two runs at once are redone in their order.
+    expect(await move("undo", 2)).toEqual(["both.txt ready", "child.txt ready", "later.txt ready"]);
+    expect(await move("redo")).toEqual(["both.txt ready", "child.txt ready"]);
+    expect(await move("redo")).toEqual(["later.txt ready"]);
   });
 
   test("is undone in the order of time if two agents write the same file at once", async () => {
