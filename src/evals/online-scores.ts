@@ -6,6 +6,7 @@
  *    entry, the judge and the question. So each verdict is paid for once, whichever process asks, and the inspector shows it.
  * 3. A judge sees only its current question, although all verdicts about a session are in one session.
  * 4. A session that cannot be judged is reported, retried at the next two queries, and then skipped. The others are judged all the same.
+ *    A judge without a verdict is reported once, and the other judges go on.
  * 5. Alerts compare consecutive blocks of scores. A sliding window would be tested again at each score, which alone would raise false
  *    alarms.
  */
@@ -35,6 +36,7 @@ import { scorePrefix, toScoreSessionId } from "../stores/shared/delete-session.j
 import { readAnswer, runReadOnlyTool } from "./ask.js";
 import { scoreRecorded } from "./judge-trial.js";
 import { checkJudgeNames, type Judge, type JudgeFunction, normalizeJudge } from "./judges.js";
+import { NoVerdictError } from "./no-verdict.js";
 import { readRecord } from "./read-record.js";
 import { compareScores, isWorse, type ScoreChange } from "./statistics.js";
 import type { Ask } from "./trial.js";
@@ -147,7 +149,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     store: Store,
     session: SessionSummary,
     judged: Set<string>,
-    stop: AbortSignal,
+    { signal: stop, onFailure }: CatchUpOptions,
   ): Promise<void> {
     const { sessionId, seq, info } = session;
     const chosen = online.filter(
@@ -165,6 +167,11 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
         createAsk: (signal) => createAskInStore(store, about, toScoreSessionId(sessionId), signal),
         timeoutMs: judgeTimeoutMs,
         signal: stop,
+      }).catch((error: unknown) => {
+        // The run of the judging agent has ended, so another attempt would read the same ending.
+        if (!(error instanceof NoVerdictError)) throw error;
+        if (!stop.aborted) onFailure?.(sessionId, new Error(`${judge.name}: no verdict: ${error.message}`));
+        return { score: null, why: undefined };
       });
       if (stop.aborted) return;
       judged.add(judge.name);
@@ -176,12 +183,13 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   }
 
   /** @returns whether the session needs no further attempt in this process */
-  async function tryToScore(store: Store, session: SessionSummary, { signal, onFailure }: CatchUpOptions) {
+  async function tryToScore(store: Store, session: SessionSummary, options: CatchUpOptions) {
+    const { signal, onFailure } = options;
     const key = toKey(session);
     const attempt = attempts.get(key) ?? { failed: 0, judged: new Set<string>() };
     attempts.set(key, attempt);
     try {
-      await scoreSession(store, session, attempt.judged, signal);
+      await scoreSession(store, session, attempt.judged, options);
       if (signal.aborted) return false;
     } catch (error) {
       if (signal.aborted) return false;
@@ -266,7 +274,7 @@ function createAskInStore(store: Store, about: string, sessionId: string, signal
   let count = 0;
   return async (agent, input, schema) => {
     count += 1;
-    if (signal.aborted) return null;
+    if (signal.aborted) throw signal.reason;
     const judging = rebuild(agent, store);
     const stop = () => void judging.shutdown({ graceMs: 0 }).catch(() => {});
     signal.addEventListener("abort", stop, { once: true });

@@ -197,6 +197,31 @@ describe("A worker with scores", verifies("EVAL-2#judges"), () => {
     expect(found).toEqual(["kind 1", "failing 0"]);
   });
 
+  test("reports once that a model gave no verdict, and lets the other judges go on", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    await echo.run("Hello.", { sessionId: "one" });
+    const judgeAgent = createAgent({ name: "judge", model: createScriptedModel(() => ({ text: "Fine." })) });
+    const found: OnlineScore[] = [];
+    const reports: WorkerReport[] = [];
+    const scores = createScores(
+      [
+        { judge: rubric({ agent: judgeAgent, rubric: "Is it good?" }), sample: 1 },
+        { judge: { name: "spoke", judge: ({ text }) => text !== "" }, sample: 1 },
+      ],
+      { since: 0, onScore: (score) => found.push(score) },
+    );
+    const worker = createWorker({ store, agents: [echo], scores, onReport: (report) => reports.push(report) });
+    for (let look = 0; look < 3; look += 1) await worker.runUntilIdle();
+    expect(found.map(({ judge, score }) => [judge, score])).toEqual([["spoke", 1]]);
+    const message = expect.stringContaining(
+      "rubric: no verdict: the agent that was asked gave no answer (invalid_output",
+    );
+    expect(reports.filter(({ type }) => type === "scores_failed")).toMatchObject([
+      { sessionId: "one", error: { message } },
+    ]);
+  });
+
   test("does not wait for a judge beyond its time limit", async () => {
     const store = createMemoryStore();
     const echo = createEcho(store);
