@@ -144,17 +144,15 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const addEnvironment = (sources: readonly ContextSource[]) =>
     options.contextFiles === false ? [environment] : [...sources, environment];
   const agentTools = createAgentTools(options.agents ?? [], {
-    ...{
-      store,
-      root,
-      parentName: agentName,
-      model,
-      timeouts,
-      contextWindow,
-      tools,
-      createPermissionCheck,
-      promptCache,
-    },
+    store,
+    root,
+    parentName: agentName,
+    model,
+    timeouts,
+    contextWindow,
+    tools,
+    createPermissionCheck,
+    promptCache,
     limits: options.limits ?? {},
     createSources: (hasTool) =>
       addEnvironment(createContextSources({ root, permissions: options.permissions, settings }, hasTool("read_skill"))),

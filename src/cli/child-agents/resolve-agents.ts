@@ -6,13 +6,14 @@ import { toAgentSettings } from "../configuration/agent-settings.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";
+import { type ResolvedText, resolveTexts } from "../files/text-folder.js";
 import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";
 import { type AgentFile, nameAgentTool, readUserAgents } from "./agent-file.js";
 
 /** An agent file, and why it is off; null if it is on. */
-export type ResolvedAgent = AgentFile & { readonly scope: "user" | "folder"; readonly off: string | null };
+export type ResolvedAgent = ResolvedText<AgentFile>;
 
 /** Formats an agent for `pawl config`. The result may have control characters. */
 export function formatAgent({ name, path, description, off }: ResolvedAgent): string {
@@ -43,36 +44,14 @@ export function resolveAgents(
   environment: Environment = process.env,
 ): ResolvedAgents {
   const user = readUserAgents(resolveUserConfigurationFolder(environment));
-  const trusted = new Set(files.filter(({ isTrusted }) => isTrusted).map(({ path }) => path));
-  const isUntrusted = ({ scope, path }: Pick<ResolvedAgent, "scope" | "path">) =>
-    scope === "folder" && !trusted.has(path);
-  /** The first trusted agent of each name. */
-  const byName = new Map<string, Pick<ResolvedAgent, "scope" | "path">>();
-  const resolve = (file: AgentFile, scope: ResolvedAgent["scope"]): ResolvedAgent => {
-    if (isUntrusted({ scope, path: file.path })) return { ...file, scope, off: "its file is not trusted: pawl trust" };
-    const first = byName.get(file.name);
-    if (first === undefined) {
-      byName.set(file.name, { scope, path: file.path });
-      return { ...file, scope, off: null };
-    }
-    const isShadowed = scope === "folder" && first.scope === "user";
-    const off = isShadowed ? "you have an agent of this name yourself" : `${first.path} has an agent of the same name`;
-    return { ...file, scope, off };
-  };
-  const all: readonly ResolvedAgent[] = [
-    ...user.list.map((file) => resolve(file, "user")),
-    ...agents.list.map((file) => resolve(file, "folder")),
-  ];
+  const { all, problems } = resolveTexts("an agent", user, agents, files);
   const list = all.filter(({ off }) => off === null);
-  const replaced = all.filter((agent) => agent.off !== null && !isUntrusted(agent));
-  const ignored = [...user.problems, ...agents.problems];
   return {
     all,
     list,
-    ignored,
+    ignored: [...user.problems, ...agents.problems],
     problems: [
-      ...ignored,
-      ...replaced.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
+      ...problems,
       ...list.flatMap(({ path, notes }) => (notes.length === 0 ? [] : [toOneLine(`${path}: ${notes.join(" ")}`)])),
     ],
   };

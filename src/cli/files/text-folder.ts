@@ -2,7 +2,7 @@
  * Reads the Markdown files of a folder that each define one thing by name, such as a command or an agent.
  *
  * 1. The folder and its files are bounded. A file that is ignored is reported.
- * 2. The files that a project folder supplies are read within the project, also through links.
+ * 2. The files that a project folder supplies are read within the project, also through links. They apply once they are trusted.
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -85,6 +85,59 @@ export function readProjectTexts<File extends TextFile>(
     remainingBytes -= found.bytes.length;
     return { text, real: resolve(root, found.path) };
   });
+}
+
+/** Whether a file belongs to the person or to a project folder. */
+type Scope = "user" | "folder";
+
+/** A file, and why it is off; null if it is on. */
+export type ResolvedText<File extends TextFile> = File & { readonly scope: Scope; readonly off: string | null };
+
+export type ResolvedTexts<File extends TextFile> = {
+  /** The person's files, then those of the folder. */
+  readonly all: readonly ResolvedText<File>[];
+  /** Why files are ignored, and why trusted ones are off. Files that only wait for trust are not included. */
+  readonly problems: readonly string[];
+};
+
+/**
+ * Decides which files apply: the first trusted one of each name, and the person's own before those of the folder. A file that is not
+ * trusted turns no other file off.
+ * @param noun for messages: `a command`
+ * @param supplied the files of the folder, and whether they are trusted
+ */
+export function resolveTexts<File extends TextFile>(
+  noun: string,
+  user: TextFiles<File>,
+  folder: TextFiles<File>,
+  supplied: readonly { readonly path: string; readonly isTrusted: boolean }[],
+): ResolvedTexts<File> {
+  const trusted = new Set(supplied.filter(({ isTrusted }) => isTrusted).map(({ path }) => path));
+  const replaced: string[] = [];
+  const firsts = new Map<string, ResolvedText<File>>();
+  const resolveText = (file: File, scope: Scope): ResolvedText<File> => {
+    if (scope === "folder" && !trusted.has(file.path))
+      return { ...file, scope, off: "its file is not trusted: pawl trust" };
+    const first = firsts.get(file.name);
+    if (first === undefined) {
+      const resolved = { ...file, scope, off: null };
+      firsts.set(file.name, resolved);
+      return resolved;
+    }
+    const off =
+      scope === "folder" && first.scope === "user"
+        ? `you have ${noun} of this name yourself`
+        : `${first.path} has ${noun} of the same name`;
+    replaced.push(toOneLine(`${file.path} is off: ${off}.`));
+    return { ...file, scope, off };
+  };
+  return {
+    all: [
+      ...user.list.map((file) => resolveText(file, "user")),
+      ...folder.list.map((file) => resolveText(file, "folder")),
+    ],
+    problems: [...user.problems, ...folder.problems, ...replaced],
+  };
 }
 
 /** @param shownFolder the folder in messages. @param read reads a file of it, and throws an Error that says why it is ignored */
