@@ -1,6 +1,7 @@
 /**
  * The agent files that apply in a folder: the person's own, and those of the folder that are trusted.
  */
+import { createHash } from "node:crypto";
 import { nearestName } from "../../core/index.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
@@ -67,6 +68,12 @@ export function listConfiguredAgents(configured: Configured): readonly ResolvedA
       ? { ...agent, off: "the setting tools.off names its tool" }
       : agent,
   );
+}
+
+/** Identifies what the files say, for processes that keep an agent as long as its files are the same. */
+export function hashAgentFiles(files: readonly AgentFile[]): string {
+  const contents = files.map(({ path, text }) => [path, text]);
+  return createHash("sha256").update(JSON.stringify(contents)).digest("hex");
 }
 
 /**

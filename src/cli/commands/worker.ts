@@ -20,7 +20,7 @@ import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.j
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
 import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
-import { resolveAgents } from "../child-agents/resolve-agents.js";
+import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes, formatError } from "../exit.js";
@@ -167,7 +167,7 @@ type WorkerDeps = {
   readonly terminal: Terminal;
 };
 
-/** One agent for each folder and model. */
+/** One agent for each folder and model. If agents in files change, or are trusted or no longer trusted, there is another one. */
 function createAgents({ store, home, observers, options, terminal }: WorkerDeps) {
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
@@ -203,7 +203,7 @@ function createAgents({ store, home, observers, options, terminal }: WorkerDeps)
     const { allowShell } = toAgentChoices(options, { root, home }, configured);
     const { list } = resolveAgents(configured.trust);
     await findMissingTools({ store, home, root, allowShell, sessionId, agents: list });
-    const key = JSON.stringify([model, root]);
+    const key = JSON.stringify([model, root, hashAgentFiles(list)]);
     const made = agents.get(key) ?? createAgentFor(model, root);
     agents.set(key, made);
     made.catch(() => agents.delete(key));
