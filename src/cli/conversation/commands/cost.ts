@@ -29,8 +29,6 @@ export async function runCostCommand({ agent, store, sessionId, state, columns, 
   const { children } = isStored ? await readFamily(agent, sessionId) : { children: new Map<string, string>() };
   for (const id of [sessionId, ...children.keys()]) {
     const isChild = id !== sessionId;
-    // A child's session may have been deleted.
-    if (isChild && (await store.describe(id)) === null) continue;
     for await (const step of readTraceRecords(store, id, "step")) {
       for (const { model, usage } of step.attempts) {
         models.set(model, addCall(models.get(model), usage));
