@@ -178,7 +178,7 @@ async function createServedFolderAgent(
       configured,
     );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
-    const { agents, problems } = await chooseAgentModels(configured, options);
+    const { agents, problems } = await chooseAgentModels(configured, options, model);
     for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     const agent = createFolderAgent({
       store,

@@ -135,7 +135,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     );
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
-    const { agents, problems } = await chooseAgentModels(configured, options);
+    const { agents, problems } = await chooseAgentModels(configured, options, chosen.model);
     const talkAgent = createTalkAgent(conversation, chosen, { ...folder, agents }, (lines) => control.say(lines));
     const control: SessionControl = createSessionControl({
       agent: talkAgent.agent,

@@ -13,6 +13,7 @@ import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
+import type { AskingAgent } from "../view/fold.js";
 import { formatQuestionTitle, type OpenQuestion } from "../view/questions.js";
 import { renderInput } from "./exact-lines.js";
 
@@ -30,13 +31,13 @@ export function renderQuestion(
   question: OpenQuestion,
   file: string | null,
   columns: number,
-  agent?: string,
+  agent?: AskingAgent,
 ): readonly Line[] {
   const isUnknown = question.childId !== undefined && agent === undefined;
   const child = isUnknown ? ` (child session ${shortId(question.childId ?? "")})` : "";
   const title: Line = [
     spanOf("? ", "yellow"),
-    ...(agent === undefined ? [] : [spanOf(`${sanitizeStrictly(agent)} · `)]),
+    ...(agent === undefined ? [] : renderAgent(agent)),
     spanOf(sanitizeStrictly(question.name), "bold"),
     spanOf(`${child} ${formatQuestionTitle(question)}:`),
   ];
@@ -49,6 +50,12 @@ export function renderQuestion(
     ...renderInput(question.input, file),
     ...textLines,
   ];
+}
+
+/** The task is the model's text, so it is quoted and dim: it must not look like a part of the question. */
+function renderAgent({ name, task }: AskingAgent): Line {
+  const quoted = task === null ? [] : [spanOf(` "${sanitizeStrictly(task).replaceAll('"', "'")}"`, "dim")];
+  return [spanOf(sanitizeStrictly(name)), ...quoted, spanOf(" · ")];
 }
 
 /** Renders an answer and who gave it. @param input the input of the call, to distinguish it from other calls of its tool */
