@@ -1,6 +1,7 @@
 /**
  * A worker's looks at the schedules of its store.
  */
+import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { ScheduleStore } from "../ports/schedule-store.js";
 import type { Store } from "../ports/store.js";
@@ -14,11 +15,16 @@ export type ScheduleLooks = {
   readonly fire: () => Promise<boolean>;
   /** Does so if the last look was `pollMs` ago, or something has become due since. */
   readonly fireIfDue: () => Promise<void>;
+  /**
+   * The look of a worker that runs on: the first one also computes the next slots again, because the rules of time zones may have changed
+   * since they were stored. If the store fails, returns the failure, and the next look comes after `retryInMs`.
+   */
+  readonly look: () => Promise<LookFailure | null>;
   /** Milliseconds until the next look is needed. */
   readonly msToNext: () => number;
-  /** Computes the next slots again, once: the rules of time zones may have changed since they were stored. Rejects if the store fails. */
-  readonly refresh: () => Promise<void>;
 };
+
+export type LookFailure = { readonly error: unknown; readonly retryInMs: number };
 
 type LookOptions = {
   readonly store: Store;
@@ -35,7 +41,7 @@ export function createScheduleLooks(options: LookOptions): ScheduleLooks {
 
 /** A store without schedules. */
 function noLooks({ pollMs }: LookOptions): ScheduleLooks {
-  return { fire: async () => false, fireIfDue: async () => {}, msToNext: () => pollMs, refresh: async () => {} };
+  return { fire: async () => false, fireIfDue: async () => {}, look: async () => null, msToNext: () => pollMs };
 }
 
 function createLooks(
@@ -50,6 +56,8 @@ function createLooks(
   /** Rows that failed, and when they are tried again: by the clock's `elapsed`. */
   const failures = new Map<string, { readonly times: number; readonly until: number }>();
   let isRefreshed = false;
+  /** How many looks in a row have failed. */
+  let failedLooks = 0;
   /** When the next look is due: by the clock's `elapsed`. */
   let nextLookAt = Number.NEGATIVE_INFINITY;
 
@@ -76,10 +84,22 @@ function createLooks(
     async fireIfDue() {
       if (clock.elapsed() >= nextLookAt) await fire();
     },
-    msToNext: () => Math.min(pollMs, Math.max(0, nextLookAt - clock.elapsed())),
-    async refresh() {
-      if (!isRefreshed) await refreshSlots(schedules, clock.now());
-      isRefreshed = true;
+    async look() {
+      if (clock.elapsed() < nextLookAt) return null;
+      try {
+        if (!isRefreshed) await refreshSlots(schedules, clock.now());
+        isRefreshed = true;
+        await fire();
+        failedLooks = 0;
+        return null;
+      } catch (error) {
+        if (error instanceof PawlError && error.code === "store_closed") throw error;
+        failedLooks += 1;
+        const retryInMs = retryDelayMs(failedLooks);
+        nextLookAt = clock.elapsed() + retryInMs;
+        return { error, retryInMs };
+      }
     },
+    msToNext: () => Math.min(pollMs, Math.max(0, nextLookAt - clock.elapsed())),
   };
 }

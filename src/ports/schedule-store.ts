@@ -9,6 +9,7 @@
  */
 import type { Json } from "../core/data/message.js";
 import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
+import type { PawlError } from "../errors.js";
 
 /** The row of a schedule. */
 export type ScheduleRow = {
@@ -26,7 +27,15 @@ export type ScheduleRow = {
   readonly sessionId?: string;
   /** The run that was posted last. */
   readonly last?: PostedRun;
+  /** Why the store cannot read the body, which is null then. One damaged row must not hide the others. */
+  readonly error?: PawlError;
 };
+
+/** The body of a row. @throws the row's `error` */
+export function requireBody({ body, error }: Pick<ScheduleRow, "body" | "error">): Json {
+  if (error !== undefined) throw error;
+  return body;
+}
 
 /** The body of a row that holds a delayed message. */
 export type DelayedBody = {
@@ -87,6 +96,9 @@ export type Fire = {
   readonly remove?: boolean;
 };
 
+/** A row as it is put. */
+export type PutRow = Omit<ScheduleRow, "last" | "error">;
+
 /** What became of a row that was put. */
 export type PutResult =
   | {
@@ -105,7 +117,7 @@ export type PutResult =
 /** Keeps schedules. */
 export interface ScheduleStore {
   /** Makes a row (`rev` 1), or replaces the one whose `rev` is one less. What became of its slots and its last run stay. */
-  put(row: Omit<ScheduleRow, "last">): Promise<PutResult>;
+  put(row: PutRow): Promise<PutResult>;
   /** The row with this id; null if there is none. */
   get(id: string): Promise<ScheduleRow | null>;
   /** Rows by id: the schedules, or the delayed messages of a session. */

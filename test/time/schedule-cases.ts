@@ -263,7 +263,7 @@ export function describeSchedules(
   });
 }
 
-function createRequest(at: number) {
+export function createRequest(at: number) {
   const session = { agent: "nobody" };
   const input = [{ role: "user", parts: [{ type: "text", text: "Hello" }] }] as const;
   return { id: "run/1", at, body: { type: "input", mode: "queue", runId: "1", input, session } } as const;

@@ -17,7 +17,14 @@ import { canonicalJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
-import { maxSchedules, type PostedRun, type ScheduleRow, type SlotRow } from "../../ports/schedule-store.js";
+import {
+  maxSchedules,
+  type PostedRun,
+  requireBody,
+  type ScheduleRow,
+  type ScheduleStore,
+  type SlotRow,
+} from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCheckedClock } from "../../runtime/agent/checked-clock.js";
 import { requireSchedules } from "../../runtime/api/delayed.js";
@@ -51,7 +58,7 @@ export type Schedules = {
   ) => Promise<ScheduleInfo>;
   /** Null if there is no such schedule. */
   readonly get: (id: string) => Promise<ScheduleInfo | null>;
-  /** Schedules by id, one page at a time. */
+  /** Schedules by id, one page at a time. One that the store cannot read is left out: `get` throws the reason, and `put` replaces it. */
   readonly list: (options?: {
     /** Only ids after this one. */
     readonly after?: string;
@@ -167,7 +174,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     await getRow(id);
     return write(id, (current) => {
       if (current === null) return undefined;
-      const { paused: wasPaused, ...body } = current.body as unknown as ScheduleBody;
+      const { paused: wasPaused, ...body } = requireBody(current) as unknown as ScheduleBody;
       if ((wasPaused === true) === paused) return undefined;
       return paused ? { ...body, paused } : body;
     });
@@ -182,7 +189,8 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       return write(id, (current) => {
         if (current !== null && ifNew)
           throw new PawlError("schedule_exists", `There is a schedule "${id}" already. Leave out ifNew to replace it.`);
-        if (current === null) return body;
+        // A schedule that cannot be read is repaired.
+        if (current === null || current.error !== undefined) return body;
         const next = keepStart(body, current.body as unknown as ScheduleBody);
         return isSameBody(next, current.body) ? undefined : next;
       });
@@ -195,7 +203,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     async list(options = {}) {
       checkOptions("list()", listRules, options, checkSettings);
       const { after, limit = 100 } = options;
-      return deepFreeze((await rows.list({ ...defined({ after }), limit })).map(toScheduleInfo));
+      return deepFreeze((await listReadable(rows, after, limit)).map(toScheduleInfo));
     },
     async remove(id) {
       checkScheduleId(id);
@@ -205,9 +213,10 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     resume: (id) => setPaused(id, false),
     async runNow(id) {
       for (;;) {
-        const { rev, slot, dueAt, body } = await getRow(id);
+        const row = await getRow(id);
+        const { rev, slot, dueAt } = row;
         const now = clock.now();
-        const run = createRun(id, body as unknown as ScheduleBody, now, `${new Date(now).toISOString()}-manual`, now);
+        const run = createRun(id, requireBody(row) as unknown as ScheduleBody, now, `${new Date(now).toISOString()}-manual`, now);
         const { sessionId, runId } = run.posted;
         const isFired = await rows.fire({
           ...{ id, rev, slot },
@@ -231,7 +240,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       const now = clock.now();
       const body =
         typeof given === "string"
-          ? ((await getRow(given)).body as unknown as ScheduleBody)
+          ? (requireBody(await getRow(given)) as unknown as ScheduleBody)
           : await compileSchedule(given, now);
       const slots: number[] = [];
       const times = createSlotClock(await loadCron(), body);
@@ -240,6 +249,22 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       return deepFreeze(slots);
     },
   };
+}
+
+/** A page with fewer rows than `limit` is the last one. */
+async function listReadable(
+  rows: ScheduleStore,
+  start: string | undefined,
+  limit: number,
+): Promise<readonly ScheduleRow[]> {
+  const readable: ScheduleRow[] = [];
+  for (let after = start; ; ) {
+    const missing = limit - readable.length;
+    const page = await rows.list({ ...defined({ after }), limit: missing });
+    readable.push(...page.filter(({ error }) => error === undefined));
+    if (page.length < missing || readable.length >= limit) return readable;
+    after = page.at(-1)?.id;
+  }
 }
 
 /** Whether the next slot is due, except for its jitter. */

@@ -10,7 +10,16 @@
 import { defined } from "../../core/data/defined.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { isResting } from "../../core/machine/state.js";
-import type { DelayedBody, Fire, PostedRun, ScheduleRow, ScheduleStore, SlotRow } from "../../ports/schedule-store.js";
+import { PawlError } from "../../errors.js";
+import {
+  type DelayedBody,
+  type Fire,
+  type PostedRun,
+  requireBody,
+  type ScheduleRow,
+  type ScheduleStore,
+  type SlotRow,
+} from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createTitle } from "../../runtime/agent/run-input.js";
 import { afterTurn } from "../../runtime/lib/event-loop.js";
@@ -66,8 +75,12 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
   }
 }
 
-/** croner and `Intl` throw these for what a newer version has put, or for a time zone that this process does not know. */
+/**
+ * Whether only this row cannot be fired. croner and `Intl` throw a TypeError or a RangeError for what a newer version has put, or for a time
+ * zone that this process does not know. The row, or the session of its last run, may also be damaged or of a newer format.
+ */
 export function isFaultOfRow(error: unknown): boolean {
+  if (error instanceof PawlError) return error.code !== "store_failed" && error.code !== "store_closed";
   return error instanceof TypeError || error instanceof RangeError;
 }
 
@@ -76,11 +89,11 @@ export async function planFire(store: FiringStore, row: ScheduleRow, now: number
   const { id, rev, slot } = row;
   const seen = { id, rev, slot };
   if (row.sessionId !== undefined) {
-    const { message } = row.body as unknown as DelayedBody;
+    const { message } = requireBody(row) as unknown as DelayedBody;
     const posts = [{ sessionId: row.sessionId, message: { id: `run/${message.runId}`, at: now, body: message } }];
     return { ...seen, next: null, outcomes: [], posts, remove: true };
   }
-  const schedule = row.body as unknown as ScheduleBody;
+  const schedule = requireBody(row) as unknown as ScheduleBody;
   const clock = createSlotClock(await loadCron(), schedule);
   const { due, count, isMinimum, next } = findDueSlots(id, schedule, clock, slot ?? now, now);
   const chosen = chooseSlots(id, schedule, due, now);

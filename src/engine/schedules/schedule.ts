@@ -3,7 +3,7 @@
  */
 import type { UserMessage } from "../../core/data/message.js";
 import type { RunOptions } from "../../core/machine/event.js";
-import type { PostedRun, ScheduleRow } from "../../ports/schedule-store.js";
+import { type PostedRun, requireBody, type ScheduleRow } from "../../ports/schedule-store.js";
 import type { Input } from "../../runtime/agent/input-parts.js";
 
 /** When a schedule runs. */
@@ -136,7 +136,9 @@ export type ScheduleInfo = ScheduleBody & {
   readonly last?: PostedRun;
 };
 
-export function toScheduleInfo({ id, rev, slot, body, last }: ScheduleRow): ScheduleInfo {
-  const schedule = body as unknown as ScheduleBody;
+/** @throws the row's `error` */
+export function toScheduleInfo(row: ScheduleRow): ScheduleInfo {
+  const { id, rev, slot, last } = row;
+  const schedule = requireBody(row) as unknown as ScheduleBody;
   return { ...schedule, id, rev, nextAt: slot, ...(last === undefined ? {} : { last }) };
 }

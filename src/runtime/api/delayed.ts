@@ -11,7 +11,7 @@ import { createMask, mapStrings } from "../../core/data/mask.js";
 import type { Json, UserMessage } from "../../core/data/message.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { PawlError } from "../../errors.js";
-import { type DelayedBody, maxDelayedOfSession, type ScheduleStore, toDelayedId } from "../../ports/schedule-store.js";
+import { type DelayedBody, maxDelayedOfSession, requireBody, type ScheduleStore, toDelayedId } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { checkRunId } from "../agent/run-input.js";
 
@@ -73,8 +73,9 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
   return {
     async scheduled() {
       const rows = await requireSchedules(store).list({ sessionId, limit: maxDelayedOfSession });
-      const inputs = rows.map(({ slot, body }): ScheduledInput => {
-        const { message } = body as unknown as DelayedBody;
+      const inputs = rows.map((row): ScheduledInput => {
+        const { slot } = row;
+        const { message } = requireBody(row) as unknown as DelayedBody;
         const { runId, input, by } = message;
         const mode = message.interrupts === true ? "interrupt" : message.mode;
         return { runId, at: slot ?? 0, input, mode, ...defined({ by }) };
@@ -96,8 +97,9 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
 export async function redactDelayed(store: Store, sessionId: string, texts: readonly string[]): Promise<void> {
   if (store.schedules === undefined || texts.length === 0) return;
   const maskTexts = createMask(texts);
-  for (const { id, rev, slot, dueAt, body } of await store.schedules.list({ sessionId, limit: maxDelayedOfSession })) {
-    const { message } = body as unknown as DelayedBody;
+  for (const row of await store.schedules.list({ sessionId, limit: maxDelayedOfSession })) {
+    const { id, rev, slot, dueAt } = row;
+    const { message } = requireBody(row) as unknown as DelayedBody;
     const redacted = {
       ...message,
       input: mapStrings(message.input as unknown as Json, maskTexts),

@@ -28,10 +28,7 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
       },
       file,
     );
-  const find = (id: string) => {
-    const row = statements.schedule.get(id) as Row | undefined;
-    return row === undefined ? null : decode(row);
-  };
+  const find = (id: string) => (statements.schedule.get(id) as Row | undefined) ?? null;
   const rows = (found: readonly unknown[]) => (found as readonly Row[]).map(decode);
   return {
     put: ({ id, rev, slot, dueAt, body, sessionId = null }) => {
@@ -46,7 +43,11 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
         return { type: "ok" } as const;
       }, text.length);
     },
-    get: (id) => read(() => find(id)),
+    get: (id) =>
+      read(() => {
+        const row = find(id);
+        return row === null ? null : decode(row);
+      }),
     list: ({ sessionId = null, after = "", limit }) =>
       read(() => rows(statements.scheduleList.all(sessionId, after, bound(limit)))),
     remove: (id) =>
@@ -70,8 +71,7 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
           if (stored === null || stored.rev !== rev || stored.slot !== slot) return false;
           if (remove) statements.dropSchedule.run(id);
           else {
-            const posted = last ?? stored.last;
-            const lastText = posted === undefined ? null : JSON.stringify(posted);
+            const lastText = last === undefined ? decodeNullableColumn(stored.last) : JSON.stringify(last);
             statements.moveSchedule.run(next?.slot ?? null, next?.dueAt ?? null, lastText, id);
             for (const outcome of outcomes) statements.addSlot.run(id, JSON.stringify(outcome));
             statements.trimSlots.run(id, id, maxSlotRows);

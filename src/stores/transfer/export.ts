@@ -102,10 +102,11 @@ async function* listSignals({ signals }: Store): AsyncGenerator<Signal> {
   }
 }
 
-/** The schedules of the store, or the delayed messages of a session. */
+/** The schedules of the store, or the delayed messages of a session. @throws PawlError `store_corrupt` */
 async function* listSchedules({ schedules }: Store, sessionId?: string): AsyncGenerator<ScheduleRow> {
   for (let after = ""; schedules !== undefined; ) {
     const page = await schedules.list({ after, limit: pageSize, ...defined({ sessionId }) });
+    for (const { error } of page) if (error !== undefined) throw error;
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;

@@ -15,7 +15,7 @@ import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { decodeBase64 } from "../../platform/bytes.js";
-import { type DelayedBody, isScheduleId, type ScheduleRow, toDelayedId } from "../../ports/schedule-store.js";
+import { type DelayedBody, isScheduleId, type PutRow, toDelayedId } from "../../ports/schedule-store.js";
 import { findSignalKeyFault, type Signal } from "../../ports/signal.js";
 import { checkFormat, decodeEntries, decodeMessage, decodeState, type RowPosition } from "../shared/decode.js";
 import { encodeEvents, encodeMessage, encodeState, maxEntryDepth } from "../shared/encode.js";
@@ -36,7 +36,7 @@ export type ExportItem =
   | { readonly type: "closed" }
   | { readonly type: "signal"; readonly signal: Signal }
   /** A schedule of the store, or a delayed message of the session. */
-  | { readonly type: "schedule"; readonly row: Omit<ScheduleRow, "last"> }
+  | { readonly type: "schedule"; readonly row: PutRow }
   | { readonly type: "end"; readonly sum: string };
 
 export type SessionHead = {

@@ -2,7 +2,7 @@
  * Schedules, and the slots that are fired.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
-import type { Fire, ScheduleRow, ScheduleStore } from "../../ports/schedule-store.js";
+import type { Fire, PutRow, ScheduleStore } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCases, createMessage, type StoreCase, t0 } from "./bench.js";
 
@@ -23,9 +23,7 @@ function scheduleCases(checks: {
   );
 }
 
-type Row = Omit<ScheduleRow, "last">;
-
-function createRow(id: string, more: Partial<Row> = {}): Row {
+function createRow(id: string, more: Partial<PutRow> = {}): PutRow {
   return { id, rev: 1, slot: t0, dueAt: t0, body: { agent: "press", input: "What is new?" }, ...more };
 }
 

@@ -1,0 +1,92 @@
+/**
+ * Rows of schedules that cannot be read or fired, among others that can.
+ */
+import { describe, expect, test } from "vitest";
+import {
+  createMemoryStore,
+  createSchedules,
+  createWorker,
+  PawlError,
+  type Store,
+  type WorkerReport,
+} from "../../src/index.js";
+import { createTestClock, type TestClock } from "../../src/testing/test-clock.js";
+import { openFileStore, withHandle } from "../stores/open.js";
+import { verifies } from "../verifies.js";
+import { asked, createRequest, noon } from "./schedule-cases.js";
+
+const proven = verifies("TIME-4#schedules");
+const aMinute = 60_000;
+
+/** Runs a worker until it has taken the session "s", and returns its reports. */
+async function work(store: Store, clock: TestClock): Promise<readonly WorkerReport[]> {
+  const reports: WorkerReport[] = [];
+  const worker = createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) });
+  const running = worker.run();
+  await store.post("s", createRequest(clock.now()));
+  await expect.poll(() => worker.status().refused).toContain("s");
+  await worker.stop();
+  await running;
+  return reports;
+}
+
+describe("a schedule that cannot be read", () => {
+  test("keeps no other from being listed or fired, and is repaired by putting it again", proven, async () => {
+    const { store, path, close } = await openFileStore({ synchronous: "normal" });
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store, clock });
+    for (const id of ["a", "b", "c"]) await schedules.put({ id, cron: "* * * * *", ...asked });
+    await schedules.pause("c");
+    await withHandle(path, (handle) => handle.exec("UPDATE schedules SET body = '{' WHERE id IN ('a', 'c')"));
+    expect((await schedules.list()).map(({ id }) => id)).toEqual(["b"]);
+    expect((await schedules.list({ limit: 1 })).map(({ id }) => id)).toEqual(["b"]);
+    const corrupt = { code: "store_corrupt" };
+    await expect(schedules.get("a")).rejects.toMatchObject(corrupt);
+    await expect(schedules.pause("a")).rejects.toMatchObject(corrupt);
+    clock.jump(aMinute);
+    const reports = await work(store, clock);
+    expect(reports.filter(({ type }) => type !== "refused")).toMatchObject([
+      { type: "schedule_failed", scheduleId: "a", error: corrupt },
+      { type: "fired", scheduleId: "b" },
+    ]);
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    await createWorker({ store, agents: [], clock }).runUntilIdle();
+    expect(await schedules.slots("a")).toMatchObject([{ slot: noon + aMinute, outcome: "posted" }]);
+    expect(await schedules.remove("c")).toBe(true);
+    await close();
+  });
+
+  test("keeps no session from being driven if its last run is in a session of a newer format", proven, async () => {
+    const inner = createMemoryStore();
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store: inner, clock });
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    await schedules.runNow("a");
+    const newer = new PawlError("newer_format", "The session is of a newer format.");
+    const store: Store = {
+      ...inner,
+      load: (sessionId) => (sessionId === "s" ? inner.load(sessionId) : Promise.reject(newer)),
+      inbox: async (sessionId) => (sessionId === "s" ? inner.inbox(sessionId) : []),
+    };
+    clock.jump(aMinute);
+    const reports = await work(store, clock);
+    expect(reports.filter(({ type }) => type !== "refused")).toMatchObject([
+      { type: "schedule_failed", scheduleId: "a", error: newer },
+    ]);
+    expect(await createSchedules({ store, clock }).pause("a")).toMatchObject({ paused: true });
+  });
+
+  test("does not keep a worker from driving sessions while the store cannot fire any", proven, async () => {
+    const inner = createMemoryStore();
+    const clock = createTestClock(noon);
+    const { schedules } = inner;
+    if (schedules === undefined) throw new Error("There are no schedules.");
+    const store: Store = {
+      ...inner,
+      schedules: { ...schedules, due: () => Promise.reject(new Error("the table is gone")) },
+    };
+    expect(await work(store, clock)).toContainEqual(
+      expect.objectContaining({ type: "store_failed", error: new Error("the table is gone"), retryInMs: 1_000 }),
+    );
+  });
+});
