@@ -246,13 +246,9 @@ export function describeSchedules(
         const wrong = row.slot + 3_600_000;
         await store.schedules?.put({ id: "morning", rev: 2, slot: wrong, dueAt: wrong, body: row.body });
         const start = async () => {
-          const worker = createWorker({ store, agents: [], clock });
-          const running = worker.run();
           // A worker corrects slots before its first look, in which it takes this session.
           await store.post("s", createRequest(clock.now()));
-          await expect.poll(() => worker.status().refused).toEqual(["s"]);
-          await worker.stop();
-          await running;
+          await runUntilRefused(store, clock);
         };
         await start();
         expect(await schedules.get("morning")).toMatchObject({ rev: 3, nextAt: row.slot });
@@ -260,7 +256,34 @@ export function describeSchedules(
         expect(await schedules.get("morning")).toMatchObject({ rev: 3 });
       },
     );
+
+    scheduleTest(
+      "a worker that starts between a slot and the end of its jitter loses no slot",
+      async ({ store, clock, schedules, fire, outcomes }) => {
+        const { nextAt } = await schedules.put({ id: "jitter", cron: "0 13 * * *", jitterMs: 3_600_000, ...asked });
+        const { dueAt } = (await store.schedules?.get("jitter")) ?? {};
+        expect(dueAt).toBeGreaterThan(noon + 62 * aMinute);
+        clock.jump(61 * aMinute);
+        await store.post("s", createRequest(clock.now()));
+        await runUntilRefused(store, clock);
+        expect(await schedules.get("jitter")).toMatchObject({ rev: 1, nextAt });
+        clock.jump(60 * aMinute);
+        expect(await fire()).toBe(1);
+        expect(await outcomes("jitter")).toEqual(["posted 1"]);
+      },
+    );
   });
+}
+
+/** Runs a worker until it has refused the session "s", because it has no agent. Returns its other reports. */
+export async function runUntilRefused(store: Store, clock: TestClock): Promise<readonly WorkerReport[]> {
+  const reports: WorkerReport[] = [];
+  const worker = createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) });
+  const running = worker.run();
+  await expect.poll(() => worker.status().refused).toContain("s");
+  await worker.stop();
+  await running;
+  return reports.filter(({ type }) => type !== "refused");
 }
 
 export function createRequest(at: number) {

@@ -2,7 +2,7 @@
  * Computes the next slots of schedules again.
  *
  * The next slot is stored. If the rules of its time zone have changed since, for example with an update of Node, it is off by an hour. A
- * worker that starts corrects it, unless it is due within a minute: another worker may be firing it with the older rules.
+ * worker that starts corrects it, unless it is reached within a minute: another worker may be firing it with the older rules.
  */
 
 import { requireBody, type ScheduleRow, type ScheduleStore } from "../../ports/schedule-store.js";
@@ -35,7 +35,8 @@ export async function refreshSlots(schedules: ScheduleStore, now: number): Promi
 async function refreshSlot(schedules: ScheduleStore, row: ScheduleRow, now: number): Promise<void> {
   const { id, rev, slot, dueAt } = row;
   const body = requireBody(row) as unknown as ScheduleBody;
-  if (slot === null || dueAt === null || dueAt <= now + soonMs || !("cron" in body.when)) return;
+  // A slot that was reached is not computed again, even if its jitter is not over.
+  if (slot === null || dueAt === null || slot <= now + soonMs || !("cron" in body.when)) return;
   if (createSlotClock(await loadCron(), body).after(now) === slot) return;
   const next = await findNextSlot(schedules, id, body, now);
   if (next === slot) return;
