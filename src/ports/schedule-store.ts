@@ -105,7 +105,7 @@ export type PutResult =
       /** The row was written. */
       readonly type: "ok";
     }
-  /** The stored row does not have the `rev` before this one. Nothing was written. */
+  /** The stored row does not have the `rev` before this one, or not the slot that the caller saw. Nothing was written. */
   | {
       readonly type: "conflict";
       /** The `rev` of the stored row; 0 if there is none. */
@@ -116,8 +116,12 @@ export type PutResult =
 
 /** Keeps schedules. */
 export interface ScheduleStore {
-  /** Makes a row (`rev` 1), or replaces the one whose `rev` is one less. What became of its slots and its last run stay. */
-  put(row: PutRow): Promise<PutResult>;
+  /**
+   * Makes a row (`rev` 1), or replaces the one whose `rev` is one less. What became of its slots and its last run stay.
+   * @param seen the slot that the caller saw: if the row was fired since, the slot of the new row may be one that has its run already, so
+   *   this is a conflict
+   */
+  put(row: PutRow, seen?: { readonly slot: number | null }): Promise<PutResult>;
   /** The row with this id; null if there is none. */
   get(id: string): Promise<ScheduleRow | null>;
   /** Rows by id: the schedules, or the delayed messages of a session. */

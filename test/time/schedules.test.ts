@@ -2,7 +2,7 @@
  * Schedules in the stores that need no server, and what is refused.
  */
 import { describe, expect, test } from "vitest";
-import { createMemoryStore, createSchedules, createWorker, type Schedule, type WorkerReport } from "../../src/index.js";
+import { createMemoryStore, createSchedules, createWorker, type Schedule, type ScheduleStore, type WorkerReport } from "../../src/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { localStores } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -59,6 +59,31 @@ describe("a schedule", () => {
     await schedules.put({ id: "a", cron: "* * * * *", ...asked });
     await createWorker({ store, agents: [], clock }).runUntilIdle();
     expect(await schedules.slots("a")).toMatchObject([{ slot: noon + 60_000, outcome: "posted" }]);
+  });
+
+  test("that is fired between the read and the write of a change runs its slot once", proven, async () => {
+    const inner = createMemoryStore();
+    const clock = createTestClock(noon);
+    await createSchedules({ store: inner, clock }).put({ id: "a", cron: "* * * * *", ...asked });
+    const { schedules: rows } = inner;
+    if (rows === undefined) throw new Error("There are no schedules.");
+    let hasFired = false;
+    const racing: ScheduleStore = {
+      ...rows,
+      async put(...args) {
+        if (!hasFired) {
+          hasFired = true;
+          clock.jump(60_000);
+          await createWorker({ store: inner, agents: [], clock }).runUntilIdle();
+        }
+        return rows.put(...args);
+      },
+    };
+    const racingStore = { ...inner, schedules: racing };
+    await createSchedules({ store: racingStore, clock }).put({ id: "a", cron: "* * * * *", ...asked, input: "Else?" });
+    await createWorker({ store: inner, agents: [], clock }).runUntilIdle();
+    expect(await createSchedules({ store: inner }).slots("a")).toMatchObject([{ slot: noon + 60_000 }]);
+    expect(await createSchedules({ store: inner }).get("a")).toMatchObject({ rev: 2, nextAt: noon + 120_000 });
   });
 
   test.each<[object, RegExp]>([

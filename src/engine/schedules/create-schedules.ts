@@ -146,7 +146,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       const slot = body.paused === true ? null : await findNextSlot(rows, id, body, from);
       const dueAt = slot === null ? null : toDueTime(id, body, slot);
       const row = { id, rev: (current?.rev ?? 0) + 1, slot, dueAt, body: body as unknown as Json };
-      const put = await rows.put(row);
+      const put = await rows.put(row, current === null ? undefined : { slot: current.slot });
       if (put.type === "full")
         throw new PawlError(
           "schedule_full",

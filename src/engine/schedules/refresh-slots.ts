@@ -41,6 +41,6 @@ async function refreshSlot(schedules: ScheduleStore, row: ScheduleRow, now: numb
   const next = await findNextSlot(schedules, id, body, now);
   if (next === slot) return;
   const nextDueAt = next === null ? null : toDueTime(id, body, next);
-  // If the schedule was edited meanwhile, its slot follows from today's rules already, and this `put` is a conflict.
-  await schedules.put({ id, rev: rev + 1, body: row.body, slot: next, dueAt: nextDueAt });
+  // If the schedule was edited or fired meanwhile, its slot follows from today's rules already, and this `put` is a conflict.
+  await schedules.put({ id, rev: rev + 1, body: row.body, slot: next, dueAt: nextDueAt }, { slot });
 }

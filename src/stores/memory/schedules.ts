@@ -31,11 +31,12 @@ export function createScheduleStore(schedules: MemorySchedules, { assertOpen, po
       .sort(compare);
   };
   return {
-    async put(row) {
+    async put(row, seen) {
       assertOpen();
       const stored = schedules.get(row.id);
       const rev = stored?.row.rev ?? 0;
-      if (row.rev !== rev + 1) return { type: "conflict", rev };
+      const hasMoved = stored !== undefined && seen !== undefined && stored.row.slot !== seen.slot;
+      if (row.rev !== rev + 1 || hasMoved) return { type: "conflict", rev };
       if (stored === undefined) {
         const max = row.sessionId === undefined ? maxSchedules : maxDelayedOfSession;
         if (sorted(({ sessionId }) => sessionId === row.sessionId).length >= max) return { type: "full" };

@@ -16,10 +16,10 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     (await query<ScheduleColumns>(text, values)).map((row) => decodeSchedule(row, file));
   const bound = (limit: number) => Math.min(limit, Number.MAX_SAFE_INTEGER);
   return {
-    put: ({ id, rev, slot, dueAt, body, sessionId = null }) =>
+    put: ({ id, rev, slot, dueAt, body, sessionId = null }, seen) =>
       run(async (isAgain): Promise<PutResult> => {
         const text = JSON.stringify(body);
-        const values = [id, rev, slot, dueAt, sessionId, text, checksumOf(text)];
+        const values = [id, rev, slot, dueAt, sessionId, text, checksumOf(text), seen !== undefined, seen?.slot ?? null];
         const [row] = await query<{ readonly outcome: "ok" | "conflict" | "full"; readonly present: number }>(
           statements.putSchedule,
           values,

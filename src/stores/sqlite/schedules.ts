@@ -31,11 +31,12 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
   const find = (id: string) => (statements.schedule.get(id) as Row | undefined) ?? null;
   const rows = (found: readonly unknown[]) => (found as readonly Row[]).map(decode);
   return {
-    put: ({ id, rev, slot, dueAt, body, sessionId = null }) => {
+    put: ({ id, rev, slot, dueAt, body, sessionId = null }, seen) => {
       const text = JSON.stringify(body);
       return write(() => {
         const stored = find(id);
-        if (rev !== (stored?.rev ?? 0) + 1) return { type: "conflict", rev: stored?.rev ?? 0 } as const;
+        const hasMoved = stored !== null && seen !== undefined && stored.slot !== seen.slot;
+        if (rev !== (stored?.rev ?? 0) + 1 || hasMoved) return { type: "conflict", rev: stored?.rev ?? 0 } as const;
         const max = sessionId === null ? maxSchedules : maxDelayedOfSession;
         const { count } = statements.countSchedules.get(sessionId, max) as { readonly count: number };
         if (stored === null && count >= max) return { type: "full" } as const;

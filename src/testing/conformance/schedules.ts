@@ -46,6 +46,18 @@ export const scheduleStoreCases = scheduleCases({
     deepStrictEqual(await schedules.get("a"), changed);
   },
 
+  "a change is a conflict if the schedule was fired since the caller read it": async (_, schedules) => {
+    deepStrictEqual(await schedules.put(createRow("a"), { slot: null }), ok);
+    await schedules.fire(createFire("a"));
+    const changed = createRow("a", { rev: 2 });
+    deepStrictEqual(await schedules.put(changed, { slot: t0 }), { type: "conflict", rev: 1 });
+    strictEqual((await schedules.get("a"))?.slot, t0 + 60_000);
+    deepStrictEqual(await schedules.put(changed, { slot: t0 + 60_000 }), ok);
+    await schedules.fire(createFire("a", { rev: 2, next: null }));
+    deepStrictEqual(await schedules.put(createRow("a", { rev: 3 }), { slot: t0 }), { type: "conflict", rev: 2 });
+    deepStrictEqual(await schedules.put(createRow("a", { rev: 3 }), { slot: null }), ok);
+  },
+
   "schedules are listed by id, page by page, apart from the delayed messages of each session": async (_, schedules) => {
     for (const id of ["c", "a", "b"]) await schedules.put(createRow(id));
     for (const id of ["send:s:2", "send:s:1"]) await schedules.put(createRow(id, { sessionId: "s" }));
