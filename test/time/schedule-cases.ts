@@ -201,6 +201,20 @@ export function describeSchedules(
     );
 
     scheduleTest(
+      "a change during a long jitter fires what was reached as one, and no change fires nothing",
+      async ({ store, clock, schedules, outcomes }) => {
+        const given = { id: "jitter", everyMs: 1_000, jitterMs: 3_600_000, overlap: "allow", ...asked } as const;
+        await schedules.put(given);
+        clock.jump(30 * aMinute);
+        expect(await schedules.put(given)).toMatchObject({ rev: 1, nextAt: noon + 1_000 });
+        expect(await store.list()).toEqual([]);
+        await schedules.pause("jitter");
+        expect(await outcomes("jitter")).toEqual(["posted 1", "missed 1799"]);
+        expect(await store.list()).toHaveLength(1);
+      },
+    );
+
+    scheduleTest(
       "runs share one session, come at intervals, once, late by a jitter, and on request",
       async ({ store, clock, schedules, fire }) => {
         await schedules.put({

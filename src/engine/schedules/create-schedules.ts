@@ -135,12 +135,12 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     for (;;) {
       const now = clock.now();
       const current = await rows.get(id);
-      if (current !== null && (await fireReachedSlot(current, now))) continue;
       const body = change(current);
       if (body === undefined) {
         if (current === null) throw createMissingError(id);
         return deepFreeze(toScheduleInfo(current));
       }
+      if (current !== null && (await fireReachedSlots(current, now))) continue;
       // A reached slot that could not be fired is not skipped: the first slot of the new schedule is not before it.
       const from = current !== null && isReached(current, now) ? current.slot - 1 : now;
       const slot = body.paused === true ? null : await findNextSlot(rows, id, body, from);
@@ -157,13 +157,14 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   }
 
   /**
-   * Before a schedule changes, the slots that it has reached are fired or counted. Otherwise they would be lost. False if there are none,
-   * if the store's clock has not reached them, or if this process cannot compute them: then the change must be able to repair that.
+   * Before a schedule changes, the slots that it has reached are fired or counted, without waiting for their jitter. Otherwise they would
+   * be lost. False if there are none, if the store's clock has not reached them, or if this process cannot compute them: then the change
+   * must be able to repair that.
    */
-  async function fireReachedSlot(row: ScheduleRow, now: number): Promise<boolean> {
+  async function fireReachedSlots(row: ScheduleRow, now: number): Promise<boolean> {
     if (!isReached(row, now)) return false;
     try {
-      return await rows.fire(await planFire(store, row, now));
+      return await rows.fire(await planFire(store, row, now, { ignoresJitter: true }));
     } catch (error) {
       if (isFaultOfRow(error)) return false;
       throw error;

@@ -84,8 +84,13 @@ export function isFaultOfRow(error: unknown): boolean {
   return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** Computes what firing a due row writes. */
-export async function planFire(store: FiringStore, row: ScheduleRow, now: number): Promise<Fire> {
+/** Computes what firing a due row writes. @param options `ignoresJitter`: slots are due when they are reached */
+export async function planFire(
+  store: FiringStore,
+  row: ScheduleRow,
+  now: number,
+  { ignoresJitter = false }: { readonly ignoresJitter?: boolean } = {},
+): Promise<Fire> {
   const { id, rev, slot } = row;
   const seen = { id, rev, slot };
   if (row.sessionId !== undefined) {
@@ -95,7 +100,13 @@ export async function planFire(store: FiringStore, row: ScheduleRow, now: number
   }
   const schedule = requireBody(row) as unknown as ScheduleBody;
   const clock = createSlotClock(await loadCron(), schedule);
-  const { due, count, isMinimum, next } = findDueSlots(id, schedule, clock, slot ?? now, now);
+  const { due, count, isMinimum, next } = findDueSlots(
+    id,
+    ignoresJitter ? { ...schedule, jitterMs: 0 } : schedule,
+    clock,
+    slot ?? now,
+    now,
+  );
   const chosen = chooseSlots(id, schedule, due, now);
   const missed = count - chosen.length;
   const outcomes: SlotRow[] = [];
