@@ -58,6 +58,21 @@ describe("schedules over HTTP", () => {
     expect(await ask("GET", `/v1/sessions/${sessionId}`, undefined, bob)).toMatchObject({ status: 404 });
   });
 
+  test(
+    "have the params that the server sets for who made them, whoever changes them",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const params = ({ principal }: { readonly principal: Principal }) => ({ tenant: principal.id });
+      const { ask, store } = await startServer({ authenticate, params, clientOptions: ["model", "params"] });
+      const put = (who: Record<string, string>) =>
+        ask("PUT", "/v1/schedules/x", { ...daily, options: { params: { tenant: "other" } } }, who);
+      expect((await put(ada)).json).toMatchObject({ options: { params: { tenant: "ada" } } });
+      expect((await put(root)).json).toMatchObject({ principal: "ada", options: { params: { tenant: "ada" } } });
+      const { sessionId } = (await ask("POST", "/v1/schedules/x/run", {}, ada)).json;
+      expect((await store.inbox(sessionId))[0]?.body).toMatchObject({ options: { params: { tenant: "ada" } } });
+    },
+  );
+
   test("post runs only to sessions to which their maker may post", verifies("TIME-4#schedules", "SEC-3"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });

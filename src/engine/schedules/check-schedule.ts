@@ -58,6 +58,7 @@ const runOptionRules: OptionTable<NonNullable<Schedule["options"]>> = {
   activeTools: anArray,
   toolChoice: anyValue,
   interactive: aBoolean,
+  params: anObject,
 };
 
 const maxCronCharacters = 200;

@@ -70,7 +70,7 @@ export type Schedule = ScheduleTime & {
   /** Options of its runs, as in `session.send`. */
   readonly options?: Pick<
     RunOptions,
-    "model" | "settings" | "systemPrompt" | "activeTools" | "toolChoice" | "interactive"
+    "model" | "settings" | "systemPrompt" | "activeTools" | "toolChoice" | "interactive" | "params"
   >;
 };
 

@@ -16,7 +16,7 @@ import {
 import type { AskedSession } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
-import { isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { chooseParams, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { loadSessionInfo } from "../session-info.js";
 import { anyJson, boolean, integer, object, oneOf, string } from "../shape.js";
@@ -225,7 +225,7 @@ async function listSchedules({ principal, query }: RouteRequest, context: Server
   } as const;
 }
 
-async function putSchedule({ principal, params, body }: RouteRequest, context: ServerContext) {
+async function putSchedule({ request: httpRequest, principal, params, body }: RouteRequest, context: ServerContext) {
   const options = parseRunOptions(body, context.settings);
   const { agents } = context;
   const given = body as Omit<Schedule, "id">;
@@ -243,12 +243,20 @@ async function putSchedule({ principal, params, body }: RouteRequest, context: S
     throw current === null
       ? new ServerError("forbidden", "You may not make schedules here.")
       : new ServerError("schedule_exists", `The id ${id} is taken. Choose another one.`);
+  // The runs belong to who made the schedule: somebody else who changes it must not lend them other params.
+  const runParams =
+    current === null || current.principal === principal.id
+      ? await chooseParams(context, { principal, request: httpRequest }, given.agent)
+      : current.options?.params === undefined
+        ? {}
+        : { params: current.options.params };
+  const runOptions = { ...options, ...runParams };
   await authorizeTarget(routeTarget(id, given.session), { principal, request }, context);
   const schedule: Schedule = {
     ...given,
     id,
     principal: current?.principal ?? principal.id,
-    ...(Object.keys(options).length === 0 ? {} : { options }),
+    ...(Object.keys(runOptions).length === 0 ? {} : { options: runOptions }),
     ...pickRoot(agents.get(given.agent)),
   } as Schedule;
   try {
