@@ -89,7 +89,15 @@ describe("schedules over HTTP", () => {
       status: 404,
       json: { error: { code: "no_session" } },
     });
-    expect(await put(sessionId, "same", bob)).toMatchObject({ status: 409 });
+    const same = await put(sessionId, "same", bob);
+    expect(same).toMatchObject({ status: 200, json: { session: { id: expect.stringMatching(/^[0-9a-f]{32}$/) } } });
+    // It stays the same one, whoever changes the schedule.
+    expect((await put(sessionId, "same", root)).json).toMatchObject({ rev: 1, session: same.json.session });
+    expect(await put("z", "same", root)).toMatchObject({ json: { session: "same" } });
+    const noRun = { "x-who": "cleo read schedule" };
+    const lacks = { status: 403, json: { error: { code: "forbidden" } } };
+    expect(await put("cleo", "new", noRun)).toMatchObject(lacks);
+    expect(await ask("POST", "/v1/schedules/x/run", {}, noRun)).toMatchObject(lacks);
     expect(await put("x", { id: sessionId }, ada)).toMatchObject({ status: 200 });
     expect(await put("y", { id: "new-one" }, root)).toMatchObject({ status: 200 });
   });

@@ -13,7 +13,7 @@ import {
   type Schedules,
   type SlotRow,
 } from "../../index.js";
-import type { AskedSession } from "../principal.js";
+import { type AskedSession, deriveId, type Principal } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import { chooseParams, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
@@ -126,6 +126,7 @@ export const scheduleRoutes: readonly Route[] = [
     responses: { 201: "{ sessionId, runId, slot }" },
     content: { 201: responseContents.postedRun },
     async handle(routeRequest, context) {
+      requireRunScope(routeRequest.principal);
       const { schedules, info } = await authorizeSchedule(routeRequest, context, "schedule");
       const posted: PostedRun = await schedules.runNow(info.id);
       return { status: 201, json: posted };
@@ -226,6 +227,7 @@ async function listSchedules({ principal, query }: RouteRequest, context: Server
 }
 
 async function putSchedule({ request: httpRequest, principal, params, body }: RouteRequest, context: ServerContext) {
+  requireRunScope(principal);
   const options = parseRunOptions(body, context.settings);
   const { agents } = context;
   const given = body as Omit<Schedule, "id">;
@@ -251,11 +253,14 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
         ? {}
         : { params: current.options.params };
   const runOptions = { ...options, ...runParams };
-  await authorizeTarget(routeTarget(id, given.session), { principal, request }, context);
+  const owner = current?.principal ?? principal.id;
+  const session = given.session === "same" ? chooseSameSession(id, { current, owner, principal }) : given.session;
+  await authorizeTarget(routeTarget(id, { session, isNamed: given.session !== "same" }), { principal, request }, context);
   const schedule: Schedule = {
     ...given,
     id,
-    principal: current?.principal ?? principal.id,
+    ...(session === undefined ? {} : { session }),
+    principal: owner,
     ...(Object.keys(runOptions).length === 0 ? {} : { options: runOptions }),
     ...pickRoot(agents.get(given.agent)),
   } as Schedule;
@@ -268,11 +273,37 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
   }
 }
 
-/** The id of the session that all runs go to; null if each has a new one. */
-function routeTarget(id: string, session: unknown): { readonly id: string; readonly isNamed: boolean } | null {
+/** Whoever makes a schedule starts runs. @throws ServerError `forbidden` */
+function requireRunScope({ scopes }: Principal): void {
+  if (!scopes.includes("run")) throw new ServerError("forbidden", "This needs the scope run.", { scope: "run" });
+}
+
+/**
+ * The session of a schedule whose runs share one. Only administrators choose ids of sessions, and with "same" that id is the schedule's. Others
+ * get an id that is derived from the owner and the schedule. It stays, whoever changes the schedule.
+ */
+function chooseSameSession(
+  id: string,
+  {
+    current,
+    owner,
+    principal,
+  }: { readonly current: ScheduleInfo | null; readonly owner: string; readonly principal: Principal },
+): "same" | { readonly id: string } {
+  const derived = deriveId({ id: owner }, `schedule ${id}`);
+  const present = current?.session;
+  if (typeof present === "object" && present.id === derived) return present;
+  return present === "same" || principal.scopes.includes("admin") ? "same" : { id: derived };
+}
+
+/** The session that all runs go to; null if each has a new one. `isNamed`: the request names it. */
+function routeTarget(
+  id: string,
+  { session, isNamed }: { readonly session: unknown; readonly isNamed: boolean },
+): { readonly id: string; readonly isNamed: boolean } | null {
   if (session === "same") return { id, isNamed: false };
-  const named = typeof session === "object" && session !== null && "id" in session ? session.id : undefined;
-  return typeof named === "string" ? { id: named, isNamed: true } : null;
+  const target = typeof session === "object" && session !== null && "id" in session ? session.id : undefined;
+  return typeof target === "string" ? { id: target, isNamed } : null;
 }
 
 /** Runs are posted only to sessions to which this principal may post runs itself. */
