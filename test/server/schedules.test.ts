@@ -178,6 +178,64 @@ describe("schedules over HTTP", () => {
   );
 });
 
+describe("a tick", () => {
+  test("ends with the server, which takes nothing more and waits for what runs", verifies("TIME-4#schedules"), async () => {
+    const store = createMemoryStore();
+    const begun: (() => void)[] = [];
+    const wait = () => new Promise<void>((resolve) => begun.push(resolve));
+    const model = createScriptedModel(() => ({ text: "Nothing.", wait: wait() }));
+    const agent = createAgent({ name: "press", model, store });
+    const { ask, server } = await startServer({ store, agents: [agent], work: false, limits: { runs: 1 } });
+    for (const input of ["One.", "Two."]) await ask("POST", "/v1/sessions", { agent: "press", input });
+    const tick = ask("POST", "/v1/tick", {});
+    await expect.poll(() => begun.length).toBe(1);
+    await server.close({ graceMs: 0 });
+    expect((await tick).json).toMatchObject({ driven: 1, isIdle: false });
+    begun[0]?.();
+    // Both are left to another process.
+    expect(await store.due(Date.now(), 10)).toHaveLength(2);
+    expect(begun).toHaveLength(1);
+    expect(await ask("POST", "/v1/tick", {})).toMatchObject({ status: 503 });
+  });
+
+  test("works with a store that is an instance of a class, and logs what fails", verifies("TIME-4#schedules"), async () => {
+    const inner = createMemoryStore();
+    const store = createClassInstance(inner);
+    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+    const { ask, lines } = await startServer({ store, agents: [agent], work: false });
+    const { timezone: _, cron: __, ...asked } = daily;
+    for (const id of ["once", "broken"])
+      await ask("PUT", `/v1/schedules/${id}`, { ...asked, at: "2025-01-01T08:00:00Z" });
+    const row = await inner.schedules?.get("broken");
+    if (row == null) throw new Error("There is no row.");
+    const body = { ...(row.body as object), when: { cron: "* * * * *" }, timezone: "Mars/Olympus" };
+    await inner.schedules?.put({ ...row, rev: 2, body });
+    expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 1, driven: 1 });
+    expect(lines.filter(({ action }) => action === "work")).toMatchObject([{ status: 500, error: expect.any(Error) }]);
+  });
+});
+
+/** The same, with its methods on the prototype of a class, as stores of users may have them. */
+function createClassInstance<Inner extends object>(inner: Inner): Inner {
+  class Kept {
+    readonly #inner = inner;
+    call(name: string, args: readonly unknown[]): unknown {
+      const method = Reflect.get(this.#inner, name) as (...values: readonly unknown[]) => unknown;
+      return Reflect.apply(method, this.#inner, args);
+    }
+  }
+  for (const [name, member] of Object.entries(inner))
+    Object.defineProperty(Kept.prototype, name, {
+      value:
+        typeof member === "function"
+          ? function (this: Kept, ...args: readonly unknown[]) {
+              return this.call(name, args);
+            }
+          : createClassInstance(member as object),
+    });
+  return new Kept() as unknown as Inner;
+}
+
 describe("signals over HTTP", () => {
   test(
     "are refused without the option canSignal, and for principals and keys that it refuses",

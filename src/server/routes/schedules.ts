@@ -164,7 +164,7 @@ export const scheduleRoutes: readonly Route[] = [
     content: { 200: responseContents.tick },
     async handle({ query }, context) {
       const { maxMs = 50_000 } = query as { readonly maxMs?: number };
-      return { status: 200, json: await context.tick(maxMs) };
+      return { status: 200, json: await context.ticks.run(maxMs) };
     },
   },
 ];
