@@ -3,8 +3,8 @@
  */
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore } from "../../src/index.js";
-import type { Principal } from "../../src/server/index.js";
+import { createAgent, createMemoryStore, createSchedules } from "../../src/index.js";
+import type { AskedSession, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { stripe } from "../../src/webhooks/index.js";
 import { createDurableAgent } from "../support/durable-tool.js";
@@ -72,6 +72,49 @@ describe("schedules over HTTP", () => {
       expect((await store.inbox(sessionId))[0]?.body).toMatchObject({ options: { params: { tenant: "ada" } } });
     },
   );
+
+  test("are replaced only as they were when the request was allowed", verifies("TIME-4#schedules", "SEC-3"), async () => {
+    const store = createMemoryStore();
+    const schedules = createSchedules({ store });
+    let meanwhile = async () => {};
+    const may = async (principal: Principal, action: string, session: AskedSession | null) => {
+      const isAllowed = principal.scopes.includes("admin") || session === null || session.info?.principal === principal.id;
+      if (action === "schedule") await meanwhile();
+      return isAllowed;
+    };
+    const { ask } = await startServer({ store, work: false, authenticate, may });
+    meanwhile = async () => void (await schedules.put({ ...daily, id: "x", principal: "bob" }));
+    const taken = { status: 409, json: { error: { code: "schedule_exists" } } };
+    expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject(taken);
+    meanwhile = async () => {
+      await schedules.remove("x");
+      await schedules.put({ ...daily, id: "x", principal: "ada" });
+    };
+    expect(await ask("PUT", "/v1/schedules/x", daily, bob)).toMatchObject(taken);
+    meanwhile = async () => void (await schedules.remove("x"));
+    expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject({ status: 404 });
+    expect(await schedules.list()).toEqual([]);
+  });
+
+  test("show the status of a session only to who may read it", verifies("TIME-4#schedules", "SEC-3"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
+    const { timezone: _, cron: __, ...asked } = daily;
+    const put = (who: Record<string, string>) =>
+      ask("PUT", "/v1/schedules/once", { ...asked, at: "2025-01-01T08:00:00Z" }, who);
+    const readSlots = async (who: Record<string, string>) =>
+      (await ask("GET", "/v1/schedules/once/slots", undefined, who)).json.slots;
+    const tick = () => ask("POST", "/v1/tick", {}, { "x-who": "timer tick" });
+    await put(ada);
+    await tick();
+    expect(await readSlots(ada)).toMatchObject([{ outcome: "posted", status: "completed" }]);
+    await ask("DELETE", "/v1/schedules/once", undefined, ada);
+    await put(bob);
+    await tick();
+    expect(await readSlots(bob)).toMatchObject([{ outcome: "posted" }]);
+    expect((await readSlots(bob))[0]).not.toHaveProperty("status");
+  });
 
   test("post runs only to sessions to which their maker may post", verifies("TIME-4#schedules", "SEC-3"), async () => {
     const store = createMemoryStore();

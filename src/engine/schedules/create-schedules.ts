@@ -42,6 +42,13 @@ export type SchedulesOptions = {
   readonly clock?: Clock;
 };
 
+type PutOptions = {
+  /** Refuse to replace a schedule that exists. Default: false. */
+  readonly ifNew?: boolean;
+  /** Refuse to replace another schedule than this one, as `get` has returned it: one that was changed or made anew since. Default: any is replaced. */
+  readonly replaces?: Pick<ScheduleInfo, "rev" | "principal">;
+};
+
 /** The schedules of a store. Workers of the store fire them. */
 export type Schedules = {
   /**
@@ -49,13 +56,7 @@ export type Schedules = {
    * Putting an unchanged schedule again changes nothing.
    * @throws PawlError `bad_schedule`, `schedule_exists`, `schedule_full`, `bad_input`
    */
-  readonly put: (
-    schedule: Schedule,
-    options?: {
-      /** Refuse to replace a schedule that exists. Default: false. */
-      readonly ifNew?: boolean;
-    },
-  ) => Promise<ScheduleInfo>;
+  readonly put: (schedule: Schedule, options?: PutOptions) => Promise<ScheduleInfo>;
   /** Null if there is no such schedule. */
   readonly get: (id: string) => Promise<ScheduleInfo | null>;
   /** Schedules by id, one page at a time. One that the store cannot read is left out: `get` throws the reason, and `put` replaces it. */
@@ -95,7 +96,7 @@ export type Schedules = {
 };
 
 const optionRules: OptionTable<SchedulesOptions> = { store: aStore, clock: anObject };
-const putRules: OptionTable<{ readonly ifNew?: boolean }> = { ifNew: aBoolean };
+const putRules: OptionTable<PutOptions> = { ifNew: aBoolean, replaces: anObject };
 const listRules: OptionTable<{ readonly after?: string; readonly limit?: number }> = {
   after: aString,
   limit: integerFrom(1),
@@ -184,12 +185,13 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   return {
     async put(schedule, options = {}) {
       checkOptions("put()", putRules, options, checkSettings);
-      const { ifNew = false } = options;
+      const { ifNew = false, replaces } = options;
       const body = await compileSchedule(schedule, clock.now());
       const { id } = schedule;
       return write(id, (current) => {
         if (current !== null && ifNew)
           throw new PawlError("schedule_exists", `There is a schedule "${id}" already. Leave out ifNew to replace it.`);
+        if (replaces !== undefined) checkReplaced(id, current, replaces);
         // A schedule that cannot be read is repaired.
         if (current === null || current.error !== undefined) return body;
         const next = keepStart(body, current.body as unknown as ScheduleBody);
@@ -271,6 +273,20 @@ async function listReadable(
 /** Whether the next slot is due, except for its jitter. */
 function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readonly slot: number } {
   return row.slot !== null && row.dueAt !== null && row.slot <= now;
+}
+
+/** @throws PawlError `no_schedule`, `schedule_exists` */
+function checkReplaced(
+  id: string,
+  current: ScheduleRow | null,
+  { rev, principal }: NonNullable<PutOptions["replaces"]>,
+): void {
+  if (current === null) throw createMissingError(id);
+  if (current.rev === rev && toScheduleInfo(current).principal === principal) return;
+  throw new PawlError(
+    "schedule_exists",
+    `The schedule "${id}" was changed since it was read (revision ${rev}). Read it again, and then put it.`,
+  );
 }
 
 function createMissingError(id: string): PawlError {

@@ -112,7 +112,7 @@ export const scheduleRoutes: readonly Route[] = [
       const { schedules, info } = await authorizeSchedule(routeRequest, context, "read_schedule");
       const { limit } = routeRequest.query as { readonly limit?: number };
       const slots = await schedules.slots(info.id, limit === undefined ? {} : { limit });
-      const listed = await Promise.all(slots.map((slot) => addStatus(slot, info, context)));
+      const listed = await Promise.all(slots.map((slot) => addStatus(slot, info, routeRequest.principal, context)));
       return { status: 200, json: { slots: listed } };
     },
   },
@@ -169,10 +169,14 @@ export const scheduleRoutes: readonly Route[] = [
   },
 ];
 
-async function addStatus(slot: SlotRow, { session }: ScheduleInfo, { settings }: ServerContext) {
+/** A session with this id may be older than the schedule, and belong to somebody else. */
+async function addStatus(slot: SlotRow, { session }: ScheduleInfo, principal: Principal, context: ServerContext) {
   if (slot.sessionId === undefined || session !== "new") return slot;
-  const summary = await settings.store.describe(slot.sessionId);
-  return summary === null ? slot : { ...slot, status: summary.status };
+  const { store } = context.settings;
+  const summary = await store.describe(slot.sessionId);
+  if (summary === null) return slot;
+  const asked = { id: slot.sessionId, info: await loadSessionInfo(store, summary) };
+  return (await isAllowed(context, principal, "read", asked)) ? { ...slot, status: summary.status } : slot;
 }
 
 /** A store of the user's own may keep no schedules. @throws PawlError `store_lacks` */
@@ -265,7 +269,9 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
     ...pickRoot(agents.get(given.agent)),
   } as Schedule;
   try {
-    return { status: 200, json: redactSecrets(context, await schedules.put(schedule)) } as const;
+    // What was checked is what is written: somebody else may have put a schedule with this id since.
+    const info = await schedules.put(schedule, current === null ? { ifNew: true } : { replaces: current });
+    return { status: 200, json: redactSecrets(context, info) } as const;
   } catch (error) {
     if (error instanceof PawlError && error.code === "bad_configuration")
       throw new ServerError("bad_input", error.message);
