@@ -5,7 +5,7 @@
  * 1. `fire` compares what the caller saw, moves the row to the next slot and posts, in one transaction. So each slot is posted once,
  *    whoever fires, and none is lost.
  * 2. An edit has a new `rev`: whatever was computed from the row before it is stale.
- * 3. A delayed message is a row with one slot that belongs to its session, and goes with it.
+ * 3. A delayed message is a row with one slot that belongs to its session, and goes with it, even if the session has not begun.
  */
 import type { Json } from "../core/data/message.js";
 import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
@@ -124,9 +124,10 @@ export interface ScheduleStore {
   put(row: PutRow, seen?: { readonly slot: number | null }): Promise<PutResult>;
   /** The row with this id; null if there is none. */
   get(id: string): Promise<ScheduleRow | null>;
-  /** Rows by id: the schedules, or the delayed messages of a session. */
+  /** Rows by id: the schedules, or the delayed messages of a session, or of all (`isDelayed`). */
   list(options: {
     readonly sessionId?: string;
+    readonly isDelayed?: boolean;
     readonly after?: string;
     readonly limit: number;
   }): Promise<readonly ScheduleRow[]>;

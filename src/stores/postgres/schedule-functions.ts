@@ -69,6 +69,7 @@ export function scheduleStatements(s: string) {
     schedule: `SELECT ${columns} FROM ${s}.schedules WHERE id = $1::text`,
     scheduleList: `SELECT ${columns} FROM ${s}.schedules WHERE session IS NOT DISTINCT FROM $1::text AND id > $2::text
       ORDER BY id LIMIT $3::bigint`,
+    delayedList: `SELECT ${columns} FROM ${s}.schedules WHERE session IS NOT NULL AND id > $1::text ORDER BY id LIMIT $2::bigint`,
     dueSchedules: `SELECT ${columns} FROM ${s}.schedules WHERE due_at <= $1::float8 ORDER BY due_at, id LIMIT $2::bigint`,
     nextDueSchedule: `SELECT due_at AS "dueAt" FROM ${s}.schedules WHERE due_at > $1::float8 ORDER BY due_at LIMIT 1`,
     dropSchedule: `WITH gone AS (DELETE FROM ${s}.slots WHERE schedule = $1::text)

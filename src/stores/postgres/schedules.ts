@@ -32,8 +32,12 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
         return { type: "conflict", rev: row.present };
       }),
     get: (id) => run(async () => (await rows(statements.schedule, [id]))[0] ?? null),
-    list: ({ sessionId = null, after = "", limit }) =>
-      run(() => rows(statements.scheduleList, [sessionId, after, bound(limit)])),
+    list: ({ sessionId = null, isDelayed = false, after = "", limit }) =>
+      run(() =>
+        isDelayed
+          ? rows(statements.delayedList, [after, bound(limit)])
+          : rows(statements.scheduleList, [sessionId, after, bound(limit)]),
+      ),
     remove: (id) => run(async (isAgain) => (await query(statements.dropSchedule, [id])).length > 0 || isAgain),
     due: (now, limit) => run(() => rows(statements.dueSchedules, [now, bound(limit)])),
     nextDueAt: (now) =>

@@ -49,8 +49,14 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
         const row = find(id);
         return row === null ? null : decode(row);
       }),
-    list: ({ sessionId = null, after = "", limit }) =>
-      read(() => rows(statements.scheduleList.all(sessionId, after, bound(limit)))),
+    list: ({ sessionId = null, isDelayed = false, after = "", limit }) =>
+      read(() =>
+        rows(
+          isDelayed
+            ? statements.delayedList.all(after, bound(limit))
+            : statements.scheduleList.all(sessionId, after, bound(limit)),
+        ),
+      ),
     remove: (id) =>
       write(() => {
         if (statements.schedule.get(id) === undefined) return false;

@@ -156,6 +156,26 @@ export const scheduleStoreCases = scheduleCases({
     strictEqual(await schedules.get("send:s:2"), null);
   },
 
+  "delayed messages of sessions that have not begun are listed with all, and go with their session": async (
+    store,
+    schedules,
+  ) => {
+    await schedules.put(createRow("a"));
+    for (const sessionId of ["s", "t"])
+      for (const n of [1, 2]) await schedules.put(createRow(`send:${sessionId}:${n}`, { sessionId }));
+    const ids = async (options: { readonly after?: string; readonly limit: number }) =>
+      (await schedules.list({ isDelayed: true, ...options })).map(({ id }) => id);
+    deepStrictEqual(await ids({ limit: 3 }), ["send:s:1", "send:s:2", "send:t:1"]);
+    deepStrictEqual(await ids({ after: "send:t:1", limit: 3 }), ["send:t:2"]);
+    strictEqual(await store.delete("s", { now: t0 }), true);
+    strictEqual(await store.delete("s", { now: t0 }), false);
+    deepStrictEqual(await ids({ limit: 3 }), ["send:t:1", "send:t:2"]);
+    deepStrictEqual(
+      (await schedules.list({ limit: 3 })).map(({ id }) => id),
+      ["a"],
+    );
+  },
+
   "a schedule that is removed is gone, with its slots": async (_, schedules) => {
     await schedules.put(createRow("a"));
     await schedules.fire(createFire("a", { outcomes: [{ slot: t0, outcome: "posted", at: t0 }] }));
