@@ -209,7 +209,7 @@ function describeNext({ paused, nextAt, timezone }: ScheduleInfo): string {
 async function describeLast(store: Store, { last }: ScheduleInfo): Promise<string> {
   if (last === undefined) return "";
   const { sessionId, runId, slot } = last;
-  const at = `last ${new Date(slot).toISOString()}`;
+  const at = `last ${formatTime(slot, "UTC")}`;
   const isPosted = (await store.inbox(sessionId)).some(({ id }) => id === `run/${runId}`);
   if (isPosted) return `${at}: has not begun. Is a worker running?`;
   const summary = await store.describe(sessionId);
@@ -229,12 +229,16 @@ const outcomeNames: { readonly [Outcome in SlotRow["outcome"]]: string } = {
   manual: "run on request",
 };
 
-/** In the schedule's zone and in UTC, so that a mistake in the zone shows. */
+/** In the schedule's zone and in UTC, so that a mistake in the zone shows. One that cannot be shown must not hide the other schedules. */
 function formatTime(time: number, timezone: string): string {
-  const utc = new Date(time).toISOString().replace(".000Z", "Z");
-  if (timezone === "UTC") return utc;
-  const local = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "medium", timeStyle: "short" });
-  return `${local.format(time)} ${timezone} (${utc})`;
+  try {
+    const utc = new Date(time).toISOString().replace(".000Z", "Z");
+    if (timezone === "UTC") return utc;
+    const local = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "medium", timeStyle: "short" });
+    return `${local.format(time)} ${timezone} (${utc})`;
+  } catch {
+    return `${time} ${sanitize(timezone)}`;
+  }
 }
 
 function formatInput({ input }: ScheduleInfo): string {

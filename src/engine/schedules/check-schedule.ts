@@ -20,7 +20,7 @@ import { isScheduleId } from "../../ports/schedule-store.js";
 import { checkSessionId } from "../../runtime/agent/check-run-options.js";
 import { hasBlobs, readBlobs } from "../../runtime/agent/input-parts.js";
 import { toRunOptions, toUserMessages } from "../../runtime/agent/run-input.js";
-import { parseTime } from "../../runtime/lib/parse-time.js";
+import { parseTime, tenYearsMs } from "../../runtime/lib/parse-time.js";
 import type { Schedule, ScheduleBody } from "./schedule.js";
 import { checkCron, loadCron } from "./slots.js";
 
@@ -82,6 +82,7 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
   const startAt = toTime(id, "startAt", schedule.startAt);
   const endAt = toTime(id, "endAt", schedule.endAt);
   if (startAt !== undefined && endAt !== undefined && endAt < startAt) throw refuse(id, "`endAt` is before `startAt`");
+  checkAhead(id, "startAt", startAt ?? now, now);
   const timezone = schedule.timezone ?? "UTC";
   checkTimeZone(id, timezone);
   const when = await compileTime(schedule, { timezone, now, startAt });
@@ -128,8 +129,13 @@ async function compileTime(
     checkCron(Cron, cron, timezone, now);
     return { cron };
   }
-  if (everyMs !== undefined) return { everyMs, from: startAt };
-  return { at: toTime(id, "at", at) ?? now };
+  if (everyMs !== undefined) {
+    if (everyMs > tenYearsMs) throw refuse(id, "`everyMs` is more than ten years");
+    return { everyMs, from: startAt };
+  }
+  const time = toTime(id, "at", at) ?? now;
+  checkAhead(id, "at", time, now);
+  return { at: time };
 }
 
 /** @throws PawlError `bad_schedule` */
@@ -157,6 +163,11 @@ function toTime(id: string, field: string, given: unknown): number | undefined {
   if (time === undefined)
     throw refuse(id, `\`${field}\` must be epoch milliseconds, a Date, or an ISO 8601 string with a UTC offset`);
   return time;
+}
+
+/** A time too far ahead cannot be shown, and is a mistake. */
+function checkAhead(id: string, field: string, time: number, now: number): void {
+  if (time > now + tenYearsMs) throw refuse(id, `\`${field}\` is more than ten years from now`);
 }
 
 function refuse(id: string, problem: string): PawlError {

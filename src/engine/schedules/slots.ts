@@ -9,6 +9,7 @@ import type { Cron } from "croner";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
 import type { ScheduleStore } from "../../ports/schedule-store.js";
+import { tenYearsMs } from "../../runtime/lib/parse-time.js";
 import type { ScheduleBody } from "./schedule.js";
 
 /** Loads croner with the first schedule, because most programs have none. */
@@ -90,14 +91,12 @@ export function checkCron(
     const message = (error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, "");
     throw new PawlError("bad_schedule", `Invalid cron expression ${JSON.stringify(pattern)}: ${message}`);
   }
-  if (next === null || next.getTime() > now + maxAheadMs)
+  if (next === null || next.getTime() > now + tenYearsMs)
     throw new PawlError(
       "bad_schedule",
       `The cron expression ${JSON.stringify(pattern)} names no time within the next ten years.`,
     );
 }
-
-const maxAheadMs = 3_653 * 86_400_000;
 
 /**
  * The first slot from now on that was not fired or counted yet. One that runs once may be in the past: it then runs at once.

@@ -2,6 +2,9 @@
  * Times as programs give them.
  */
 
+/** Ten years with their leap days, in milliseconds: how far ahead times may be. */
+export const tenYearsMs = 3_653 * 86_400_000;
+
 /** The last time that a `Date` can hold. */
 const maxDate = 8_640_000_000_000_000;
 
