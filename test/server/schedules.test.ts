@@ -371,6 +371,23 @@ describe("a web hook", () => {
   });
 
   test.each([
+    ["nothing", undefined, /must return \{ key, value \} or null/],
+    ["a field that there is not", { key: "a", valeu: 1 }, /no option "valeu"/],
+    ["a key that is not ASCII", { key: "größe" }, /printable ASCII/],
+    ["a value of more than 64 KiB", { key: "a", value: "x".repeat(70_000) }, /value of the signal/],
+  ])("whose function returns %s is answered with 500, and the log says why", verifies("TIME-5"), async (_, signal, reason) => {
+    const body = JSON.stringify({ id: "evt_1" });
+    const { url, lines } = await startServer({
+      webhooks: { "/hooks/stripe": { verify: stripe(secret), signal: () => signal as never } },
+    });
+    const response = await fetch(`${url}/hooks/stripe`, { method: "POST", headers: sign(body), body });
+    expect(response.status).toBe(500);
+    expect(await response.text()).not.toMatch(reason);
+    expect(lines).toMatchObject([{ action: "webhook", status: 500, error: { message: expect.stringMatching(reason) } }]);
+  });
+
+  test.each([
+    [null],
     [{ "/v1/sessions": webhooks["/hooks/stripe"] }],
     [{ hooks: webhooks["/hooks/stripe"] }],
     [{ "/hooks/:id": webhooks["/hooks/stripe"] }],
