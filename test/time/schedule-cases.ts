@@ -111,6 +111,7 @@ export function describeSchedules(
         const all = await outcomes("all");
         expect(all.filter((outcome) => outcome === "posted 1")).toHaveLength(100);
         expect(all.at(-1)).toBe(`missed ${30 * 86_400 + 90 - 100}`);
+        expect((await schedules.slots("all", { limit: 1_000 })).at(-1)?.slot).toBe(clock.now() - 100_000);
         expect(await outcomes("skip")).toEqual(["missed 30"]);
       },
     );

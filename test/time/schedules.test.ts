@@ -100,6 +100,7 @@ describe("a schedule", () => {
     [{ cron: "* * * * *", startAt: Date.UTC(99_999, 0) }, /`startAt` is more than ten years from now/],
     [{ at: "2026-11-28T12:00:00" }, /UTC offset/],
     [{ cron: "* * * * *", overlap: "queue" }, /needs one session/],
+    [{ cron: "* * * * *", missed: "all" }, /missed "all" needs overlap "queue" or "allow"/],
     [{ cron: "* * * * *", overlap: "allow", session: "same" }, /needs session "new"/],
     [{ cron: "* * * * *", session: "own" }, /`session` must be/],
     [{ cron: "* * * * *", id: "a/b" }, /letters, digits/],

@@ -92,6 +92,11 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
   if (isOwn) checkSessionId(session.id);
   if (overlap === "queue" && session === "new")
     throw refuse(id, 'overlap "queue" needs one session: runs of different sessions have no order. Use session "same"');
+  if (missed === "all" && overlap === "skip")
+    throw refuse(
+      id,
+      'missed "all" needs overlap "queue" or "allow": with "skip", only one of the missed slots would run',
+    );
   if (overlap === "allow" && session !== "new")
     throw refuse(id, 'overlap "allow" needs session "new": a session has one run at a time');
   const given = schedule.input;

@@ -111,7 +111,8 @@ export async function planFire(
   const missed = count - chosen.length;
   const outcomes: SlotRow[] = [];
   if (missed > 0) {
-    const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? due[0] ?? now;
+    // If all of the newest run, the missed ones are before them.
+    const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? clock.latest((due[0] ?? now) - 1, 1)[0] ?? now;
     outcomes.push({ slot: lastMissed, outcome: "missed", at: now, ...countOf(missed, isMinimum) });
   }
   const posts: { sessionId: string; message: InboxMessage }[] = [];
@@ -175,7 +176,8 @@ function findDueSlots(id: string, schedule: ScheduleBody, clock: SlotClock, firs
 function chooseSlots(id: string, schedule: ScheduleBody, due: readonly number[], now: number): readonly number[] {
   switch (schedule.missed) {
     case "all":
-      return due;
+      // One that was stored with "skip": of several at once, one runs.
+      return schedule.overlap === "skip" ? due.slice(-1) : due;
     case "last":
       return due.slice(-1);
     case "skip":

@@ -51,8 +51,8 @@ export type Schedule = ScheduleTime & {
    */
   readonly overlap?: "skip" | "queue" | "allow";
   /**
-   * What becomes of slots that no worker fired in time. `last`: the newest runs. `all`: the newest 100 run. `skip`: none that is more
-   * than a minute late. Default: `last`.
+   * What becomes of slots that no worker fired in time. `last`: the newest runs. `all`: the newest 100 run (only with `queue` or `allow`).
+   * `skip`: none that is more than a minute late. Default: `last`.
    */
   readonly missed?: "last" | "all" | "skip";
   /** A slot is fired up to so many milliseconds late; how many follows from the slot. At most a day. Default: 0. */
