@@ -71,7 +71,9 @@ function createLooks(
         failures.set(scheduleId, { times, until: clock.elapsed() + retryInMs });
         onReport({ type: "schedule_failed", scheduleId, error, retryInMs });
       },
+      onSettled: (id) => void failures.delete(id),
       isSkipped: (id) => clock.elapsed() < (failures.get(id)?.until ?? Number.NEGATIVE_INFINITY),
+      countSkipped: () => [...failures.values()].filter(({ until }) => clock.elapsed() < until).length,
       isStopped,
     });
     const nextDueAt = await schedules.nextDueAt(now);

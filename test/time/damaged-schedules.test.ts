@@ -82,4 +82,23 @@ describe("a schedule that cannot be read", () => {
       expect.objectContaining({ type: "store_failed", error: new Error("the table is gone"), retryInMs: 1_000 }),
     );
   });
+
+  test("leaves room for others, however many there are", proven, async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store, clock });
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    const row = await store.schedules?.get("a");
+    if (row == null) throw new Error("There is no row.");
+    const body = { ...(row.body as object), v: 2 };
+    for (let n = 0; n < 300; n += 1) await store.schedules?.put({ ...row, id: `b${n}`, dueAt: noon, body });
+    clock.jump(aMinute);
+    const reports: WorkerReport[] = [];
+    const worker = createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) });
+    await worker.runUntilIdle();
+    expect(reports.filter(({ type }) => type === "fired")).toMatchObject([{ scheduleId: "a" }]);
+    const failed = reports.filter(({ type }) => type === "schedule_failed");
+    expect(failed).toHaveLength(300);
+    expect(failed[0]).toMatchObject({ error: { code: "newer_format" } });
+  });
 });

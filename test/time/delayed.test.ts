@@ -2,7 +2,7 @@
  * Messages that are sent to a session now and posted later.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createClient, createMemoryStore, createWorker, type Store } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, createWorker, type Store, type WorkerReport } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { localStores, withStore } from "../support/stores.js";
@@ -138,6 +138,20 @@ test("a redaction reaches the options of delayed messages, keeps their fields, a
     });
     expect(JSON.stringify(row)).not.toContain("hunter2");
     expect(conflicts).toBe(1);
+  }),
+);
+
+test("a worker reports each delayed message that it posts", proven, () =>
+  withMemory(async (store) => {
+    const clock = createTestClock(noon);
+    await createClient({ store, clock }).session("s").send("Hello.", { agent: "press", afterMs: 5, runId: "r" });
+    clock.jump(10);
+    const reports: WorkerReport[] = [];
+    await createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) }).runUntilIdle();
+    expect(reports).toMatchObject([
+      { type: "fired", scheduleId: "send:s:r", slot: noon + 5, sessionId: "s", runId: "r" },
+      { type: "refused" },
+    ]);
   }),
 );
 

@@ -73,7 +73,8 @@ export function describeSchedules(
         expect(await fire()).toBe(0);
         clock.jump(50_000 + 10 * aMinute);
         const fired = await Promise.all([fire(), fire(), fire()]);
-        expect(fired.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(0);
+        // Each run is reported once.
+        expect(fired.reduce((sum, count) => sum + count, 0)).toBe(10);
         expect(await listSessions(store)).toHaveLength(11);
         expect((await schedules.get("each"))?.nextAt).toBe(noon + 12 * aMinute);
         const slots = await schedules.slots("each");

@@ -81,7 +81,9 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         break;
       case "fired": {
         const slot = new Date(report.slot).toISOString();
-        writeLine(report.sessionId, style("dim", `posted by the schedule ${report.scheduleId} for ${slot}`));
+        // The id of a delayed message contains a colon.
+        const by = report.scheduleId.includes(":") ? "a delayed message" : `the schedule ${report.scheduleId}`;
+        writeLine(report.sessionId, style("dim", `posted by ${by} for ${slot}`));
         break;
       }
       case "schedule_failed": {

@@ -36,15 +36,18 @@ const maxCounted = 200;
 const lateAfterMs = 60_000;
 const rowsPerLook = 256;
 
-/** A run that was posted for a slot. */
+/** A run that was posted for a slot, or for a delayed message. */
 export type FiredRun = PostedRun & { readonly scheduleId: string };
 
 export type FireCallbacks = {
   readonly onFired: (run: FiredRun) => void;
-  /** A row that cannot be fired does not keep the others from being fired. */
+  /** A row that cannot be fired does not keep the others from being fired. It is skipped from then on. */
   readonly onFailed: (id: string, error: unknown) => void;
-  /** Rows that are left for later, and whether to stop between two rows. */
+  /** A row that has failed before has been fired, or another process was first. */
+  readonly onSettled: (id: string) => void;
+  /** Rows that are left for later, how many there are, and whether to stop between two rows. */
   readonly isSkipped: (id: string) => boolean;
+  readonly countSkipped: () => number;
   readonly isStopped: () => boolean;
 };
 
@@ -52,7 +55,9 @@ export type FireCallbacks = {
 export async function fireDue(store: FiringStore, now: number, callbacks: FireCallbacks): Promise<number> {
   let posted = 0;
   for (;;) {
-    const rows = await store.schedules.due(now, rowsPerLook);
+    // Rows that are skipped stay the longest due. They must not fill the page.
+    const limit = rowsPerLook + callbacks.countSkipped();
+    const rows = await store.schedules.due(now, limit);
     let hasMoved = false;
     for (const row of rows) {
       if (callbacks.isStopped()) return posted;
@@ -62,17 +67,36 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
         if (await store.schedules.fire(fire)) {
           hasMoved = true;
           posted += fire.posts.length;
-          if (fire.last !== undefined) callbacks.onFired({ scheduleId: row.id, ...fire.last });
+          for (const run of listRuns(row, fire)) callbacks.onFired(run);
         }
+        callbacks.onSettled(row.id);
       } catch (error) {
         if (!isFaultOfRow(error)) throw error;
         callbacks.onFailed(row.id, error);
+        hasMoved = true;
       }
       await new Promise<void>(afterTurn);
     }
-    // If nothing moved, another process fired these rows, or they failed.
-    if (rows.length < rowsPerLook || !hasMoved) return posted;
+    // If nothing moved, another process fired these rows.
+    if (rows.length < limit || !hasMoved) return posted;
   }
+}
+
+/** The runs that were posted, in their order. */
+function listRuns(row: ScheduleRow, { posts, outcomes }: Fire): readonly FiredRun[] {
+  if (row.sessionId !== undefined) {
+    const { sessionId, slot } = row;
+    return posts.map(({ message }) => ({ scheduleId: row.id, slot: slot ?? message.at, sessionId, runId: toRunId(message) }));
+  }
+  return outcomes.flatMap(({ outcome, slot, sessionId, runId }) =>
+    outcome === "posted" && sessionId !== undefined && runId !== undefined
+      ? [{ scheduleId: row.id, slot, sessionId, runId }]
+      : [],
+  );
+}
+
+function toRunId({ id }: InboxMessage): string {
+  return id.slice("run/".length);
 }
 
 /**
@@ -99,6 +123,7 @@ export async function planFire(
     return { ...seen, next: null, outcomes: [], posts, remove: true };
   }
   const schedule = requireBody(row) as unknown as ScheduleBody;
+  checkVersion(id, schedule);
   const clock = createSlotClock(await loadCron(), schedule);
   const { due, count, isMinimum, next } = findDueSlots(
     id,
@@ -137,6 +162,18 @@ export async function planFire(
     ...(last === undefined ? {} : { last }),
   };
 }
+
+/** A later version of Pawl may put schedules that this one would fire wrongly. */
+function checkVersion(id: string, { v = bodyVersion }: { readonly v?: number }): void {
+  if (v > bodyVersion)
+    throw new PawlError(
+      "newer_format",
+      `The schedule "${id}" has version ${v}, and this version of Pawl knows schedules up to version ${bodyVersion}. Update Pawl.`,
+    );
+}
+
+/** A body without a version has this one. */
+const bodyVersion = 1;
 
 function countOf(count: number, isMinimum: boolean): Pick<SlotRow, "count" | "isMinimum"> {
   return { ...(count === 1 ? {} : { count }), ...(isMinimum ? { isMinimum } : {}) };

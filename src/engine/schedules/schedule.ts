@@ -76,6 +76,8 @@ export type Schedule = ScheduleTime & {
 
 /** A schedule in a store. */
 export type ScheduleBody = {
+  /** The version of this shape. Absent: 1. */
+  readonly v?: number;
   /** When it runs. */
   readonly when:
     | {
