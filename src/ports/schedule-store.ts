@@ -55,7 +55,10 @@ export type PostedRun = {
 export type SlotRow = {
   /** The slot, or the last of several; in epoch milliseconds. */
   readonly slot: number;
-  /** `posted`: its run was posted. `missed`, `overlap`: it was skipped, because nobody fired it in time or the last run was under way. */
+  /**
+   * `posted`: its run was posted. `missed`, `overlap`: it was skipped, because no worker fired it in time or the last run was under way.
+   * `manual`: no slot, but a run on request; `slot` is when it was requested.
+   */
   readonly outcome: "posted" | "missed" | "overlap" | "manual";
   /** When this was decided, in epoch milliseconds. */
   readonly at: number;

@@ -34,7 +34,7 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
   expect(await pawl(["worker", "--once", "--yes"])).toMatchObject({ code: 0, stdout: "" });
 
   const [posted] = parseJsonLines((await pawl(["schedule", "run-now", "morning", "--json"])).stdout);
-  expect(posted).toMatchObject({ sessionId: expect.stringMatching(/^morning@.*-manual$/) });
+  expect(posted).toMatchObject({ sessionId: expect.stringMatching(/^morning@.*-manual-\w+$/) });
   expect((await pawl(["schedule", "show", "morning"])).stdout).toContain("has not begun. Is a worker running?");
   expect(await pawl(["schedule", "remove", "morning"])).toMatchObject({ code: 0 });
   expect(await pawl(["schedule", "show", "morning"])).toMatchObject({

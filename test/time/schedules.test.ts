@@ -114,6 +114,24 @@ describe("a schedule", () => {
     expect(await schedules.list()).toEqual([]);
   });
 
+  test("runs on request as often as it is asked to, and its slots stay as they were", proven, async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store, clock });
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    clock.jump(60_000);
+    await createWorker({ store, agents: [], clock }).runUntilIdle();
+    const { last } = (await schedules.get("a")) ?? {};
+    expect(last).toMatchObject({ slot: noon + 60_000 });
+    const ahead = createSchedules({ store, clock: createTestClock(noon + 11 * 60_000) });
+    const runs = await Promise.all([ahead.runNow("a"), ahead.runNow("a")]);
+    expect(new Set(runs.map(({ sessionId }) => sessionId)).size).toBe(2);
+    expect(await store.list()).toHaveLength(3);
+    expect(await schedules.get("a")).toMatchObject({ last, nextAt: noon + 120_000 });
+    const edited = await schedules.put({ id: "a", cron: "* * * * *", ...asked, input: "What else?" });
+    expect(edited).toMatchObject({ rev: 2, nextAt: noon + 120_000 });
+  });
+
   test("that is not there cannot be changed", proven, async () => {
     const schedules = createSchedules({ store: createMemoryStore() });
     const missing = { code: "no_schedule" };

@@ -28,7 +28,7 @@ import {
 import type { Store } from "../../ports/store.js";
 import { createCheckedClock } from "../../runtime/agent/checked-clock.js";
 import { requireSchedules } from "../../runtime/api/delayed.js";
-import { systemClock } from "../../runtime/lib/clock.js";
+import { makeRandomId, systemClock } from "../../runtime/lib/clock.js";
 import { checkScheduleId, compileSchedule } from "./check-schedule.js";
 import { createRun, isFaultOfRow, planFire } from "./fire-due.js";
 import { type Schedule, type ScheduleBody, type ScheduleInfo, toScheduleInfo } from "./schedule.js";
@@ -219,14 +219,14 @@ export function createSchedules(options: SchedulesOptions): Schedules {
         const row = await getRow(id);
         const { rev, slot, dueAt } = row;
         const now = clock.now();
-        const run = createRun(id, requireBody(row) as unknown as ScheduleBody, now, `${new Date(now).toISOString()}-manual`, now);
+        const run = createRun(id, requireBody(row) as unknown as ScheduleBody, now, `${new Date(now).toISOString()}-manual-${makeRandomId().slice(0, 8)}`, now);
         const { sessionId, runId } = run.posted;
         const isFired = await rows.fire({
           ...{ id, rev, slot },
           next: slot === null || dueAt === null ? null : { slot, dueAt },
           outcomes: [{ slot: now, outcome: "manual", at: now, sessionId, runId }],
           posts: [run.post],
-          last: run.posted,
+          // Not `last`: the run of the last slot may still be under way.
         });
         if (isFired) return deepFreeze(run.posted);
       }

@@ -8,7 +8,7 @@
 import type { Cron } from "croner";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
-import type { ScheduleStore } from "../../ports/schedule-store.js";
+import { maxSlotRows, type ScheduleStore } from "../../ports/schedule-store.js";
 import { tenYearsMs } from "../../runtime/lib/parse-time.js";
 import type { ScheduleBody } from "./schedule.js";
 
@@ -108,10 +108,18 @@ export async function findNextSlot(
   body: ScheduleBody,
   now: number,
 ): Promise<number | null> {
-  const [last] = await schedules.slots(id, 1);
-  const lastSlot = last?.slot ?? Number.NEGATIVE_INFINITY;
+  const lastSlot = await findLastSlot(schedules, id);
   if ("at" in body.when) return createSlotClock(await loadCron(), body).after(lastSlot);
   return createSlotClock(await loadCron(), body).after(Math.max(now, lastSlot));
+}
+
+/** Runs on request are no slots: the clock that named them may have been ahead. */
+async function findLastSlot(schedules: Pick<ScheduleStore, "slots">, id: string): Promise<number> {
+  for (const limit of [10, maxSlotRows]) {
+    const last = (await schedules.slots(id, limit)).find(({ outcome }) => outcome !== "manual");
+    if (last !== undefined) return last.slot;
+  }
+  return Number.NEGATIVE_INFINITY;
 }
 
 /** When a slot is fired: late by a part of `jitterMs` that is a hash of id and slot, so that all processes agree on it. */
