@@ -2,6 +2,7 @@
  * `remindMe()`: lets the model send a message to its own conversation later.
  */
 import { aBoolean, anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../check-options.js";
+import { isCalendarDay } from "../core/data/calendar.js";
 import type { Json, UserMessage } from "../core/data/message.js";
 import type { State } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";
@@ -154,6 +155,11 @@ async function set(
 ): Promise<string> {
   const { maxAheadMs = 30 * 86_400_000, maxOpen = 10 } = options;
   if (typeof note !== "string") throw new Error("Give a note: what you will want to know then.");
+  const runId = `reminder-${sha256(`${sessionId}\n${idempotencyKey}`).slice(0, 12)}`;
+  const reminders = await listReminders(session);
+  const stored = reminders.find((reminder) => reminder.runId === runId);
+  // A call that runs again: "in ten minutes" would now be another time than the one that is stored.
+  if (stored !== undefined) return `The reminder ${runId} is set for ${formatTime(stored.at, options)}.`;
   const now = (options.clock ?? Date).now();
   const at = await parseTime(time, minutes, now, options);
   if (at <= now) throw new Error(`${formatTime(at, options)} is in the past. It is ${formatTime(now, options)}.`);
@@ -163,14 +169,12 @@ async function set(
     );
   if ((await session.state()).session?.parent !== undefined)
     throw new Error("Only the agent that the person talks to can set reminders. Tell it what to remind you of.");
-  const reminders = await listReminders(session);
-  const runId = `reminder-${sha256(`${sessionId}\n${idempotencyKey}`).slice(0, 12)}`;
-  const isSet = reminders.some((reminder) => reminder.runId === runId);
-  if (!isSet && reminders.length >= maxOpen)
+  if (reminders.length >= maxOpen)
     throw new Error(`There are ${reminders.length} reminders already, which is the most. Cancel one first.`);
   const setAt = new Date(now).toISOString();
   const text = `Reminder that you set on ${setAt.slice(0, 10)} ${setAt.slice(11, 16)} UTC: ${note}`;
-  await session.send(text, { at, runId, by: sender });
+  const { isNew } = await session.send(text, { at, runId, by: sender });
+  if (!isNew) return `The reminder ${runId} was set before, and has been sent.`;
   return `The reminder ${runId} is set for ${formatTime(at, options)}.`;
 }
 
@@ -184,7 +188,8 @@ async function parseTime(
   if (typeof minutes === "number") return Math.ceil(now + minutes * 60_000);
   const parts = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d))?(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(String(time));
   if (parts === null) throw new Error(`${JSON.stringify(time)} is not a time. Write it as 2026-11-30T09:00.`);
-  const [, day, clock, seconds = "00", offset] = parts;
+  const [, day = "", clock, seconds = "00", offset] = parts;
+  if (!isCalendarDay(day)) throw new Error(`There is no day ${day}.`);
   const local = `${day}T${clock}:${seconds}`;
   const at = offset === undefined ? await parseLocal(local, timezone) : new Date(`${local}${offset}`).getTime();
   if (Number.isNaN(at)) throw new Error(`${JSON.stringify(time)} is not a time. Write it as 2026-11-30T09:00.`);

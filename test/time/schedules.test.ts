@@ -99,6 +99,7 @@ describe("a schedule", () => {
     [{ at: noon + 4_000 * 86_400_000 }, /`at` is more than ten years from now/],
     [{ cron: "* * * * *", startAt: Date.UTC(99_999, 0) }, /`startAt` is more than ten years from now/],
     [{ at: "2026-11-28T12:00:00" }, /UTC offset/],
+    [{ at: "2026-02-30T12:00:00Z" }, /`at` must be/],
     [{ cron: "* * * * *", overlap: "queue" }, /needs one session/],
     [{ cron: "* * * * *", missed: "all" }, /missed "all" needs overlap "queue" or "allow"/],
     [{ cron: "* * * * *", overlap: "allow", session: "same" }, /needs session "new"/],
