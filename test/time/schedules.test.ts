@@ -108,11 +108,27 @@ describe("a schedule", () => {
     [{ cron: "* * * * *", chron: 1 }, /chron/],
     [{ cron: "* * * * *", options: { tools: [] } }, /has no option "tools"/],
     [{ cron: "* * * * *", startAt: 5, endAt: 4 }, /`endAt` is before `startAt`/],
+    [{ cron: "* * * * *", endAt: noon - 1 }, /it would never run/],
+    [{ at: noon + 5, endAt: noon + 4 }, /it would never run/],
+    [{ cron: "@daily" }, /must have five fields, or six/],
+    [{ cron: "2030-01-01T08:00:00" }, /must have five fields, or six/],
+    [{ cron: "* * * * *", session: { id: "s", agent: "press" } }, /a schedule's session has no option "agent"/],
   ])("%j is refused", proven, async (given, message) => {
     const schedules = createSchedules({ store: createMemoryStore(), clock: createTestClock(noon) });
     const put = schedules.put({ id: "x", ...asked, ...given } as Schedule);
     await expect(put).rejects.toMatchObject({ code: "bad_schedule", message: expect.stringMatching(message) });
     expect(await schedules.list()).toEqual([]);
+  });
+
+  test("that is over can be put again, unchanged or changed", proven, async () => {
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store: createMemoryStore(), clock });
+    const put = (input: string) => schedules.put({ id: "a", cron: "* * * * *", endAt: noon + 90_000, ...asked, input });
+    await put("What is new?");
+    clock.jump(100_000);
+    expect(await put("What is new?")).toMatchObject({ rev: 1 });
+    expect(await put("What else?")).toMatchObject({ rev: 2, nextAt: null });
+    expect(await schedules.slots("a")).toMatchObject([{ outcome: "posted" }]);
   });
 
   test("runs on request as often as it is asked to, and its slots stay as they were", proven, async () => {

@@ -89,7 +89,10 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
   const isOwn = typeof session === "object" && session !== null;
   if (session !== "new" && session !== "same" && !(isOwn && typeof session.id === "string"))
     throw refuse(id, '`session` must be "new", "same" or { id }');
-  if (isOwn) checkSessionId(session.id);
+  if (isOwn) {
+    checkOptions<{ readonly id: unknown }>("a schedule's session", { id: anyValue }, session, { code: "bad_schedule" });
+    checkSessionId(session.id);
+  }
   if (overlap === "queue" && session === "new")
     throw refuse(id, 'overlap "queue" needs one session: runs of different sessions have no order. Use session "same"');
   if (missed === "all" && overlap === "skip")

@@ -145,6 +145,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       // A reached slot that could not be fired is not skipped: the first slot of the new schedule is not before it.
       const from = current !== null && isReached(current, now) ? current.slot - 1 : now;
       const slot = body.paused === true ? null : await findNextSlot(rows, id, body, from);
+      if (slot === null && current === null && body.paused !== true) throw createNoSlotError(id);
       const dueAt = slot === null ? null : toDueTime(id, body, slot);
       const row = { id, rev: (current?.rev ?? 0) + 1, slot, dueAt, body: body as unknown as Json };
       const put = await rows.put(row, current === null ? undefined : { slot: current.slot });
@@ -286,6 +287,14 @@ function checkReplaced(
   throw new PawlError(
     "schedule_exists",
     `The schedule "${id}" was changed since it was read (revision ${rev}). Read it again, and then put it.`,
+  );
+}
+
+/** One that is over is only kept: a program may put it again whenever it starts. */
+function createNoSlotError(id: string): PawlError {
+  return new PawlError(
+    "bad_schedule",
+    `Invalid schedule "${id}": it would never run. It has no time from now on between \`startAt\` and \`endAt\`.`,
   );
 }
 

@@ -83,6 +83,12 @@ export function checkCron(
   timezone: string,
   now: number,
 ): void {
+  // croner would also take a date, and names such as @daily.
+  if (!/^\s*\S+(?:\s+\S+){4,5}\s*$/.test(pattern))
+    throw new PawlError(
+      "bad_schedule",
+      `Invalid cron expression ${JSON.stringify(pattern)}: it must have five fields, or six with seconds first. For a single time, give \`at\`.`,
+    );
   let next: Date | null;
   try {
     next = getCron(Cron, pattern, timezone).nextRun(new Date(now));
