@@ -1,5 +1,5 @@
 /**
- * A worker's looks at the schedules of its store.
+ * A worker's polls of the schedules of its store.
  */
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
@@ -11,14 +11,14 @@ import { refreshSlots } from "./schedules/refresh-slots.js";
 import type { WorkerReport } from "./worker-options.js";
 
 export type ScheduleLooks = {
-  /** Fires what is due. Returns whether a run was posted. Rejects if the store fails. */
+  /**
+   * Fires what is due. The first time, it also computes the next slots again, because the rules of time zones may have changed since they
+   * were stored. Returns whether a run was posted. Rejects if the store fails.
+   */
   readonly fire: () => Promise<boolean>;
   /** Does so if the last look was `pollMs` ago, or something has become due since. */
   readonly fireIfDue: () => Promise<void>;
-  /**
-   * The look of a worker that runs on: the first one also computes the next slots again, because the rules of time zones may have changed
-   * since they were stored. If the store fails, returns the failure, and the next look comes after `retryInMs`.
-   */
+  /** `fireIfDue` for a worker that runs on: if the store fails, returns the failure, and the next poll comes after `retryInMs`. */
   readonly look: () => Promise<LookFailure | null>;
   /** Milliseconds until the next look is needed. */
   readonly msToNext: () => number;
@@ -63,6 +63,8 @@ function createLooks(
 
   async function fire(): Promise<boolean> {
     const now = clock.now();
+    if (!isRefreshed) await refreshSlots(schedules, now);
+    isRefreshed = true;
     const posted = await fireDue(reads, now, {
       onFired: (run) => onReport({ type: "fired", ...run }),
       onFailed(scheduleId, error) {
@@ -89,8 +91,6 @@ function createLooks(
     async look() {
       if (clock.elapsed() < nextLookAt) return null;
       try {
-        if (!isRefreshed) await refreshSlots(schedules, clock.now());
-        isRefreshed = true;
         await fire();
         failedLooks = 0;
         return null;

@@ -51,7 +51,7 @@ export type PostedRun = {
   readonly runId: string;
 };
 
-/** What became of a slot, or of several in a row. */
+/** The outcome of a slot, or of several in a row. */
 export type SlotRow = {
   /** The slot, or the last of several; in epoch milliseconds. */
   readonly slot: number;
@@ -85,7 +85,7 @@ export type Fire = {
     /** In epoch milliseconds. */
     readonly dueAt: number;
   } | null;
-  /** What became of slots, in their order. */
+  /** The outcomes of slots, in their order. */
   readonly outcomes: readonly SlotRow[];
   /** Messages to sessions. One whose id is taken in its session is left out. */
   readonly posts: readonly {
@@ -102,7 +102,7 @@ export type Fire = {
 /** A row as it is put. */
 export type PutRow = Omit<ScheduleRow, "last" | "error">;
 
-/** What became of a row that was put. */
+/** The outcome of putting a row. */
 export type PutResult =
   | {
       /** The row was written. */
@@ -120,7 +120,7 @@ export type PutResult =
 /** Keeps schedules. */
 export interface ScheduleStore {
   /**
-   * Makes a row (`rev` 1), or replaces the one whose `rev` is one less. What became of its slots and its last run stay.
+   * Makes a row (`rev` 1), or replaces the one whose `rev` is one less. The outcomes of its slots and its last run stay.
    * @param seen the slot that the caller saw: if the row was fired since, the slot of the new row may be one that has its run already, so
    *   this is a conflict
    */
@@ -142,7 +142,7 @@ export interface ScheduleStore {
   nextDueAt(now: number): Promise<number | null>;
   /** False if another process was first, or the row was changed or removed. */
   fire(fire: Fire): Promise<boolean>;
-  /** What became of the last slots of a schedule, the newest first. A store keeps the last 1,000 rows of each. */
+  /** The outcomes of the last slots of a schedule, the newest first. A store keeps the last 1,000 rows of each. */
   slots(id: string, limit: number): Promise<readonly SlotRow[]>;
 }
 

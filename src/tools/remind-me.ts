@@ -2,7 +2,7 @@
  * `remindMe()`: lets the model send a message to its own conversation later.
  */
 import { aBoolean, anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../check-options.js";
-import { isCalendarDay } from "../core/data/calendar.js";
+import { isCalendarDay, isTimeZone } from "../core/data/calendar.js";
 import type { Json, UserMessage } from "../core/data/message.js";
 import type { State } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";
@@ -96,7 +96,7 @@ const sender = "remind_me";
 export function remindMe(options: RemindMeOptions): AnyTool {
   checkOptions("remindMe()", optionRules, options);
   const { timezone = "UTC", needsApproval = true } = options;
-  if (!isTimezone(timezone))
+  if (!isTimeZone(timezone))
     throw new PawlError(
       "bad_configuration",
       `The option timezone of remindMe() is ${JSON.stringify(timezone)}; it must be a name of the IANA database, such as "Europe/Berlin".`,
@@ -203,15 +203,6 @@ async function parseLocal(local: string, timezone: string): Promise<number> {
     return new Cron(local, { timezone, paused: true }).nextRun(new Date(0))?.getTime() ?? Number.NaN;
   } catch {
     return Number.NaN;
-  }
-}
-
-function isTimezone(timezone: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: timezone });
-    return true;
-  } catch {
-    return false;
   }
 }
 

@@ -123,9 +123,8 @@ export function list({ json }: JsonOption, terminal: Terminal): Promise<number> 
 export function show(id: string, { json }: JsonOption, terminal: Terminal): Promise<number> {
   return withSchedules(async (schedules, store) => {
     const info = await schedules.get(id);
-    // The store's error says how to find the ids.
+    if (info === null) throw createMissingError(id);
     const slots = await schedules.slots(id);
-    if (info === null) return;
     if (json === true) return terminal.json({ ...info, slots });
     terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
     terminal.out(`  ${sanitize(toOneLine(formatInput(info)))}\n`);
@@ -185,9 +184,13 @@ async function applyChange(
     }
     case "remove": {
       if (await schedules.remove(id)) return { result: { id, removed: true }, message: `${id} is removed.` };
-      throw new PawlError("no_schedule", `There is no schedule "${id}". List them: pawl schedule list`);
+      throw createMissingError(id);
     }
   }
+}
+
+function createMissingError(id: string): PawlError {
+  return new PawlError("no_schedule", `There is no schedule "${id}". List them: pawl schedule list`);
 }
 
 function formatSchedule(info: ScheduleInfo, last: string, { styleOut: style }: Terminal): string {
@@ -205,7 +208,7 @@ function describeNext({ paused, nextAt, timezone }: ScheduleInfo): string {
   return nextAt === null ? "no more slots" : `next ${formatTime(nextAt, timezone)}`;
 }
 
-/** What became of the last run. */
+/** The state of the last run. */
 async function describeLast(store: Store, { last }: ScheduleInfo): Promise<string> {
   if (last === undefined) return "";
   const { sessionId, runId, slot } = last;

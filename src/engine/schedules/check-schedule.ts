@@ -14,6 +14,7 @@ import {
   type OptionTable,
   oneOf,
 } from "../../check-options.js";
+import { isTimeZone } from "../../core/data/calendar.js";
 import { defined } from "../../core/data/defined.js";
 import { PawlError } from "../../errors.js";
 import { isScheduleId } from "../../ports/schedule-store.js";
@@ -155,13 +156,8 @@ export function checkScheduleId(id: unknown): asserts id is string {
   );
 }
 
-/** Offsets such as +02:00 are refused: not every supported version of Node knows them. */
 function checkTimeZone(id: string, timezone: string): void {
-  try {
-    if (/^[a-z]/i.test(timezone)) return void new Intl.DateTimeFormat("en", { timeZone: timezone });
-  } catch {
-    // Reported below.
-  }
+  if (isTimeZone(timezone)) return;
   throw refuse(id, `unknown time zone ${JSON.stringify(timezone.slice(0, 100))}. Use a name such as Europe/Berlin`);
 }
 

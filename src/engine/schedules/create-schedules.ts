@@ -70,7 +70,7 @@ export type Schedules = {
   readonly remove: (id: string) => Promise<boolean>;
   /** A paused schedule runs nothing, and misses nothing. @throws PawlError `no_schedule` */
   readonly pause: (id: string) => Promise<ScheduleInfo>;
-  /** Goes on with the first slot from now on. @throws PawlError `no_schedule` */
+  /** Continues with the first slot from now on. @throws PawlError `no_schedule` */
   readonly resume: (id: string) => Promise<ScheduleInfo>;
   /** Posts a run now, whatever the schedule's slots and last run. @throws PawlError `no_schedule` */
   readonly runNow: (id: string) => Promise<PostedRun>;

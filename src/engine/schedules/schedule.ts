@@ -46,12 +46,12 @@ export type Schedule = ScheduleTime & {
         readonly id: string;
       };
   /**
-   * What becomes of a slot while the run of the last one is not over. `skip`: it is left out. `queue`: its run waits (only in one
+   * How a slot is handled while the run of the last one is not over. `skip`: it is left out. `queue`: its run waits (only in one
    * session). `allow`: it runs alongside (only with `new`). Default: `skip`.
    */
   readonly overlap?: "skip" | "queue" | "allow";
   /**
-   * What becomes of slots that no worker fired in time. `last`: the newest runs. `all`: the newest 100 run (only with `queue` or `allow`).
+   * How slots are handled that no worker fired in time. `last`: the newest runs. `all`: the newest 100 run (only with `queue` or `allow`).
    * `skip`: none that is more than a minute late. Default: `last`.
    */
   readonly missed?: "last" | "all" | "skip";
@@ -63,7 +63,7 @@ export type Schedule = ScheduleTime & {
   readonly endAt?: number | Date | string;
   /** A paused schedule runs nothing, and misses nothing. Default: false. */
   readonly paused?: boolean;
-  /** Whose sessions its runs are: `principal` of new sessions. */
+  /** The owner of its runs: the `principal` of new sessions. */
   readonly principal?: string;
   /** The folder that new sessions are bound to, as with an agent's `root`. Default: that of the agent. */
   readonly root?: string;
@@ -106,7 +106,7 @@ export type ScheduleBody = {
         /** The session that all runs go to. */
         readonly id: string;
       };
-  /** What becomes of a slot while the last run goes on. */
+  /** How a slot is handled while the last run goes on. */
   readonly overlap: "skip" | "queue" | "allow";
   /** Which missed slots run later. */
   readonly missed: "last" | "all" | "skip";
@@ -118,7 +118,7 @@ export type ScheduleBody = {
   readonly endAt?: number;
   /** It runs nothing, and misses nothing. */
   readonly paused?: true;
-  /** Whose new sessions its runs are in. */
+  /** The `principal` of new sessions. */
   readonly principal?: string;
   /** The folder that new sessions are bound to. */
   readonly root?: string;

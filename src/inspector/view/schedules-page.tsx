@@ -1,5 +1,5 @@
 /**
- * Schedules: when each runs next, what became of its last slots, and buttons to run it now or to pause it.
+ * Schedules: when each runs next, the outcomes of its last slots, and buttons to run it now or to pause it.
  */
 import { useCallback, useEffect, useState } from "preact/hooks";
 import type { ScheduleInfo, SlotRow } from "../../index.js";

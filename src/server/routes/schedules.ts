@@ -6,7 +6,6 @@
  */
 import {
   createSchedules,
-  PawlError,
   type PostedRun,
   type Schedule,
   type ScheduleInfo,
@@ -20,7 +19,7 @@ import { chooseParams, isAllowed, redactSecrets, type ServerContext } from "../s
 import { ServerError } from "../server-error.js";
 import { loadSessionInfo } from "../session-info.js";
 import { anyJson, boolean, integer, object, oneOf, string } from "../shape.js";
-import { parseRunOptions, runOptionsShape } from "./run-options.js";
+import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
 import { pickRoot } from "./sessions.js";
 
 const maxIdCharacters = 100;
@@ -62,7 +61,7 @@ export const scheduleRoutes: readonly Route[] = [
     action: "schedule",
     scope: "schedule",
     summary:
-      "Makes a schedule, or replaces it. Its sessions belong to the principal that made it. To name a session, or to change the schedule of somebody else, the principal must be allowed to.",
+      "Makes a schedule, or replaces it. Its sessions belong to the principal that made it. To name a session, or to change the schedule of another principal, the principal must be allowed to.",
     body: object(
       {
         cron: string("A cron expression of five fields, or of six with seconds first.", 200),
@@ -72,7 +71,7 @@ export const scheduleRoutes: readonly Route[] = [
         agent: string("The name of the agent.", 200),
         input: anyJson("A text, parts, or user messages."),
         session: anyJson('"new", "same" or { id }.'),
-        overlap: oneOf("What becomes of a slot while the last run goes on.", "skip", "queue", "allow"),
+        overlap: oneOf("How a slot is handled while the last run goes on.", "skip", "queue", "allow"),
         missed: oneOf("Which missed slots run later.", "last", "all", "skip"),
         jitterMs: integer("How late slots may be fired, in milliseconds.", 0, 86_400_000),
         startAt: anyJson("No slot before this time."),
@@ -104,7 +103,7 @@ export const scheduleRoutes: readonly Route[] = [
     path: "/v1/schedules/:id/slots",
     action: "read_schedule",
     scope: "read",
-    summary: "What became of the last slots, newest first.",
+    summary: "The outcomes of the last slots, newest first.",
     query: object({ limit: integer("The most slots. Default: 20.", 1, 100) }),
     responses: { 200: "{ slots }: a slot whose run has a session of its own has the `status` of that session" },
     content: { 200: responseContents.slots },
@@ -169,7 +168,7 @@ export const scheduleRoutes: readonly Route[] = [
   },
 ];
 
-/** A session with this id may be older than the schedule, and belong to somebody else. */
+/** A session with this id may be older than the schedule, and belong to another principal. */
 async function addStatus(slot: SlotRow, { session }: ScheduleInfo, principal: Principal, context: ServerContext) {
   if (slot.sessionId === undefined || session !== "new") return slot;
   const { store } = context.settings;
@@ -179,7 +178,7 @@ async function addStatus(slot: SlotRow, { session }: ScheduleInfo, principal: Pr
   return (await isAllowed(context, principal, "read", asked)) ? { ...slot, status: summary.status } : slot;
 }
 
-/** A store of the user's own may keep no schedules. @throws PawlError `store_lacks` */
+/** A custom store may keep no schedules. @throws PawlError `store_lacks` */
 function openSchedules({ settings }: ServerContext): Schedules {
   return createSchedules({ store: settings.store });
 }
@@ -249,7 +248,7 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
     throw current === null
       ? new ServerError("forbidden", "You may not make schedules here.")
       : new ServerError("schedule_exists", `The id ${id} is taken. Choose another one.`);
-  // The runs belong to who made the schedule: somebody else who changes it must not lend them other params.
+  // The runs belong to who made the schedule: another principal that changes it must not lend them its params.
   const runParams =
     current === null || current.principal === principal.id
       ? await chooseParams(context, { principal, request: httpRequest }, given.agent)
@@ -268,15 +267,10 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
     ...(Object.keys(runOptions).length === 0 ? {} : { options: runOptions }),
     ...pickRoot(agents.get(given.agent)),
   } as Schedule;
-  try {
-    // What was checked is what is written: somebody else may have put a schedule with this id since.
-    const info = await schedules.put(schedule, current === null ? { ifNew: true } : { replaces: current });
-    return { status: 200, json: redactSecrets(context, info) } as const;
-  } catch (error) {
-    if (error instanceof PawlError && error.code === "bad_configuration")
-      throw new ServerError("bad_input", error.message);
-    throw error;
-  }
+  // What was checked is what is written: another principal may have put a schedule with this id since.
+  const condition = current === null ? { ifNew: true } : { replaces: current };
+  const info = await withClientErrors(schedules.put(schedule, condition));
+  return { status: 200, json: redactSecrets(context, info) } as const;
 }
 
 /** Whoever makes a schedule starts runs. @throws ServerError `forbidden` */
