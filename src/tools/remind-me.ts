@@ -3,7 +3,7 @@
  */
 import { aBoolean, anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../check-options.js";
 import { isCalendarDay, isTimeZone } from "../core/data/calendar.js";
-import type { Json, UserMessage } from "../core/data/message.js";
+import { type Json, textOf, type UserMessage } from "../core/data/message.js";
 import type { State } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";
 import { sha256 } from "../platform/hash.js";
@@ -125,7 +125,7 @@ async function act(
       const reminders = await listReminders(session);
       if (reminders.length === 0) return "There are no reminders.";
       return reminders
-        .map(({ runId, at, input }) => `${runId}: ${formatTime(at, options)}: ${formatInput(input)}`)
+        .map(({ runId, at, input }) => `${runId}: ${formatTime(at, options)}: ${input.map(textOf).join(" ")}`)
         .join("\n");
     }
     case "cancel":
@@ -210,8 +210,4 @@ async function parseLocal(local: string, timezone: string): Promise<number> {
 function formatTime(time: number, { timezone = "UTC" }: RemindMeOptions): string {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "full", timeStyle: "short" });
   return `${format.format(time)} ${timezone} (${new Date(time).toISOString()})`;
-}
-
-function formatInput(input: readonly UserMessage[]): string {
-  return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join(" ");
 }

@@ -11,6 +11,7 @@ import {
   type ScheduleInfo,
   type SlotRow,
   type Store,
+  textOf,
 } from "../../index.js";
 import { agentName } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
@@ -127,7 +128,7 @@ export function show(id: string, { json }: JsonOption, terminal: Terminal): Prom
     const slots = await schedules.slots(id);
     if (json === true) return terminal.json({ ...info, slots });
     terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
-    terminal.out(`  ${sanitize(toOneLine(formatInput(info)))}\n`);
+    terminal.out(`  ${sanitize(toOneLine(info.input.map(textOf).join(" ")))}\n`);
     for (const slot of slots) terminal.out(`  ${formatSlot(slot, info.timezone)}\n`);
   });
 }
@@ -242,8 +243,4 @@ function formatTime(time: number, timezone: string): string {
   } catch {
     return `${time} ${sanitize(timezone)}`;
   }
-}
-
-function formatInput({ input }: ScheduleInfo): string {
-  return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join(" ");
 }
