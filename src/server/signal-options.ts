@@ -49,7 +49,9 @@ export function checkWebhooks(webhooks: { readonly [path: string]: Webhook } = {
   readonly [path: string]: Webhook;
 } {
   if (typeof webhooks !== "object" || webhooks === null)
-    throw createConfigurationError("webhooks is an object: the path of each web hook, and its functions verify and signal.");
+    throw createConfigurationError(
+      "webhooks is an object: the path of each web hook, and its functions verify and signal.",
+    );
   for (const [path, webhook] of Object.entries(webhooks)) {
     if (!/^(?:\/[\w.-]+)+$/.test(path) || /^\/(?:v1|health|ready|metrics)(?:\/|$)/.test(path))
       throw createConfigurationError(

@@ -97,7 +97,9 @@ export function github(secrets: string | readonly string[]): VerifyWebhook {
     if (!signature.startsWith("sha256=")) throw new WebhookError("x-hub-signature-256 is not a SHA-256 signature.");
     await checkSignature(keys, [decodeHex(signature.slice("sha256=".length))], body);
     if (headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true)
-      throw new WebhookError("The body is a form. Choose the content type application/json for the web hook at GitHub.");
+      throw new WebhookError(
+        "The body is a form. Choose the content type application/json for the web hook at GitHub.",
+      );
     return { id: await hash(body), value: parseBody(body) };
   };
 }

@@ -73,28 +73,33 @@ describe("schedules over HTTP", () => {
     },
   );
 
-  test("are replaced only as they were when the request was allowed", verifies("TIME-4#schedules", "SEC-3"), async () => {
-    const store = createMemoryStore();
-    const schedules = createSchedules({ store });
-    let meanwhile = async () => {};
-    const may = async (principal: Principal, action: string, session: AskedSession | null) => {
-      const isAllowed = principal.scopes.includes("admin") || session === null || session.info?.principal === principal.id;
-      if (action === "schedule") await meanwhile();
-      return isAllowed;
-    };
-    const { ask } = await startServer({ store, work: false, authenticate, may });
-    meanwhile = async () => void (await schedules.put({ ...daily, id: "x", principal: "bob" }));
-    const taken = { status: 409, json: { error: { code: "schedule_exists" } } };
-    expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject(taken);
-    meanwhile = async () => {
-      await schedules.remove("x");
-      await schedules.put({ ...daily, id: "x", principal: "ada" });
-    };
-    expect(await ask("PUT", "/v1/schedules/x", daily, bob)).toMatchObject(taken);
-    meanwhile = async () => void (await schedules.remove("x"));
-    expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject({ status: 404 });
-    expect(await schedules.list()).toEqual([]);
-  });
+  test(
+    "are replaced only as they were when the request was allowed",
+    verifies("TIME-4#schedules", "SEC-3"),
+    async () => {
+      const store = createMemoryStore();
+      const schedules = createSchedules({ store });
+      let meanwhile = async () => {};
+      const may = async (principal: Principal, action: string, session: AskedSession | null) => {
+        const isAllowed =
+          principal.scopes.includes("admin") || session === null || session.info?.principal === principal.id;
+        if (action === "schedule") await meanwhile();
+        return isAllowed;
+      };
+      const { ask } = await startServer({ store, work: false, authenticate, may });
+      meanwhile = async () => void (await schedules.put({ ...daily, id: "x", principal: "bob" }));
+      const taken = { status: 409, json: { error: { code: "schedule_exists" } } };
+      expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject(taken);
+      meanwhile = async () => {
+        await schedules.remove("x");
+        await schedules.put({ ...daily, id: "x", principal: "ada" });
+      };
+      expect(await ask("PUT", "/v1/schedules/x", daily, bob)).toMatchObject(taken);
+      meanwhile = async () => void (await schedules.remove("x"));
+      expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject({ status: 404 });
+      expect(await schedules.list()).toEqual([]);
+    },
+  );
 
   test("show the status of a session only to who may read it", verifies("TIME-4#schedules", "SEC-3"), async () => {
     const store = createMemoryStore();
@@ -222,40 +227,50 @@ describe("schedules over HTTP", () => {
 });
 
 describe("a tick", () => {
-  test("ends with the server, which takes nothing more and waits for what runs", verifies("TIME-4#schedules"), async () => {
-    const store = createMemoryStore();
-    const begun: (() => void)[] = [];
-    const wait = () => new Promise<void>((resolve) => begun.push(resolve));
-    const model = createScriptedModel(() => ({ text: "Nothing.", wait: wait() }));
-    const agent = createAgent({ name: "press", model, store });
-    const { ask, server } = await startServer({ store, agents: [agent], work: false, limits: { runs: 1 } });
-    for (const input of ["One.", "Two."]) await ask("POST", "/v1/sessions", { agent: "press", input });
-    const tick = ask("POST", "/v1/tick", {});
-    await expect.poll(() => begun.length).toBe(1);
-    await server.close({ graceMs: 0 });
-    expect((await tick).json).toMatchObject({ driven: 1, isIdle: false });
-    begun[0]?.();
-    // Both are left to another process.
-    expect(await store.due(Date.now(), 10)).toHaveLength(2);
-    expect(begun).toHaveLength(1);
-    expect(await ask("POST", "/v1/tick", {})).toMatchObject({ status: 503 });
-  });
+  test(
+    "ends with the server, which takes nothing more and waits for what runs",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const store = createMemoryStore();
+      const begun: (() => void)[] = [];
+      const wait = () => new Promise<void>((resolve) => begun.push(resolve));
+      const model = createScriptedModel(() => ({ text: "Nothing.", wait: wait() }));
+      const agent = createAgent({ name: "press", model, store });
+      const { ask, server } = await startServer({ store, agents: [agent], work: false, limits: { runs: 1 } });
+      for (const input of ["One.", "Two."]) await ask("POST", "/v1/sessions", { agent: "press", input });
+      const tick = ask("POST", "/v1/tick", {});
+      await expect.poll(() => begun.length).toBe(1);
+      await server.close({ graceMs: 0 });
+      expect((await tick).json).toMatchObject({ driven: 1, isIdle: false });
+      begun[0]?.();
+      // Both are left to another process.
+      expect(await store.due(Date.now(), 10)).toHaveLength(2);
+      expect(begun).toHaveLength(1);
+      expect(await ask("POST", "/v1/tick", {})).toMatchObject({ status: 503 });
+    },
+  );
 
-  test("works with a store that is an instance of a class, and logs what fails", verifies("TIME-4#schedules"), async () => {
-    const inner = createMemoryStore();
-    const store = createClassInstance(inner);
-    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
-    const { ask, lines } = await startServer({ store, agents: [agent], work: false });
-    const { timezone: _, cron: __, ...asked } = daily;
-    for (const id of ["once", "broken"])
-      await ask("PUT", `/v1/schedules/${id}`, { ...asked, at: "2025-01-01T08:00:00Z" });
-    const row = await inner.schedules?.get("broken");
-    if (row == null) throw new Error("There is no row.");
-    const body = { ...(row.body as object), when: { cron: "* * * * *" }, timezone: "Mars/Olympus" };
-    await inner.schedules?.put({ ...row, rev: 2, body });
-    expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 1, driven: 1 });
-    expect(lines.filter(({ action }) => action === "work")).toMatchObject([{ status: 500, error: expect.any(Error) }]);
-  });
+  test(
+    "works with a store that is an instance of a class, and logs what fails",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const inner = createMemoryStore();
+      const store = createClassInstance(inner);
+      const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+      const { ask, lines } = await startServer({ store, agents: [agent], work: false });
+      const { timezone: _, cron: __, ...asked } = daily;
+      for (const id of ["once", "broken"])
+        await ask("PUT", `/v1/schedules/${id}`, { ...asked, at: "2025-01-01T08:00:00Z" });
+      const row = await inner.schedules?.get("broken");
+      if (row == null) throw new Error("There is no row.");
+      const body = { ...(row.body as object), when: { cron: "* * * * *" }, timezone: "Mars/Olympus" };
+      await inner.schedules?.put({ ...row, rev: 2, body });
+      expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 1, driven: 1 });
+      expect(lines.filter(({ action }) => action === "work")).toMatchObject([
+        { status: 500, error: expect.any(Error) },
+      ]);
+    },
+  );
 });
 
 /** The same, with its methods on the prototype of a class, as stores of users may have them. */
@@ -375,16 +390,22 @@ describe("a web hook", () => {
     ["a field that there is not", { key: "a", valeu: 1 }, /no option "valeu"/],
     ["a key that is not ASCII", { key: "größe" }, /printable ASCII/],
     ["a value of more than 64 KiB", { key: "a", value: "x".repeat(70_000) }, /value of the signal/],
-  ])("whose function returns %s is answered with 500, and the log says why", verifies("TIME-5"), async (_, signal, reason) => {
-    const body = JSON.stringify({ id: "evt_1" });
-    const { url, lines } = await startServer({
-      webhooks: { "/hooks/stripe": { verify: stripe(secret), signal: () => signal as never } },
-    });
-    const response = await fetch(`${url}/hooks/stripe`, { method: "POST", headers: sign(body), body });
-    expect(response.status).toBe(500);
-    expect(await response.text()).not.toMatch(reason);
-    expect(lines).toMatchObject([{ action: "webhook", status: 500, error: { message: expect.stringMatching(reason) } }]);
-  });
+  ])(
+    "whose function returns %s is answered with 500, and the log says why",
+    verifies("TIME-5"),
+    async (_, signal, reason) => {
+      const body = JSON.stringify({ id: "evt_1" });
+      const { url, lines } = await startServer({
+        webhooks: { "/hooks/stripe": { verify: stripe(secret), signal: () => signal as never } },
+      });
+      const response = await fetch(`${url}/hooks/stripe`, { method: "POST", headers: sign(body), body });
+      expect(response.status).toBe(500);
+      expect(await response.text()).not.toMatch(reason);
+      expect(lines).toMatchObject([
+        { action: "webhook", status: 500, error: { message: expect.stringMatching(reason) } },
+      ]);
+    },
+  );
 
   test.each([
     [null],

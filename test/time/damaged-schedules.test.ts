@@ -54,7 +54,8 @@ describe("a schedule that cannot be read", () => {
     const clock = createTestClock(noon);
     const schedules = createSchedules({ store: inner, clock });
     await schedules.put({ id: "a", cron: "* * * * *", ...asked });
-    await schedules.runNow("a");
+    clock.jump(aMinute);
+    await createWorker({ store: inner, agents: [], clock }).runUntilIdle();
     const newer = new PawlError("newer_format", "The session is of a newer format.");
     const store: Store = {
       ...inner,
@@ -63,9 +64,7 @@ describe("a schedule that cannot be read", () => {
     };
     clock.jump(aMinute);
     const reports = await work(store, clock);
-    expect(reports).toMatchObject([
-      { type: "schedule_failed", scheduleId: "a", error: newer },
-    ]);
+    expect(reports).toMatchObject([{ type: "schedule_failed", scheduleId: "a", error: newer }]);
     expect(await createSchedules({ store, clock }).pause("a")).toMatchObject({ paused: true });
   });
 

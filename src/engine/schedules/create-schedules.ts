@@ -220,7 +220,13 @@ export function createSchedules(options: SchedulesOptions): Schedules {
         const row = await getRow(id);
         const { rev, slot, dueAt } = row;
         const now = clock.now();
-        const run = createRun(id, requireBody(row) as unknown as ScheduleBody, now, `${new Date(now).toISOString()}-manual-${makeRandomId().slice(0, 8)}`, now);
+        const run = createRun(
+          id,
+          requireBody(row) as unknown as ScheduleBody,
+          now,
+          `${new Date(now).toISOString()}-manual-${makeRandomId().slice(0, 8)}`,
+          now,
+        );
         const { sessionId, runId } = run.posted;
         const isFired = await rows.fire({
           ...{ id, rev, slot },

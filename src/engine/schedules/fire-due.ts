@@ -86,7 +86,12 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
 function listRuns(row: ScheduleRow, { posts, outcomes }: Fire): readonly FiredRun[] {
   if (row.sessionId !== undefined) {
     const { sessionId, slot } = row;
-    return posts.map(({ message }) => ({ scheduleId: row.id, slot: slot ?? message.at, sessionId, runId: toRunId(message) }));
+    return posts.map(({ message }) => ({
+      scheduleId: row.id,
+      slot: slot ?? message.at,
+      sessionId,
+      runId: toRunId(message),
+    }));
   }
   return outcomes.flatMap(({ outcome, slot, sessionId, runId }) =>
     outcome === "posted" && sessionId !== undefined && runId !== undefined

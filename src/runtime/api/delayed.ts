@@ -10,7 +10,13 @@ import type { Json, UserMessage } from "../../core/data/message.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { type Replacement, redactInboxBody } from "../../core/transcript/redact-event.js";
 import { PawlError } from "../../errors.js";
-import { type DelayedBody, maxDelayedOfSession, requireBody, type ScheduleStore, toDelayedId } from "../../ports/schedule-store.js";
+import {
+  type DelayedBody,
+  maxDelayedOfSession,
+  requireBody,
+  type ScheduleStore,
+  toDelayedId,
+} from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { checkRunId } from "../agent/run-input.js";
 import { hashInput } from "../lib/hash.js";

@@ -258,7 +258,11 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
   const runOptions = { ...options, ...runParams };
   const owner = current?.principal ?? principal.id;
   const session = given.session === "same" ? chooseSameSession(id, { current, owner, principal }) : given.session;
-  await authorizeTarget(routeTarget(id, { session, isNamed: given.session !== "same" }), { principal, request }, context);
+  await authorizeTarget(
+    routeTarget(id, { session, isNamed: given.session !== "same" }),
+    { principal, request },
+    context,
+  );
   const schedule: Schedule = {
     ...given,
     id,

@@ -59,7 +59,8 @@ async function receive(
   } catch (error) {
     if (!(error instanceof PawlError)) throw error;
     // The sender cannot mend what `signal` has returned: the log is for who can.
-    if (error.code === "bad_input") throw createConfigurationError(`webhooks[${JSON.stringify(path)}]: ${error.message}`);
+    if (error.code === "bad_input")
+      throw createConfigurationError(`webhooks[${JSON.stringify(path)}]: ${error.message}`);
     if (error.code === "signal_full")
       log({ at: Date.now(), requestId, principal: null, action: "webhook", sessionId: null, status: 429, error });
     throw error;

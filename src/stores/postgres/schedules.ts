@@ -19,7 +19,17 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     put: ({ id, rev, slot, dueAt, body, sessionId = null }, seen) =>
       run(async (isAgain): Promise<PutResult> => {
         const text = JSON.stringify(body);
-        const values = [id, rev, slot, dueAt, sessionId, text, checksumOf(text), seen !== undefined, seen?.slot ?? null];
+        const values = [
+          id,
+          rev,
+          slot,
+          dueAt,
+          sessionId,
+          text,
+          checksumOf(text),
+          seen !== undefined,
+          seen?.slot ?? null,
+        ];
         const [row] = await query<{ readonly outcome: "ok" | "conflict" | "full"; readonly present: number }>(
           statements.putSchedule,
           values,

@@ -288,7 +288,8 @@ function* readDelayed(reader: ExportReader, line: PlainObject): Generator<Export
   if (typeof sessionId !== "string" || message?.type !== "input" || !isSlot(slot) || !isSlot(dueAt))
     throw lineError(reader, "it is not a delayed message");
   checkLine(reader, () => checkId("session", sessionId));
-  if (id !== toDelayedId(sessionId, message.runId)) throw lineError(reader, "it is a delayed message of another session");
+  if (id !== toDelayedId(sessionId, message.runId))
+    throw lineError(reader, "it is a delayed message of another session");
   if (reader.session?.head.sessionId === sessionId) yield* endEmptyLog(reader, reader.session);
   else if (reader.sessions.has(sessionId)) throw lineError(reader, "its session ends before it");
   else yield* closeSession(reader);
