@@ -7,6 +7,7 @@ import {
   createMemoryStore,
   createSchedules,
   PawlError,
+  type PostedRun,
   type Schedule,
   type ScheduleInfo,
   type SlotRow,
@@ -111,7 +112,7 @@ export function list({ json }: JsonOption, terminal: Terminal): Promise<number> 
       for (const info of page) {
         count += 1;
         if (json === true) terminal.out(formatJsonLine(info));
-        else terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
+        else terminal.out(`${formatSchedule(info, await describeLast(store, info.last), terminal)}\n`);
       }
       const last = page.at(-1);
       if (last === undefined) break;
@@ -127,7 +128,8 @@ export function show(id: string, { json }: JsonOption, terminal: Terminal): Prom
     if (info === null) throw createMissingError(id);
     const slots = await schedules.slots(id);
     if (json === true) return terminal.json({ ...info, slots });
-    terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
+    const last = await describeLast(store, findLastRun(slots) ?? info.last);
+    terminal.out(`${formatSchedule(info, last, terminal)}\n`);
     terminal.out(`  ${sanitize(toOneLine(info.input.map(textOf).join(" ")))}\n`);
     for (const slot of slots) terminal.out(`  ${formatSlot(slot, info.timezone)}\n`);
   });
@@ -209,8 +211,15 @@ function describeNext({ paused, nextAt, timezone }: ScheduleInfo): string {
   return nextAt === null ? "no more slots" : `next ${formatTime(nextAt, timezone)}`;
 }
 
+/** The newest run, for a slot or on request. `ScheduleInfo.last` leaves out those on request. */
+function findLastRun(slots: readonly SlotRow[]): PostedRun | undefined {
+  for (const { slot, sessionId, runId } of slots)
+    if (sessionId !== undefined && runId !== undefined) return { slot, sessionId, runId };
+  return undefined;
+}
+
 /** The state of the last run. */
-async function describeLast(store: Store, { last }: ScheduleInfo): Promise<string> {
+async function describeLast(store: Store, last: PostedRun | undefined): Promise<string> {
   if (last === undefined) return "";
   const { sessionId, runId, slot } = last;
   const at = `last ${formatTime(slot, "UTC")}`;

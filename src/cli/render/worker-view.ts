@@ -81,9 +81,11 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         break;
       case "fired": {
         const slot = new Date(report.slot).toISOString();
-        // The id of a delayed message contains a colon.
-        const by = report.scheduleId.includes(":") ? "a delayed message" : `the schedule ${report.scheduleId}`;
-        writeLine(report.sessionId, style("dim", `posted by ${by} for ${slot}`));
+        // Only the id of a delayed message contains a colon.
+        const text = report.scheduleId.includes(":")
+          ? `a delayed message was posted for ${slot}`
+          : `posted by the schedule ${report.scheduleId} for ${slot}`;
+        writeLine(report.sessionId, style("dim", text));
         break;
       }
       case "schedule_failed": {
