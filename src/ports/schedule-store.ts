@@ -9,7 +9,6 @@
  */
 import type { Json } from "../core/data/message.js";
 import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
-import type { PawlError } from "../errors.js";
 
 /** The row of a schedule. */
 export type ScheduleRow = {
@@ -27,8 +26,8 @@ export type ScheduleRow = {
   readonly sessionId?: string;
   /** The run that was posted last. */
   readonly last?: PostedRun;
-  /** Why the store cannot read the body, which is null then. One damaged row must not hide the others. */
-  readonly error?: PawlError;
+  /** A PawlError: why the store cannot read the body, which is null then. One damaged row must not hide the others. */
+  readonly error?: Error;
 };
 
 /** The body of a row. @throws the row's `error` */

@@ -42,21 +42,24 @@ export type SchedulesOptions = {
   readonly clock?: Clock;
 };
 
-type PutOptions = {
-  /** Refuse to replace a schedule that exists. Default: false. */
-  readonly ifNew?: boolean;
-  /** Refuse to replace another schedule than this one, as `get` has returned it: one that was changed or made anew since. Default: any is replaced. */
-  readonly replaces?: Pick<ScheduleInfo, "rev" | "principal">;
-};
-
 /** The schedules of a store. Workers of the store fire them. */
 export type Schedules = {
   /**
    * Makes a schedule, or replaces the one with this id. Slots that were fired stay fired, and the next slot is the first one from now on.
    * Putting an unchanged schedule again changes nothing.
-   * @throws PawlError `bad_schedule`, `schedule_exists`, `schedule_full`, `bad_input`
+   * @throws PawlError `bad_schedule`, `schedule_exists`, `schedule_full`, `bad_input`; with `replaces`, also `no_schedule`
    */
-  readonly put: (schedule: Schedule, options?: PutOptions) => Promise<ScheduleInfo>;
+  readonly put: (
+    schedule: Schedule,
+    options?: {
+      /** Refuse to replace a schedule that exists. Default: false. */
+      readonly ifNew?: boolean;
+      /**
+       * The schedule to replace, as `get` returned it. Refused if it was changed, removed or made anew since. Default: any is replaced.
+       */
+      readonly replaces?: Pick<ScheduleInfo, "rev" | "principal">;
+    },
+  ) => Promise<ScheduleInfo>;
   /** Null if there is no such schedule. */
   readonly get: (id: string) => Promise<ScheduleInfo | null>;
   /** Schedules by id, one page at a time. One that the store cannot read is left out: `get` throws the reason, and `put` replaces it. */
@@ -94,6 +97,8 @@ export type Schedules = {
     },
   ) => Promise<readonly number[]>;
 };
+
+type PutOptions = NonNullable<Parameters<Schedules["put"]>[1]>;
 
 const optionRules: OptionTable<SchedulesOptions> = { store: aStore, clock: anObject };
 const putRules: OptionTable<PutOptions> = { ifNew: aBoolean, replaces: anObject };
@@ -296,7 +301,7 @@ function checkReplaced(
   );
 }
 
-/** One that is over is only kept: a program may put it again whenever it starts. */
+/** Only for a new schedule: a program may put one that is over again, each time it starts. */
 function createNoSlotError(id: string): PawlError {
   return new PawlError(
     "bad_schedule",
