@@ -751,8 +751,8 @@ export const mutants = [
   {
     name: "an edit of a schedule loses the slot that it has reached",
     file: "src/engine/schedules/create-schedules.ts",
-    find: "if (current !== null && (await fireReachedSlot(current, now))) continue;",
-    replace: "void fireReachedSlot;",
+    find: "if (current !== null && (await fireReachedSlots(current, now))) continue;",
+    replace: "void fireReachedSlots;",
     check: "tests",
     tests: "test/time/schedules.test.ts",
   },

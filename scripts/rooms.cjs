@@ -317,9 +317,9 @@ const programs = [
   {
     room: "server",
     about: "sessions over HTTP, and a client of its streams",
-    uses: ["protocols", "platform", "stream", "view"],
+    uses: ["protocols", "platform", "ports", "stream", "view"],
   },
-  { room: "restate", about: "Restate as the dispatcher of sessions" },
+  { room: "restate", about: "Restate as the dispatcher of sessions", uses: ["ports"] },
 ];
 
 module.exports = { rooms, programs, contracts };

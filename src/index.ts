@@ -134,7 +134,15 @@ export type { CanExecuteTool, Permission, PermissionRequest } from "./ports/perm
 export type { PromptCache } from "./ports/prompt-cache.js";
 export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
-export type { Fire, PostedRun, PutResult, ScheduleRow, ScheduleStore, SlotRow } from "./ports/schedule-store.js";
+export type {
+  Fire,
+  PostedRun,
+  PutResult,
+  PutRow,
+  ScheduleRow,
+  ScheduleStore,
+  SlotRow,
+} from "./ports/schedule-store.js";
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService, WholeOutput } from "./ports/services.js";
 export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
 export type { Signal, SignalResult, SignalStore } from "./ports/signal.js";

@@ -1,6 +1,7 @@
 /**
- * A worker's looks at the schedules of its store.
+ * A worker's polls of the schedules of its store.
  */
+import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { ScheduleStore } from "../ports/schedule-store.js";
 import type { Store } from "../ports/store.js";
@@ -10,15 +11,20 @@ import { refreshSlots } from "./schedules/refresh-slots.js";
 import type { WorkerReport } from "./worker-options.js";
 
 export type ScheduleLooks = {
-  /** Fires what is due. Returns whether a run was posted. Rejects if the store fails. */
+  /**
+   * Fires what is due. The first time, it also computes the next slots again, because the rules of time zones may have changed since they
+   * were stored. Returns whether a run was posted. Rejects if the store fails.
+   */
   readonly fire: () => Promise<boolean>;
   /** Does so if the last look was `pollMs` ago, or something has become due since. */
   readonly fireIfDue: () => Promise<void>;
+  /** `fireIfDue` for a worker that runs on: if the store fails, returns the failure, and the next poll comes after `retryInMs`. */
+  readonly look: () => Promise<LookFailure | null>;
   /** Milliseconds until the next look is needed. */
   readonly msToNext: () => number;
-  /** Computes the next slots again, once: the rules of time zones may have changed since they were stored. Rejects if the store fails. */
-  readonly refresh: () => Promise<void>;
 };
+
+export type LookFailure = { readonly error: unknown; readonly retryInMs: number };
 
 type LookOptions = {
   readonly store: Store;
@@ -35,7 +41,7 @@ export function createScheduleLooks(options: LookOptions): ScheduleLooks {
 
 /** A store without schedules. */
 function noLooks({ pollMs }: LookOptions): ScheduleLooks {
-  return { fire: async () => false, fireIfDue: async () => {}, msToNext: () => pollMs, refresh: async () => {} };
+  return { fire: async () => false, fireIfDue: async () => {}, look: async () => null, msToNext: () => pollMs };
 }
 
 function createLooks(
@@ -50,11 +56,15 @@ function createLooks(
   /** Rows that failed, and when they are tried again: by the clock's `elapsed`. */
   const failures = new Map<string, { readonly times: number; readonly until: number }>();
   let isRefreshed = false;
+  /** How many looks in a row have failed. */
+  let failedLooks = 0;
   /** When the next look is due: by the clock's `elapsed`. */
   let nextLookAt = Number.NEGATIVE_INFINITY;
 
   async function fire(): Promise<boolean> {
     const now = clock.now();
+    if (!isRefreshed) await refreshSlots(schedules, now);
+    isRefreshed = true;
     const posted = await fireDue(reads, now, {
       onFired: (run) => onReport({ type: "fired", ...run }),
       onFailed(scheduleId, error) {
@@ -63,7 +73,9 @@ function createLooks(
         failures.set(scheduleId, { times, until: clock.elapsed() + retryInMs });
         onReport({ type: "schedule_failed", scheduleId, error, retryInMs });
       },
+      onSettled: (id) => void failures.delete(id),
       isSkipped: (id) => clock.elapsed() < (failures.get(id)?.until ?? Number.NEGATIVE_INFINITY),
+      countSkipped: () => [...failures.values()].filter(({ until }) => clock.elapsed() < until).length,
       isStopped,
     });
     const nextDueAt = await schedules.nextDueAt(now);
@@ -76,10 +88,20 @@ function createLooks(
     async fireIfDue() {
       if (clock.elapsed() >= nextLookAt) await fire();
     },
-    msToNext: () => Math.min(pollMs, Math.max(0, nextLookAt - clock.elapsed())),
-    async refresh() {
-      if (!isRefreshed) await refreshSlots(schedules, clock.now());
-      isRefreshed = true;
+    async look() {
+      if (clock.elapsed() < nextLookAt) return null;
+      try {
+        await fire();
+        failedLooks = 0;
+        return null;
+      } catch (error) {
+        if (error instanceof PawlError && error.code === "store_closed") throw error;
+        failedLooks += 1;
+        const retryInMs = retryDelayMs(failedLooks);
+        nextLookAt = clock.elapsed() + retryInMs;
+        return { error, retryInMs };
+      }
     },
+    msToNext: () => Math.min(pollMs, Math.max(0, nextLookAt - clock.elapsed())),
   };
 }

@@ -75,10 +75,10 @@ export type WorkerReport =
       /** The error thrown by a judge or the store. */
       readonly error: unknown;
     }
-  /** A slot of a schedule was due, and this worker has posted its run. */
+  /** A slot of a schedule, or a delayed message, was due, and this worker has posted its run. One report for each run. */
   | {
       readonly type: "fired";
-      /** Which schedule. */
+      /** Which schedule, or which delayed message. */
       readonly scheduleId: string;
       /** The slot, in epoch milliseconds. */
       readonly slot: number;

@@ -279,9 +279,10 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     try {
       while (!isStopped) {
         try {
-          await scheduleLooks.refresh();
-          await scheduleLooks.fireIfDue();
+          const failure = await scheduleLooks.look();
+          // Sessions are driven even while schedules cannot be fired.
           await claimDue();
+          if (failure !== null) onReport({ type: "store_failed", ...failure });
           void scoring.catchUp();
           await dropOldSignals();
           failures = 0;

@@ -5,7 +5,7 @@
  * 1. `fire` compares what the caller saw, moves the row to the next slot and posts, in one transaction. So each slot is posted once,
  *    whoever fires, and none is lost.
  * 2. An edit has a new `rev`: whatever was computed from the row before it is stale.
- * 3. A delayed message is a row with one slot that belongs to its session, and goes with it.
+ * 3. A delayed message is a row with one slot that belongs to its session, and goes with it, even if the session has not begun.
  */
 import type { Json } from "../core/data/message.js";
 import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
@@ -26,7 +26,15 @@ export type ScheduleRow = {
   readonly sessionId?: string;
   /** The run that was posted last. */
   readonly last?: PostedRun;
+  /** A PawlError: why the store cannot read the body, which is null then. One damaged row must not hide the others. */
+  readonly error?: Error;
 };
+
+/** The body of a row. @throws the row's `error` */
+export function requireBody({ body, error }: Pick<ScheduleRow, "body" | "error">): Json {
+  if (error !== undefined) throw error;
+  return body;
+}
 
 /** The body of a row that holds a delayed message. */
 export type DelayedBody = {
@@ -42,11 +50,14 @@ export type PostedRun = {
   readonly runId: string;
 };
 
-/** What became of a slot, or of several in a row. */
+/** The outcome of a slot, or of several in a row. */
 export type SlotRow = {
   /** The slot, or the last of several; in epoch milliseconds. */
   readonly slot: number;
-  /** `posted`: its run was posted. `missed`, `overlap`: it was skipped, because nobody fired it in time or the last run was under way. */
+  /**
+   * `posted`: its run was posted. `missed`, `overlap`: it was skipped, because no worker fired it in time or the last run was under way.
+   * `manual`: no slot, but a run on request; `slot` is when it was requested.
+   */
   readonly outcome: "posted" | "missed" | "overlap" | "manual";
   /** When this was decided, in epoch milliseconds. */
   readonly at: number;
@@ -73,7 +84,7 @@ export type Fire = {
     /** In epoch milliseconds. */
     readonly dueAt: number;
   } | null;
-  /** What became of slots, in their order. */
+  /** The outcomes of slots, in their order. */
   readonly outcomes: readonly SlotRow[];
   /** Messages to sessions. One whose id is taken in its session is left out. */
   readonly posts: readonly {
@@ -87,13 +98,16 @@ export type Fire = {
   readonly remove?: boolean;
 };
 
-/** What became of a row that was put. */
+/** A row as it is put. */
+export type PutRow = Omit<ScheduleRow, "last" | "error">;
+
+/** The outcome of putting a row. */
 export type PutResult =
   | {
       /** The row was written. */
       readonly type: "ok";
     }
-  /** The stored row does not have the `rev` before this one. Nothing was written. */
+  /** The stored row does not have the `rev` before this one, or not the slot that the caller saw. Nothing was written. */
   | {
       readonly type: "conflict";
       /** The `rev` of the stored row; 0 if there is none. */
@@ -104,13 +118,18 @@ export type PutResult =
 
 /** Keeps schedules. */
 export interface ScheduleStore {
-  /** Makes a row (`rev` 1), or replaces the one whose `rev` is one less. What became of its slots and its last run stay. */
-  put(row: Omit<ScheduleRow, "last">): Promise<PutResult>;
+  /**
+   * Makes a row (`rev` 1), or replaces the one whose `rev` is one less. The outcomes of its slots and its last run stay.
+   * @param seen the slot that the caller saw: if the row was fired since, the slot of the new row may be one that has its run already, so
+   *   this is a conflict
+   */
+  put(row: PutRow, seen?: { readonly slot: number | null }): Promise<PutResult>;
   /** The row with this id; null if there is none. */
   get(id: string): Promise<ScheduleRow | null>;
-  /** Rows by id: the schedules, or the delayed messages of a session. */
+  /** Rows by id: the schedules, or the delayed messages of a session, or of all (`isDelayed`). */
   list(options: {
     readonly sessionId?: string;
+    readonly isDelayed?: boolean;
     readonly after?: string;
     readonly limit: number;
   }): Promise<readonly ScheduleRow[]>;
@@ -122,7 +141,7 @@ export interface ScheduleStore {
   nextDueAt(now: number): Promise<number | null>;
   /** False if another process was first, or the row was changed or removed. */
   fire(fire: Fire): Promise<boolean>;
-  /** What became of the last slots of a schedule, the newest first. A store keeps the last 1,000 rows of each. */
+  /** The outcomes of the last slots of a schedule, the newest first. A store keeps the last 1,000 rows of each. */
   slots(id: string, limit: number): Promise<readonly SlotRow[]>;
 }
 

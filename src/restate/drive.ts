@@ -6,6 +6,7 @@
  * 3. An invocation that is cut off releases its sessions, so that the next one can drive them.
  */
 import { createWorker, PawlError, type Store, type WorkerReport, type WorkingAgent } from "../index.js";
+import { overrideMembers } from "../ports/override-members.js";
 import { type FamilyWork, findFamilyWork } from "./family.js";
 
 type WorkingSession = ReturnType<WorkingAgent["session"]>;
@@ -58,7 +59,12 @@ export async function driveFamily(sessionId: string, deps: DriveDeps, signal: Ab
     work = await findFamilyWork(store, sessionId, now);
     return work.due;
   };
-  const worker = createWorker({ store: overrideDue(store, due), agents, onReport });
+  const worker = createWorker({
+    // A drive of one family fires no schedules. The worker recognises the agents' store by its `commit`.
+    store: overrideMembers<Store>(store, { due, schedules: undefined, commit: store.commit }),
+    agents,
+    onReport,
+  });
   signal.addEventListener("abort", leave, { once: true });
   try {
     await worker.runUntilIdle();
@@ -78,19 +84,4 @@ function isUnknownSession(error: unknown): boolean {
 /** The store has failed, or the session's children are unknown: their leases expire by themselves. */
 function ignoreStoreError(error: unknown): void {
   if (!(error instanceof PawlError)) throw error;
-}
-
-/** The same store, in which only the sessions of one family are due. It may be an instance of a class. */
-function overrideDue(store: Store, due: Store["due"]): Store {
-  return new Proxy(store, {
-    get(_, name) {
-      if (name === "due") return due;
-      // A drive of one family fires no schedules.
-      if (name === "schedules") return undefined;
-      // The worker itself commits nothing: it recognises the agents' store by this member.
-      if (name === "commit") return store.commit;
-      const member: unknown = Reflect.get(store, name);
-      return typeof member === "function" ? member.bind(store) : member;
-    },
-  });
 }

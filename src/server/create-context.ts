@@ -21,7 +21,7 @@ import { redactSecrets, type ServerContext } from "./server-context.js";
 import type { ServerSettings } from "./server-options.js";
 import { loadSessionInfo } from "./session-info.js";
 import { createOpenStreams } from "./streams.js";
-import { createTick } from "./tick.js";
+import { createTicks } from "./tick.js";
 import { createUsageLimits } from "./usage-limits.js";
 
 /** @param documentedRoutes the routes in the OpenAPI document */
@@ -64,7 +64,7 @@ export function createServerContext(
       return mcp;
     },
     worker,
-    tick: createTick(settings, worker !== null),
+    ticks: createTicks(settings, worker !== null),
     isDraining,
     requestMetrics: createRequestMetrics(),
     openApi: () => createOpenApiDocument(documentedRoutes, settings.basePath),

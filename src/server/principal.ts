@@ -107,7 +107,7 @@ export function createTokenAuthentication(token: string): Authenticate {
 }
 
 /** Derives an id from a principal's own name for something: always the same one, and different for each principal. */
-export function deriveId({ id }: Principal, name: string): string {
+export function deriveId({ id }: Pick<Principal, "id">, name: string): string {
   return sha256(JSON.stringify([id, name])).slice(0, 32);
 }
 

@@ -26,7 +26,7 @@ import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
 import { loadSessionInfo } from "./session-info.js";
 import type { OpenStreams } from "./streams.js";
-import type { Tick } from "./tick.js";
+import type { Ticks } from "./tick.js";
 import type { UsageLimits } from "./usage-limits.js";
 
 export type ServerContext = {
@@ -36,7 +36,7 @@ export type ServerContext = {
   readonly agents: ReadonlyMap<string, Agent>;
   readonly findReadingAgent: FindReadingAgent;
   readonly worker: Pick<Worker, "status"> | null;
-  readonly tick: Tick;
+  readonly ticks: Ticks;
   readonly hubs: Hubs;
   readonly links: Links;
   readonly listWatch: ListWatch;

@@ -5,7 +5,7 @@
  * 2. A connection is never a run. Closing one ends nothing; only an abort aborts.
  * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
  */
-import { createWorker, PawlError, type Worker, type WorkerReport } from "../index.js";
+import { createWorker, type Worker, type WorkerReport } from "../index.js";
 import { checkPrincipal } from "./authenticate.js";
 import { createServerContext } from "./create-context.js";
 import { createHandlers } from "./handle.js";
@@ -34,6 +34,7 @@ import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
 import { createWebhookRoutes } from "./routes/webhooks.js";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
+import { logFailure } from "./work-log.js";
 
 /** Sessions over HTTP. */
 export type Server = Handlers & {
@@ -106,7 +107,7 @@ export function createServer(options: ServerOptions): Server {
   async function close({ graceMs = 5_000 }: { readonly graceMs?: number } = {}): Promise<void> {
     context.streams.endAll("drain", drainSpreadMs);
     const callsDrained = context.openCalls.drainAll();
-    await worker?.stop({ graceMs });
+    await Promise.all([worker?.stop({ graceMs }), context.ticks.close(graceMs)]);
     await workerRun;
     context.peerStreams.endAll("drain", 0);
     context.loneRuns?.close();
@@ -137,14 +138,9 @@ export function createServer(options: ServerOptions): Server {
 }
 
 /** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
-function createServerWorker({ store, agents, limits, log }: ServerSettings): Worker {
-  const onReport = (report: WorkerReport) => {
-    if (report.type === "store_failed" || report.type === "schedule_failed")
-      log(createFailureLine("work", report.error));
-    // What has no agent here belongs to another process.
-    else if (report.type === "refused" && getErrorCode(report.error) !== "agent_mismatch")
-      log(createFailureLine("work", report.error, { sessionId: report.sessionId }));
-  };
+function createServerWorker(settings: ServerSettings): Worker {
+  const { store, agents, limits } = settings;
+  const onReport = (report: WorkerReport) => logFailure(settings, report);
   return createWorker({ store, agents, concurrency: limits.runs, onReport });
 }
 
@@ -154,8 +150,4 @@ async function runWorker(worker: Worker, { log }: ServerSettings): Promise<void>
   } catch (error) {
     log(createFailureLine("work", error));
   }
-}
-
-function getErrorCode(error: unknown): string | null {
-  return error instanceof PawlError ? error.code : null;
 }

@@ -1,5 +1,5 @@
 /**
- * The options of a server that let signals in.
+ * The options of a server for incoming signals.
  */
 import type { Json } from "../index.js";
 import type { VerifyWebhook } from "../webhooks/index.js";
@@ -17,7 +17,7 @@ export type CanSignal = (signal: {
 
 /** A web hook whose deliveries become signals. */
 export type Webhook = {
-  /** Verifies a request: `standard`, `github` or `stripe` of `pawl/webhooks`, or a function of your own. It throws if the request is not genuine. */
+  /** Verifies a request: `standard`, `github` or `stripe` of `pawl/webhooks`, or your own function. It throws if the request is not genuine. */
   readonly verify: VerifyWebhook;
   /** The signal for the body of a verified delivery; null if it is of no interest. */
   readonly signal: (value: unknown) => WebhookSignal | null | Promise<WebhookSignal | null>;
@@ -48,6 +48,10 @@ const webhookNames: ReadonlySet<string> = new Set(["verify", "signal"]);
 export function checkWebhooks(webhooks: { readonly [path: string]: Webhook } = {}): {
   readonly [path: string]: Webhook;
 } {
+  if (typeof webhooks !== "object" || webhooks === null)
+    throw createConfigurationError(
+      "webhooks is an object: the path of each web hook, and its functions verify and signal.",
+    );
   for (const [path, webhook] of Object.entries(webhooks)) {
     if (!/^(?:\/[\w.-]+)+$/.test(path) || /^\/(?:v1|health|ready|metrics)(?:\/|$)/.test(path))
       throw createConfigurationError(

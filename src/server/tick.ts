@@ -1,8 +1,10 @@
 /**
  * The tick of a server whose process does not last: one look at the store, and driving what is due.
  */
-import { createWorker, type Worker } from "../index.js";
+import { createWorker, type ScheduleStore, type Store, type Worker } from "../index.js";
+import { overrideMembers } from "../ports/override-members.js";
 import type { ServerSettings } from "./server-options.js";
+import { logFailure } from "./work-log.js";
 
 /** What a tick did. */
 export type TickResult = {
@@ -16,34 +18,37 @@ export type TickResult = {
   readonly nextAt: number | null;
 };
 
-export type Tick = (maxMs: number) => Promise<TickResult>;
+export type Ticks = {
+  readonly run: (maxMs: number) => Promise<TickResult>;
+  /** Ends the ticks, and waits up to `graceMs` for the runs that they have begun. */
+  readonly close: (graceMs: number) => Promise<void>;
+};
 
 /** A tick that is not over yet. */
-type OpenTick = { fired: number; readonly driven: Set<string> };
+type OpenTick = { fired: number; readonly driven: Set<string>; readonly end: () => void };
 
 /** @param isWorking whether the server drives sessions by itself; then a tick only reports */
-export function createTick({ store, agents, limits }: ServerSettings, isWorking: boolean): Tick {
+export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks {
+  const { store, agents, limits } = settings;
   const openTicks = new Set<OpenTick>();
-  /** The worker of all ticks whose runs go on: its places are theirs together. */
+  /** The worker of all ticks whose runs go on, so that together they have the concurrency of one. */
   let shared: Worker | null = null;
-
-  return async (maxMs) => {
-    const { fired, driven, isIdle } = isWorking ? { fired: 0, driven: 0, isIdle: true } : await work(maxMs);
-    return { fired, driven, isIdle, nextAt: (await store.schedules?.nextDueAt(Date.now())) ?? null };
-  };
+  let isClosed = false;
 
   async function work(maxMs: number): Promise<Omit<TickResult, "nextAt">> {
-    const tick: OpenTick = { fired: 0, driven: new Set() };
+    if (isClosed) return { fired: 0, driven: 0, isIdle: false };
+    let end = () => {};
+    const ended = new Promise<boolean>((resolve) => {
+      end = () => resolve(false);
+    });
+    const tick: OpenTick = { fired: 0, driven: new Set(), end };
     openTicks.add(tick);
     shared ??= createTickWorker();
     const worker = shared;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const timeout = new Promise<boolean>((resolve) => {
-      timer = setTimeout(() => resolve(false), maxMs);
-    });
+    const timer = setTimeout(end, maxMs);
     const idle = worker.runUntilIdle().then(() => true);
     try {
-      return { isIdle: await Promise.race([idle, timeout]), fired: tick.fired, driven: tick.driven.size };
+      return { isIdle: await Promise.race([idle, ended]), fired: tick.fired, driven: tick.driven.size };
     } finally {
       clearTimeout(timer);
       openTicks.delete(tick);
@@ -58,19 +63,13 @@ export function createTick({ store, agents, limits }: ServerSettings, isWorking:
    * to the server.
    */
   function createTickWorker(): Worker {
-    const { schedules } = store;
-    const isOpen = () => openTicks.size > 0;
+    const isOpen = () => openTicks.size > 0 && !isClosed;
     return createWorker({
-      store: {
-        ...store,
-        due: async (...args) => (isOpen() ? store.due(...args) : []),
-        ...(schedules === undefined
-          ? {}
-          : { schedules: { ...schedules, due: async (...args) => (isOpen() ? schedules.due(...args) : []) } }),
-      },
+      store: restrictStore(store, isOpen),
       agents,
       concurrency: limits.runs,
       onReport(report) {
+        logFailure(settings, report);
         for (const tick of openTicks) {
           if (report.type === "fired") tick.fired += 1;
           if (report.type === "taken") tick.driven.add(report.sessionId);
@@ -78,4 +77,40 @@ export function createTick({ store, agents, limits }: ServerSettings, isWorking:
       },
     });
   }
+
+  return {
+    async run(maxMs) {
+      const { fired, driven, isIdle } = isWorking ? { fired: 0, driven: 0, isIdle: true } : await work(maxMs);
+      return { fired, driven, isIdle, nextAt: (await store.schedules?.nextDueAt(Date.now())) ?? null };
+    },
+    async close(graceMs) {
+      isClosed = true;
+      const worker = shared;
+      for (const { end } of openTicks) end();
+      // The server is over, and its agents with it.
+      await worker?.stop({ graceMs });
+    },
+  };
+}
+
+/** A store in which nothing is due, or fired, unless `isOpen`: also if that changes while the store answers. */
+function restrictStore(store: Store, isOpen: () => boolean): Store {
+  async function readDue<Due>(read: () => Promise<readonly Due[]>): Promise<readonly Due[]> {
+    const due = isOpen() ? await read() : [];
+    return isOpen() ? due : [];
+  }
+  const { schedules } = store;
+  return overrideMembers<Store>(store, {
+    due: (...args) => readDue(() => store.due(...args)),
+    ...(schedules === undefined
+      ? {}
+      : {
+          schedules: overrideMembers<ScheduleStore>(schedules, {
+            due: (...args) => readDue(() => schedules.due(...args)),
+            fire: async (fire) => isOpen() && (await schedules.fire(fire)),
+          }),
+        }),
+    // The worker recognises the agents' store by this member.
+    commit: store.commit,
+  });
 }

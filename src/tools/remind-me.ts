@@ -2,7 +2,8 @@
  * `remindMe()`: lets the model send a message to its own conversation later.
  */
 import { aBoolean, anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../check-options.js";
-import type { Json, UserMessage } from "../core/data/message.js";
+import { isCalendarDay, isTimeZone } from "../core/data/calendar.js";
+import { type Json, textOf, type UserMessage } from "../core/data/message.js";
 import type { State } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";
 import { sha256 } from "../platform/hash.js";
@@ -95,7 +96,7 @@ const sender = "remind_me";
 export function remindMe(options: RemindMeOptions): AnyTool {
   checkOptions("remindMe()", optionRules, options);
   const { timezone = "UTC", needsApproval = true } = options;
-  if (!isTimezone(timezone))
+  if (!isTimeZone(timezone))
     throw new PawlError(
       "bad_configuration",
       `The option timezone of remindMe() is ${JSON.stringify(timezone)}; it must be a name of the IANA database, such as "Europe/Berlin".`,
@@ -124,7 +125,7 @@ async function act(
       const reminders = await listReminders(session);
       if (reminders.length === 0) return "There are no reminders.";
       return reminders
-        .map(({ runId, at, input }) => `${runId}: ${formatTime(at, options)}: ${formatInput(input)}`)
+        .map(({ runId, at, input }) => `${runId}: ${formatTime(at, options)}: ${input.map(textOf).join(" ")}`)
         .join("\n");
     }
     case "cancel":
@@ -154,6 +155,11 @@ async function set(
 ): Promise<string> {
   const { maxAheadMs = 30 * 86_400_000, maxOpen = 10 } = options;
   if (typeof note !== "string") throw new Error("Give a note: what you will want to know then.");
+  const runId = `reminder-${sha256(`${sessionId}\n${idempotencyKey}`).slice(0, 12)}`;
+  const reminders = await listReminders(session);
+  const stored = reminders.find((reminder) => reminder.runId === runId);
+  // A call that runs again: "in ten minutes" would now be another time than the one that is stored.
+  if (stored !== undefined) return `The reminder ${runId} is set for ${formatTime(stored.at, options)}.`;
   const now = (options.clock ?? Date).now();
   const at = await parseTime(time, minutes, now, options);
   if (at <= now) throw new Error(`${formatTime(at, options)} is in the past. It is ${formatTime(now, options)}.`);
@@ -163,14 +169,12 @@ async function set(
     );
   if ((await session.state()).session?.parent !== undefined)
     throw new Error("Only the agent that the person talks to can set reminders. Tell it what to remind you of.");
-  const reminders = await listReminders(session);
-  const runId = `reminder-${sha256(`${sessionId}\n${idempotencyKey}`).slice(0, 12)}`;
-  const isSet = reminders.some((reminder) => reminder.runId === runId);
-  if (!isSet && reminders.length >= maxOpen)
+  if (reminders.length >= maxOpen)
     throw new Error(`There are ${reminders.length} reminders already, which is the most. Cancel one first.`);
   const setAt = new Date(now).toISOString();
   const text = `Reminder that you set on ${setAt.slice(0, 10)} ${setAt.slice(11, 16)} UTC: ${note}`;
-  await session.send(text, { at, runId, by: sender });
+  const { isNew } = await session.send(text, { at, runId, by: sender });
+  if (!isNew) return `The reminder ${runId} was set before, and has been sent.`;
   return `The reminder ${runId} is set for ${formatTime(at, options)}.`;
 }
 
@@ -184,7 +188,8 @@ async function parseTime(
   if (typeof minutes === "number") return Math.ceil(now + minutes * 60_000);
   const parts = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(?::(\d\d))?(?:\.\d+)?\s*(Z|[+-]\d\d:?\d\d)?$/i.exec(String(time));
   if (parts === null) throw new Error(`${JSON.stringify(time)} is not a time. Write it as 2026-11-30T09:00.`);
-  const [, day, clock, seconds = "00", offset] = parts;
+  const [, day = "", clock, seconds = "00", offset] = parts;
+  if (!isCalendarDay(day)) throw new Error(`There is no day ${day}.`);
   const local = `${day}T${clock}:${seconds}`;
   const at = offset === undefined ? await parseLocal(local, timezone) : new Date(`${local}${offset}`).getTime();
   if (Number.isNaN(at)) throw new Error(`${JSON.stringify(time)} is not a time. Write it as 2026-11-30T09:00.`);
@@ -201,21 +206,8 @@ async function parseLocal(local: string, timezone: string): Promise<number> {
   }
 }
 
-function isTimezone(timezone: string): boolean {
-  try {
-    new Intl.DateTimeFormat("en", { timeZone: timezone });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** In full, so that the model can see a mistake. */
 function formatTime(time: number, { timezone = "UTC" }: RemindMeOptions): string {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "full", timeStyle: "short" });
   return `${format.format(time)} ${timezone} (${new Date(time).toISOString()})`;
-}
-
-function formatInput(input: readonly UserMessage[]): string {
-  return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join(" ");
 }

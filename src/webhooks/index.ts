@@ -4,6 +4,7 @@
  * 1. Senders sign bytes, so the bytes are verified before anything parses them.
  * 2. A delivery that does not verify throws `WebhookError`. Its message is for the receiver's log. The sender is not told the reason.
  * 3. If the signature covers a timestamp, it must be within five minutes of now, so that a recorded delivery cannot be replayed later.
+ *    The id of a delivery is always signed, so that the same delivery cannot come under another one.
  */
 import { aFunction, checkOptions, type OptionTable } from "../check-options.js";
 import { parseJson } from "../core/data/json.js";
@@ -82,18 +83,24 @@ export function standard(secrets: string | readonly string[], options: WebhookOp
 }
 
 /**
- * Verifies web hooks of GitHub.
+ * Verifies web hooks of GitHub. Choose the content type `application/json` there.
+ *
+ * GitHub signs the body alone: neither a time nor the id of the delivery. So the id of an event is the SHA-256 of its body, and a recorded
+ * delivery that is sent again counts once, as long as its signal is kept.
  * @param secrets the secret that was entered at GitHub; give two while you replace it
  * @throws PawlError `bad_configuration`
  */
 export function github(secrets: string | readonly string[]): VerifyWebhook {
   const keys = importKeys("github()", secrets, encode);
   return async ({ headers }, body) => {
-    const id = getHeader(headers, "x-github-delivery");
     const signature = getHeader(headers, "x-hub-signature-256");
     if (!signature.startsWith("sha256=")) throw new WebhookError("x-hub-signature-256 is not a SHA-256 signature.");
     await checkSignature(keys, [decodeHex(signature.slice("sha256=".length))], body);
-    return { id, value: parseBody(body) };
+    if (headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true)
+      throw new WebhookError(
+        "The body is a form. Choose the content type application/json for the web hook at GitHub.",
+      );
+    return { id: await hash(body), value: parseBody(body) };
   };
 }
 
@@ -172,6 +179,12 @@ function importKey(secret: Uint8Array<ArrayBuffer>): Promise<Key> {
   const key = crypto.subtle.importKey("raw", secret, { name: "HMAC", hash: "SHA-256" }, false, ["verify"]);
   key.catch(() => {});
   return key;
+}
+
+/** The SHA-256, in hexadecimal. */
+async function hash(body: Uint8Array<ArrayBuffer>): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", body));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function parseBody(body: Uint8Array<ArrayBuffer>): Json {

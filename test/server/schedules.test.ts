@@ -3,8 +3,8 @@
  */
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore } from "../../src/index.js";
-import type { Principal } from "../../src/server/index.js";
+import { createAgent, createMemoryStore, createSchedules } from "../../src/index.js";
+import type { AskedSession, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { stripe } from "../../src/webhooks/index.js";
 import { createDurableAgent } from "../support/durable-tool.js";
@@ -58,6 +58,69 @@ describe("schedules over HTTP", () => {
     expect(await ask("GET", `/v1/sessions/${sessionId}`, undefined, bob)).toMatchObject({ status: 404 });
   });
 
+  test(
+    "have the params that the server sets for who made them, whoever changes them",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const params = ({ principal }: { readonly principal: Principal }) => ({ tenant: principal.id });
+      const { ask, store } = await startServer({ authenticate, params, clientOptions: ["model", "params"] });
+      const put = (who: Record<string, string>) =>
+        ask("PUT", "/v1/schedules/x", { ...daily, options: { params: { tenant: "other" } } }, who);
+      expect((await put(ada)).json).toMatchObject({ options: { params: { tenant: "ada" } } });
+      expect((await put(root)).json).toMatchObject({ principal: "ada", options: { params: { tenant: "ada" } } });
+      const { sessionId } = (await ask("POST", "/v1/schedules/x/run", {}, ada)).json;
+      expect((await store.inbox(sessionId))[0]?.body).toMatchObject({ options: { params: { tenant: "ada" } } });
+    },
+  );
+
+  test(
+    "are replaced only as they were when the request was allowed",
+    verifies("TIME-4#schedules", "SEC-3"),
+    async () => {
+      const store = createMemoryStore();
+      const schedules = createSchedules({ store });
+      let meanwhile = async () => {};
+      const may = async (principal: Principal, action: string, session: AskedSession | null) => {
+        const isAllowed =
+          principal.scopes.includes("admin") || session === null || session.info?.principal === principal.id;
+        if (action === "schedule") await meanwhile();
+        return isAllowed;
+      };
+      const { ask } = await startServer({ store, work: false, authenticate, may });
+      meanwhile = async () => void (await schedules.put({ ...daily, id: "x", principal: "bob" }));
+      const taken = { status: 409, json: { error: { code: "schedule_exists" } } };
+      expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject(taken);
+      meanwhile = async () => {
+        await schedules.remove("x");
+        await schedules.put({ ...daily, id: "x", principal: "ada" });
+      };
+      expect(await ask("PUT", "/v1/schedules/x", daily, bob)).toMatchObject(taken);
+      meanwhile = async () => void (await schedules.remove("x"));
+      expect(await ask("PUT", "/v1/schedules/x", daily, ada)).toMatchObject({ status: 404 });
+      expect(await schedules.list()).toEqual([]);
+    },
+  );
+
+  test("show the status of a session only to who may read it", verifies("TIME-4#schedules", "SEC-3"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
+    const { timezone: _, cron: __, ...asked } = daily;
+    const put = (who: Record<string, string>) =>
+      ask("PUT", "/v1/schedules/once", { ...asked, at: "2025-01-01T08:00:00Z" }, who);
+    const readSlots = async (who: Record<string, string>) =>
+      (await ask("GET", "/v1/schedules/once/slots", undefined, who)).json.slots;
+    const tick = () => ask("POST", "/v1/tick", {}, { "x-who": "timer tick" });
+    await put(ada);
+    await tick();
+    expect(await readSlots(ada)).toMatchObject([{ outcome: "posted", status: "completed" }]);
+    await ask("DELETE", "/v1/schedules/once", undefined, ada);
+    await put(bob);
+    await tick();
+    expect(await readSlots(bob)).toMatchObject([{ outcome: "posted" }]);
+    expect((await readSlots(bob))[0]).not.toHaveProperty("status");
+  });
+
   test("post runs only to sessions to which their maker may post", verifies("TIME-4#schedules", "SEC-3"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
@@ -74,7 +137,15 @@ describe("schedules over HTTP", () => {
       status: 404,
       json: { error: { code: "no_session" } },
     });
-    expect(await put(sessionId, "same", bob)).toMatchObject({ status: 409 });
+    const same = await put(sessionId, "same", bob);
+    expect(same).toMatchObject({ status: 200, json: { session: { id: expect.stringMatching(/^[0-9a-f]{32}$/) } } });
+    // It stays the same one, whoever changes the schedule.
+    expect((await put(sessionId, "same", root)).json).toMatchObject({ rev: 1, session: same.json.session });
+    expect(await put("z", "same", root)).toMatchObject({ json: { session: "same" } });
+    const noRun = { "x-who": "cleo read schedule" };
+    const lacks = { status: 403, json: { error: { code: "forbidden" } } };
+    expect(await put("cleo", "new", noRun)).toMatchObject(lacks);
+    expect(await ask("POST", "/v1/schedules/x/run", {}, noRun)).toMatchObject(lacks);
     expect(await put("x", { id: sessionId }, ada)).toMatchObject({ status: 200 });
     expect(await put("y", { id: "new-one" }, root)).toMatchObject({ status: 200 });
   });
@@ -154,6 +225,74 @@ describe("schedules over HTTP", () => {
     },
   );
 });
+
+describe("a tick", () => {
+  test(
+    "ends with the server, which takes nothing more and waits for what runs",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const store = createMemoryStore();
+      const begun: (() => void)[] = [];
+      const wait = () => new Promise<void>((resolve) => begun.push(resolve));
+      const model = createScriptedModel(() => ({ text: "Nothing.", wait: wait() }));
+      const agent = createAgent({ name: "press", model, store });
+      const { ask, server } = await startServer({ store, agents: [agent], work: false, limits: { runs: 1 } });
+      for (const input of ["One.", "Two."]) await ask("POST", "/v1/sessions", { agent: "press", input });
+      const tick = ask("POST", "/v1/tick", {});
+      await expect.poll(() => begun.length).toBe(1);
+      await server.close({ graceMs: 0 });
+      expect((await tick).json).toMatchObject({ driven: 1, isIdle: false });
+      begun[0]?.();
+      // Both are left to another process.
+      expect(await store.due(Date.now(), 10)).toHaveLength(2);
+      expect(begun).toHaveLength(1);
+      expect(await ask("POST", "/v1/tick", {})).toMatchObject({ status: 503 });
+    },
+  );
+
+  test(
+    "works with a store that is an instance of a class, and logs what fails",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const inner = createMemoryStore();
+      const store = createClassInstance(inner);
+      const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+      const { ask, lines } = await startServer({ store, agents: [agent], work: false });
+      const { timezone: _, cron: __, ...asked } = daily;
+      for (const id of ["once", "broken"])
+        await ask("PUT", `/v1/schedules/${id}`, { ...asked, at: "2025-01-01T08:00:00Z" });
+      const row = await inner.schedules?.get("broken");
+      if (row == null) throw new Error("There is no row.");
+      const body = { ...(row.body as object), when: { cron: "* * * * *" }, timezone: "Mars/Olympus" };
+      await inner.schedules?.put({ ...row, rev: 2, body });
+      expect((await ask("POST", "/v1/tick", {})).json).toMatchObject({ fired: 1, driven: 1 });
+      expect(lines.filter(({ action }) => action === "work")).toMatchObject([
+        { status: 500, error: expect.any(Error) },
+      ]);
+    },
+  );
+});
+
+/** The same, with its methods on the prototype of a class, as stores of users may have them. */
+function createClassInstance<Inner extends object>(inner: Inner): Inner {
+  class Kept {
+    readonly #inner = inner;
+    call(name: string, args: readonly unknown[]): unknown {
+      const method = Reflect.get(this.#inner, name) as (...values: readonly unknown[]) => unknown;
+      return Reflect.apply(method, this.#inner, args);
+    }
+  }
+  for (const [name, member] of Object.entries(inner))
+    Object.defineProperty(Kept.prototype, name, {
+      value:
+        typeof member === "function"
+          ? function (this: Kept, ...args: readonly unknown[]) {
+              return this.call(name, args);
+            }
+          : createClassInstance(member as object),
+    });
+  return new Kept() as unknown as Inner;
+}
 
 describe("signals over HTTP", () => {
   test(
@@ -247,6 +386,29 @@ describe("a web hook", () => {
   });
 
   test.each([
+    ["nothing", undefined, /must return \{ key, value \} or null/],
+    ["a field that there is not", { key: "a", valeu: 1 }, /no option "valeu"/],
+    ["a key that is not ASCII", { key: "größe" }, /printable ASCII/],
+    ["a value of more than 64 KiB", { key: "a", value: "x".repeat(70_000) }, /value of the signal/],
+  ])(
+    "whose function returns %s is answered with 500, and the log says why",
+    verifies("TIME-5"),
+    async (_, signal, reason) => {
+      const body = JSON.stringify({ id: "evt_1" });
+      const { url, lines } = await startServer({
+        webhooks: { "/hooks/stripe": { verify: stripe(secret), signal: () => signal as never } },
+      });
+      const response = await fetch(`${url}/hooks/stripe`, { method: "POST", headers: sign(body), body });
+      expect(response.status).toBe(500);
+      expect(await response.text()).not.toMatch(reason);
+      expect(lines).toMatchObject([
+        { action: "webhook", status: 500, error: { message: expect.stringMatching(reason) } },
+      ]);
+    },
+  );
+
+  test.each([
+    [null],
     [{ "/v1/sessions": webhooks["/hooks/stripe"] }],
     [{ hooks: webhooks["/hooks/stripe"] }],
     [{ "/hooks/:id": webhooks["/hooks/stripe"] }],

@@ -2,7 +2,14 @@
  * Messages that are sent to a session now and posted later.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createClient, createMemoryStore, createWorker, type Store } from "../../src/index.js";
+import {
+  createAgent,
+  createClient,
+  createMemoryStore,
+  createWorker,
+  type Store,
+  type WorkerReport,
+} from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { localStores, withStore } from "../support/stores.js";
@@ -105,6 +112,56 @@ test("a redaction removes a text from delayed messages, which are posted without
     await createWorker({ store, agents: [agent], clock }).runUntilIdle();
     expect(await session.result("later")).toMatchObject({ status: "completed" });
     expect(JSON.stringify(await store.read("s"))).not.toContain("hunter2");
+  }),
+);
+
+test(
+  "a redaction reaches the options of delayed messages, keeps their fields, and masks what is changed meanwhile",
+  proven,
+  () =>
+    withMemory(async (inner) => {
+      const { schedules: rows } = inner;
+      if (rows === undefined) throw new Error("There are no schedules.");
+      let conflicts = 0;
+      const store: Store = {
+        ...inner,
+        schedules: {
+          ...rows,
+          async put(row, seen) {
+            if (row.rev === 1 || conflicts > 0) return rows.put(row, seen);
+            // Another process was first.
+            conflicts += 1;
+            return { type: "conflict", rev: row.rev };
+          },
+        },
+      };
+      const clock = createTestClock(noon);
+      const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store, clock });
+      await agent.run("Begin.", { sessionId: "s" });
+      const session = agent.session("s");
+      const options = { afterMs: 1_000, runId: "later", by: "ada", systemPrompt: "The key is hunter2-hunter2." };
+      await session.send("Go on.", options);
+      await session.redact({ text: ["hunter2-hunter2", "principal"] });
+      const [row] = await rows.list({ sessionId: "s", limit: 10 });
+      expect(row?.body).toMatchObject({
+        message: { options: { systemPrompt: "The key is [redacted]." }, session: { principal: "ada" } },
+      });
+      expect(JSON.stringify(row)).not.toContain("hunter2");
+      expect(conflicts).toBe(1);
+    }),
+);
+
+test("a worker reports each delayed message that it posts", proven, () =>
+  withMemory(async (store) => {
+    const clock = createTestClock(noon);
+    await createClient({ store, clock }).session("s").send("Hello.", { agent: "press", afterMs: 5, runId: "r" });
+    clock.jump(10);
+    const reports: WorkerReport[] = [];
+    await createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) }).runUntilIdle();
+    expect(reports).toMatchObject([
+      { type: "fired", scheduleId: "send:s:r", slot: noon + 5, sessionId: "s", runId: "r" },
+      { type: "refused" },
+    ]);
   }),
 );
 

@@ -72,6 +72,38 @@ describe.each(localStores)("a store that is imported into $name", ({ open }) => 
     }),
   );
 
+  test(
+    "has schedules, and delayed messages of sessions that have not begun, if there are no sessions",
+    verifies("TIME-3"),
+    () =>
+      withStore(open, async (target) => {
+        const clock = createTestClock(Date.UTC(2025, 10, 29, 12));
+        const source = createMemoryStore();
+        const begun = { agent: "press", afterMs: 60_000 };
+        await createSchedules({ store: source, clock }).put({
+          id: "each",
+          everyMs: 5_000,
+          agent: "press",
+          input: "Go",
+        });
+        await createClient({ store: source, clock })
+          .session("s")
+          .send("Later.", { ...begun, runId: "later" });
+        await createClient({ store: source, clock })
+          .session("t")
+          .send("Later.", { ...begun, runId: "later" });
+        const lines = await exportToText(source);
+        await importText(target, lines);
+        await importText(target, lines);
+        expect(await createSchedules({ store: target }).list()).toEqual(
+          await createSchedules({ store: source }).list(),
+        );
+        for (const id of ["s", "t"])
+          expect(await createClient({ store: target }).session(id).scheduled()).toMatchObject([{ runId: "later" }]);
+        expect(await target.list()).toEqual([]);
+      }),
+  );
+
   test.each([
     ["a schedule with an id that is not one", (line: string) => line.replace('"id":"each"', '"id":"a/b"')],
     ["a delayed message of another session", (line: string) => line.replace('"send:s:later"', '"send:t:later"')],

@@ -2,7 +2,14 @@
  * `remind_me`: a model sends messages to its own conversation later.
  */
 import { expect, test } from "vitest";
-import { createAgent, createClient, createMemoryStore, createWorker, type Json } from "../../src/index.js";
+import {
+  createAgent,
+  createClient,
+  createMemoryStore,
+  createWorker,
+  type Json,
+  type ToolContext,
+} from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { type RemindMeOptions, remindMe } from "../../src/tools/index.js";
@@ -83,7 +90,8 @@ test.each<[Json, RegExp]>([
   [{ note: "x" }, /either at or in_minutes/],
   [{ note: "x", at: "2025-11-30T09:00", in_minutes: 5 }, /either at or in_minutes/],
   [{ note: "x", at: "tomorrow" }, /is not a time/],
-  [{ note: "x", at: "2025-02-30T09:00" }, /is not a time|in the past/],
+  [{ note: "x", at: "2026-02-30T09:00" }, /There is no day 2026-02-30/],
+  [{ note: "x", at: "2026-02-30T09:00+01:00" }, /There is no day 2026-02-30/],
   [{ note: "x", at: "2025-11-29T11:00" }, /in the past\. It is Saturday/],
   [{ note: "x", at: "2026-11-29T11:00Z" }, /too far ahead/],
 ])("the model is told what is wrong with %j", proven, async (input, message) => {
@@ -92,6 +100,28 @@ test.each<[Json, RegExp]>([
   expect(JSON.stringify(outputs)).toMatch(message);
   expect(await agent.session("s").scheduled()).toEqual([]);
 });
+
+test(
+  "a call that runs again names the time that is stored, and sets nothing once the reminder was sent",
+  proven,
+  async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock(noon);
+    const { execute } = remindMe({ client: createClient({ store, clock }), clock });
+    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Done." })), store, clock });
+    await agent.run("Begin.", { sessionId: "s" });
+    const context = { sessionId: "s", idempotencyKey: "call" } as ToolContext;
+    const set = async () => execute?.({ note: "Look.", in_minutes: 10 } as never, context);
+    const first = await set();
+    expect(first).toMatch(/is set for .*\(2025-11-29T12:10:00\.000Z\)/);
+    clock.jump(60_000);
+    expect(await set()).toBe(first);
+    clock.jump(10 * 60_000);
+    await createWorker({ store, agents: [agent], clock }).runUntilIdle();
+    expect(await set()).toMatch(/was set before, and has been sent/);
+    expect(await agent.session("s").scheduled()).toEqual([]);
+  },
+);
 
 test("a session has at most ten reminders", proven, async () => {
   const inputs = Array.from({ length: 11 }, (_, index) => ({ note: `${index}`, in_minutes: index + 1 }));

@@ -2,7 +2,14 @@
  * Schedules in the stores that need no server, and what is refused.
  */
 import { describe, expect, test } from "vitest";
-import { createMemoryStore, createSchedules, createWorker, type Schedule, type WorkerReport } from "../../src/index.js";
+import {
+  createMemoryStore,
+  createSchedules,
+  createWorker,
+  type Schedule,
+  type ScheduleStore,
+  type WorkerReport,
+} from "../../src/index.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { localStores } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -61,6 +68,31 @@ describe("a schedule", () => {
     expect(await schedules.slots("a")).toMatchObject([{ slot: noon + 60_000, outcome: "posted" }]);
   });
 
+  test("that is fired between the read and the write of a change runs its slot once", proven, async () => {
+    const inner = createMemoryStore();
+    const clock = createTestClock(noon);
+    await createSchedules({ store: inner, clock }).put({ id: "a", cron: "* * * * *", ...asked });
+    const { schedules: rows } = inner;
+    if (rows === undefined) throw new Error("There are no schedules.");
+    let hasFired = false;
+    const racing: ScheduleStore = {
+      ...rows,
+      async put(...args) {
+        if (!hasFired) {
+          hasFired = true;
+          clock.jump(60_000);
+          await createWorker({ store: inner, agents: [], clock }).runUntilIdle();
+        }
+        return rows.put(...args);
+      },
+    };
+    const racingStore = { ...inner, schedules: racing };
+    await createSchedules({ store: racingStore, clock }).put({ id: "a", cron: "* * * * *", ...asked, input: "Else?" });
+    await createWorker({ store: inner, agents: [], clock }).runUntilIdle();
+    expect(await createSchedules({ store: inner }).slots("a")).toMatchObject([{ slot: noon + 60_000 }]);
+    expect(await createSchedules({ store: inner }).get("a")).toMatchObject({ rev: 2, nextAt: noon + 120_000 });
+  });
+
   test.each<[object, RegExp]>([
     [{ cron: "61 * * * *" }, /cron expression "61 \* \* \* \*"/],
     [{ cron: "0 0 31 2 *" }, /no time within the next ten years/],
@@ -70,19 +102,58 @@ describe("a schedule", () => {
     [{}, /one of/],
     [{ everyMs: 10 }, /everyMs/],
     [{ everyMs: 1_000, jitterMs: 1e9 }, /jitterMs/],
+    [{ everyMs: Number.MAX_SAFE_INTEGER }, /`everyMs` is more than ten years/],
+    [{ at: noon + 4_000 * 86_400_000 }, /`at` is more than ten years from now/],
+    [{ cron: "* * * * *", startAt: Date.UTC(99_999, 0) }, /`startAt` is more than ten years from now/],
     [{ at: "2026-11-28T12:00:00" }, /UTC offset/],
+    [{ at: "2026-02-30T12:00:00Z" }, /`at` must be/],
     [{ cron: "* * * * *", overlap: "queue" }, /needs one session/],
+    [{ cron: "* * * * *", missed: "all" }, /missed "all" needs overlap "queue" or "allow"/],
     [{ cron: "* * * * *", overlap: "allow", session: "same" }, /needs session "new"/],
     [{ cron: "* * * * *", session: "own" }, /`session` must be/],
     [{ cron: "* * * * *", id: "a/b" }, /letters, digits/],
     [{ cron: "* * * * *", chron: 1 }, /chron/],
     [{ cron: "* * * * *", options: { tools: [] } }, /has no option "tools"/],
     [{ cron: "* * * * *", startAt: 5, endAt: 4 }, /`endAt` is before `startAt`/],
+    [{ cron: "* * * * *", endAt: noon - 1 }, /it would never run/],
+    [{ at: noon + 5, endAt: noon + 4 }, /it would never run/],
+    [{ cron: "@daily" }, /must have five fields, or six/],
+    [{ cron: "2030-01-01T08:00:00" }, /must have five fields, or six/],
+    [{ cron: "* * * * *", session: { id: "s", agent: "press" } }, /a schedule's session has no option "agent"/],
   ])("%j is refused", proven, async (given, message) => {
     const schedules = createSchedules({ store: createMemoryStore(), clock: createTestClock(noon) });
     const put = schedules.put({ id: "x", ...asked, ...given } as Schedule);
     await expect(put).rejects.toMatchObject({ code: "bad_schedule", message: expect.stringMatching(message) });
     expect(await schedules.list()).toEqual([]);
+  });
+
+  test("that is over can be put again, unchanged or changed", proven, async () => {
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store: createMemoryStore(), clock });
+    const put = (input: string) => schedules.put({ id: "a", cron: "* * * * *", endAt: noon + 90_000, ...asked, input });
+    await put("What is new?");
+    clock.jump(100_000);
+    expect(await put("What is new?")).toMatchObject({ rev: 1 });
+    expect(await put("What else?")).toMatchObject({ rev: 2, nextAt: null });
+    expect(await schedules.slots("a")).toMatchObject([{ outcome: "posted" }]);
+  });
+
+  test("runs on request as often as it is asked to, and its slots stay as they were", proven, async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store, clock });
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    clock.jump(60_000);
+    await createWorker({ store, agents: [], clock }).runUntilIdle();
+    const { last } = (await schedules.get("a")) ?? {};
+    expect(last).toMatchObject({ slot: noon + 60_000 });
+    const ahead = createSchedules({ store, clock: createTestClock(noon + 11 * 60_000) });
+    const runs = await Promise.all([ahead.runNow("a"), ahead.runNow("a")]);
+    expect(new Set(runs.map(({ sessionId }) => sessionId)).size).toBe(2);
+    expect(await store.list()).toHaveLength(3);
+    expect(await schedules.get("a")).toMatchObject({ last, nextAt: noon + 120_000 });
+    const edited = await schedules.put({ id: "a", cron: "* * * * *", ...asked, input: "What else?" });
+    expect(edited).toMatchObject({ rev: 2, nextAt: noon + 120_000 });
   });
 
   test("that is not there cannot be changed", proven, async () => {

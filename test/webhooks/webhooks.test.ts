@@ -1,7 +1,7 @@
 /**
  * Signatures of web hooks: the examples of their specifications, and whatever differs from them.
  */
-import { createHmac } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
 import { github, standard, stripe, WebhookError } from "../../src/webhooks/index.js";
 import { verifies } from "../verifies.js";
@@ -62,11 +62,21 @@ describe("github()", () => {
     await expect(sha1).rejects.toThrow(/not a SHA-256 signature/);
   });
 
-  test("gives the id of the delivery", proven, async () => {
+  const sign = (body: string) => `sha256=${createHmac("sha256", "s").update(body).digest("hex")}`;
+
+  test("gives the hash of the body as the id, because the id of the delivery is not signed", proven, async () => {
     const body = '{"action":"opened"}';
-    const signature = `sha256=${createHmac("sha256", "s").update(body).digest("hex")}`;
-    const headers = { "x-hub-signature-256": signature, "x-github-delivery": "d1" };
-    expect(await github("s")(request(headers), encode(body))).toEqual({ id: "d1", value: { action: "opened" } });
+    const id = createHash("sha256").update(body).digest("hex");
+    for (const delivery of ["d1", "d2"]) {
+      const headers = { "x-hub-signature-256": sign(body), "x-github-delivery": delivery };
+      expect(await github("s")(request(headers), encode(body))).toEqual({ id, value: { action: "opened" } });
+    }
+  });
+
+  test("refuses a form, and names the content type to choose", proven, async () => {
+    const body = "payload=%7B%7D";
+    const headers = { "x-hub-signature-256": sign(body), "content-type": "application/x-www-form-urlencoded" };
+    await expect(github("s")(request(headers), encode(body))).rejects.toThrow(/content type application\/json/);
   });
 });
 

@@ -7,10 +7,12 @@ import {
   createMemoryStore,
   createSchedules,
   PawlError,
+  type PostedRun,
   type Schedule,
   type ScheduleInfo,
   type SlotRow,
   type Store,
+  textOf,
 } from "../../index.js";
 import { agentName } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
@@ -108,7 +110,7 @@ export function list({ json }: JsonOption, terminal: Terminal): Promise<number> 
       for (const info of page) {
         count += 1;
         if (json === true) terminal.out(formatJsonLine(terminal.redaction.value(info)));
-        else terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
+        else terminal.out(`${formatSchedule(info, await describeLast(store, info.last), terminal)}\n`);
       }
       const last = page.at(-1);
       if (last === undefined) break;
@@ -121,12 +123,12 @@ export function list({ json }: JsonOption, terminal: Terminal): Promise<number> 
 export function show(id: string, { json }: JsonOption, terminal: Terminal): Promise<number> {
   return withSchedules(async (schedules, store) => {
     const info = await schedules.get(id);
-    // The store's error says how to find the ids.
+    if (info === null) throw createMissingError(id);
     const slots = await schedules.slots(id);
-    if (info === null) return;
     if (json === true) return terminal.json({ ...info, slots });
-    terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
-    terminal.out(`  ${toOneLine(terminal.redaction.text(formatInput(info)))}\n`);
+    const last = await describeLast(store, findLastRun(slots) ?? info.last);
+    terminal.out(`${formatSchedule(info, last, terminal)}\n`);
+    terminal.out(`  ${toOneLine(terminal.redaction.text(info.input.map(textOf).join(" ")))}\n`);
     for (const slot of slots) terminal.out(`  ${formatSlot(slot, info.timezone)}\n`);
   });
 }
@@ -183,9 +185,13 @@ async function applyChange(
     }
     case "remove": {
       if (await schedules.remove(id)) return { result: { id, removed: true }, message: `${id} is removed.` };
-      throw new PawlError("no_schedule", `There is no schedule "${id}". List them: pawl schedule list`);
+      throw createMissingError(id);
     }
   }
+}
+
+function createMissingError(id: string): PawlError {
+  return new PawlError("no_schedule", `There is no schedule "${id}". List them: pawl schedule list`);
 }
 
 function formatSchedule(info: ScheduleInfo, last: string, { styleOut: style }: Terminal): string {
@@ -203,11 +209,18 @@ function describeNext({ paused, nextAt, timezone }: ScheduleInfo): string {
   return nextAt === null ? "no more slots" : `next ${formatTime(nextAt, timezone)}`;
 }
 
-/** What became of the last run. */
-async function describeLast(store: Store, { last }: ScheduleInfo): Promise<string> {
+/** The newest run, for a slot or on request. `ScheduleInfo.last` leaves out those on request. */
+function findLastRun(slots: readonly SlotRow[]): PostedRun | undefined {
+  for (const { slot, sessionId, runId } of slots)
+    if (sessionId !== undefined && runId !== undefined) return { slot, sessionId, runId };
+  return undefined;
+}
+
+/** The state of the last run. */
+async function describeLast(store: Store, last: PostedRun | undefined): Promise<string> {
   if (last === undefined) return "";
   const { sessionId, runId, slot } = last;
-  const at = `last ${new Date(slot).toISOString()}`;
+  const at = `last ${formatTime(slot, "UTC")}`;
   const isPosted = (await store.inbox(sessionId)).some(({ id }) => id === `run/${runId}`);
   if (isPosted) return `${at}: has not begun. Is a worker running?`;
   const summary = await store.describe(sessionId);
@@ -227,14 +240,14 @@ const outcomeNames: { readonly [Outcome in SlotRow["outcome"]]: string } = {
   manual: "run on request",
 };
 
-/** In the schedule's zone and in UTC, so that a mistake in the zone shows. */
+/** In the schedule's zone and in UTC, so that a mistake in the zone shows. One that cannot be shown must not hide the other schedules. */
 function formatTime(time: number, timezone: string): string {
-  const utc = new Date(time).toISOString().replace(".000Z", "Z");
-  if (timezone === "UTC") return utc;
-  const local = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "medium", timeStyle: "short" });
-  return `${local.format(time)} ${timezone} (${utc})`;
-}
-
-function formatInput({ input }: ScheduleInfo): string {
-  return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join(" ");
+  try {
+    const utc = new Date(time).toISOString().replace(".000Z", "Z");
+    if (timezone === "UTC") return utc;
+    const local = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "medium", timeStyle: "short" });
+    return `${local.format(time)} ${timezone} (${utc})`;
+  } catch {
+    return `${time} ${sanitize(timezone)}`;
+  }
 }

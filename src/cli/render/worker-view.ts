@@ -81,7 +81,11 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         break;
       case "fired": {
         const slot = new Date(report.slot).toISOString();
-        writeLine(report.sessionId, style("dim", `posted by the schedule ${report.scheduleId} for ${slot}`));
+        // Only the id of a delayed message contains a colon.
+        const text = report.scheduleId.includes(":")
+          ? `a delayed message was posted for ${slot}`
+          : `posted by the schedule ${report.scheduleId} for ${slot}`;
+        writeLine(report.sessionId, style("dim", text));
         break;
       }
       case "schedule_failed": {

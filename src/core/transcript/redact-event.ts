@@ -8,6 +8,7 @@
  */
 import type { Json, Message } from "../data/message.js";
 import type { Event } from "../machine/event.js";
+import type { InboxBody } from "../machine/inbox.js";
 import type { State } from "../machine/state.js";
 import { blobScheme } from "./blob-references.js";
 
@@ -72,6 +73,11 @@ export function redactEvent(event: Event, how: Replacement, callPosition?: numbe
 /** The same for a message that a blob holds. */
 export function redactMessage(message: Message, how: Replacement): Message {
   return walkObject(message as unknown as PlainObject, { how, parent: "message", role: "" }) as unknown as Message;
+}
+
+/** The same for a message to a session that is not in its log yet. */
+export function redactInboxBody<Body extends InboxBody>(body: Body, how: Replacement): Body {
+  return walkObject(body as unknown as PlainObject, { how, parent: body.type, role: "" }) as unknown as Body;
 }
 
 /** The same state with other content; the same object if nothing changed. */

@@ -14,13 +14,14 @@ import {
   type OptionTable,
   oneOf,
 } from "../../check-options.js";
+import { isTimeZone } from "../../core/data/calendar.js";
 import { defined } from "../../core/data/defined.js";
 import { PawlError } from "../../errors.js";
 import { isScheduleId } from "../../ports/schedule-store.js";
 import { checkSessionId } from "../../runtime/agent/check-run-options.js";
 import { hasBlobs, readBlobs } from "../../runtime/agent/input-parts.js";
 import { toRunOptions, toUserMessages } from "../../runtime/agent/run-input.js";
-import { parseTime } from "../../runtime/lib/parse-time.js";
+import { parseTime, tenYearsMs } from "../../runtime/lib/parse-time.js";
 import type { Schedule, ScheduleBody } from "./schedule.js";
 import { checkCron, loadCron } from "./slots.js";
 
@@ -58,6 +59,7 @@ const runOptionRules: OptionTable<NonNullable<Schedule["options"]>> = {
   activeTools: anArray,
   toolChoice: anyValue,
   interactive: aBoolean,
+  params: anObject,
 };
 
 const maxCronCharacters = 200;
@@ -81,15 +83,24 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
   const startAt = toTime(id, "startAt", schedule.startAt);
   const endAt = toTime(id, "endAt", schedule.endAt);
   if (startAt !== undefined && endAt !== undefined && endAt < startAt) throw refuse(id, "`endAt` is before `startAt`");
+  checkAhead(id, "startAt", startAt ?? now, now);
   const timezone = schedule.timezone ?? "UTC";
   checkTimeZone(id, timezone);
   const when = await compileTime(schedule, { timezone, now, startAt });
   const isOwn = typeof session === "object" && session !== null;
   if (session !== "new" && session !== "same" && !(isOwn && typeof session.id === "string"))
     throw refuse(id, '`session` must be "new", "same" or { id }');
-  if (isOwn) checkSessionId(session.id);
+  if (isOwn) {
+    checkOptions<{ readonly id: unknown }>("a schedule's session", { id: anyValue }, session, { code: "bad_schedule" });
+    checkSessionId(session.id);
+  }
   if (overlap === "queue" && session === "new")
     throw refuse(id, 'overlap "queue" needs one session: runs of different sessions have no order. Use session "same"');
+  if (missed === "all" && overlap === "skip")
+    throw refuse(
+      id,
+      'missed "all" needs overlap "queue" or "allow": with "skip", only one of the missed slots would run',
+    );
   if (overlap === "allow" && session !== "new")
     throw refuse(id, 'overlap "allow" needs session "new": a session has one run at a time');
   const given = schedule.input;
@@ -127,8 +138,13 @@ async function compileTime(
     checkCron(Cron, cron, timezone, now);
     return { cron };
   }
-  if (everyMs !== undefined) return { everyMs, from: startAt };
-  return { at: toTime(id, "at", at) ?? now };
+  if (everyMs !== undefined) {
+    if (everyMs > tenYearsMs) throw refuse(id, "`everyMs` is more than ten years");
+    return { everyMs, from: startAt };
+  }
+  const time = toTime(id, "at", at) ?? now;
+  checkAhead(id, "at", time, now);
+  return { at: time };
 }
 
 /** @throws PawlError `bad_schedule` */
@@ -140,13 +156,8 @@ export function checkScheduleId(id: unknown): asserts id is string {
   );
 }
 
-/** Offsets such as +02:00 are refused: not every supported version of Node knows them. */
 function checkTimeZone(id: string, timezone: string): void {
-  try {
-    if (/^[a-z]/i.test(timezone)) return void new Intl.DateTimeFormat("en", { timeZone: timezone });
-  } catch {
-    // Reported below.
-  }
+  if (isTimeZone(timezone)) return;
   throw refuse(id, `unknown time zone ${JSON.stringify(timezone.slice(0, 100))}. Use a name such as Europe/Berlin`);
 }
 
@@ -156,6 +167,11 @@ function toTime(id: string, field: string, given: unknown): number | undefined {
   if (time === undefined)
     throw refuse(id, `\`${field}\` must be epoch milliseconds, a Date, or an ISO 8601 string with a UTC offset`);
   return time;
+}
+
+/** A time too far ahead cannot be shown, and is a mistake. */
+function checkAhead(id: string, field: string, time: number, now: number): void {
+  if (time > now + tenYearsMs) throw refuse(id, `\`${field}\` is more than ten years from now`);
 }
 
 function refuse(id: string, problem: string): PawlError {

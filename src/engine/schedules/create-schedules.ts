@@ -17,11 +17,18 @@ import { canonicalJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
-import { maxSchedules, type PostedRun, type ScheduleRow, type SlotRow } from "../../ports/schedule-store.js";
+import {
+  maxSchedules,
+  type PostedRun,
+  requireBody,
+  type ScheduleRow,
+  type ScheduleStore,
+  type SlotRow,
+} from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCheckedClock } from "../../runtime/agent/checked-clock.js";
 import { requireSchedules } from "../../runtime/api/delayed.js";
-import { systemClock } from "../../runtime/lib/clock.js";
+import { makeRandomId, systemClock } from "../../runtime/lib/clock.js";
 import { checkScheduleId, compileSchedule } from "./check-schedule.js";
 import { createRun, isFaultOfRow, planFire } from "./fire-due.js";
 import { type Schedule, type ScheduleBody, type ScheduleInfo, toScheduleInfo } from "./schedule.js";
@@ -40,18 +47,22 @@ export type Schedules = {
   /**
    * Makes a schedule, or replaces the one with this id. Slots that were fired stay fired, and the next slot is the first one from now on.
    * Putting an unchanged schedule again changes nothing.
-   * @throws PawlError `bad_schedule`, `schedule_exists`, `schedule_full`, `bad_input`
+   * @throws PawlError `bad_schedule`, `schedule_exists`, `schedule_full`, `bad_input`; with `replaces`, also `no_schedule`
    */
   readonly put: (
     schedule: Schedule,
     options?: {
       /** Refuse to replace a schedule that exists. Default: false. */
       readonly ifNew?: boolean;
+      /**
+       * The schedule to replace, as `get` returned it. Refused if it was changed, removed or made anew since. Default: any is replaced.
+       */
+      readonly replaces?: Pick<ScheduleInfo, "rev" | "principal">;
     },
   ) => Promise<ScheduleInfo>;
   /** Null if there is no such schedule. */
   readonly get: (id: string) => Promise<ScheduleInfo | null>;
-  /** Schedules by id, one page at a time. */
+  /** Schedules by id, one page at a time. One that the store cannot read is left out: `get` throws the reason, and `put` replaces it. */
   readonly list: (options?: {
     /** Only ids after this one. */
     readonly after?: string;
@@ -62,7 +73,7 @@ export type Schedules = {
   readonly remove: (id: string) => Promise<boolean>;
   /** A paused schedule runs nothing, and misses nothing. @throws PawlError `no_schedule` */
   readonly pause: (id: string) => Promise<ScheduleInfo>;
-  /** Goes on with the first slot from now on. @throws PawlError `no_schedule` */
+  /** Continues with the first slot from now on. @throws PawlError `no_schedule` */
   readonly resume: (id: string) => Promise<ScheduleInfo>;
   /** Posts a run now, whatever the schedule's slots and last run. @throws PawlError `no_schedule` */
   readonly runNow: (id: string) => Promise<PostedRun>;
@@ -87,8 +98,10 @@ export type Schedules = {
   ) => Promise<readonly number[]>;
 };
 
+type PutOptions = NonNullable<Parameters<Schedules["put"]>[1]>;
+
 const optionRules: OptionTable<SchedulesOptions> = { store: aStore, clock: anObject };
-const putRules: OptionTable<{ readonly ifNew?: boolean }> = { ifNew: aBoolean };
+const putRules: OptionTable<PutOptions> = { ifNew: aBoolean, replaces: anObject };
 const listRules: OptionTable<{ readonly after?: string; readonly limit?: number }> = {
   after: aString,
   limit: integerFrom(1),
@@ -128,18 +141,19 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     for (;;) {
       const now = clock.now();
       const current = await rows.get(id);
-      if (current !== null && (await fireReachedSlot(current, now))) continue;
       const body = change(current);
       if (body === undefined) {
         if (current === null) throw createMissingError(id);
         return deepFreeze(toScheduleInfo(current));
       }
+      if (current !== null && (await fireReachedSlots(current, now))) continue;
       // A reached slot that could not be fired is not skipped: the first slot of the new schedule is not before it.
       const from = current !== null && isReached(current, now) ? current.slot - 1 : now;
       const slot = body.paused === true ? null : await findNextSlot(rows, id, body, from);
+      if (slot === null && current === null && body.paused !== true) throw createNoSlotError(id);
       const dueAt = slot === null ? null : toDueTime(id, body, slot);
       const row = { id, rev: (current?.rev ?? 0) + 1, slot, dueAt, body: body as unknown as Json };
-      const put = await rows.put(row);
+      const put = await rows.put(row, current === null ? undefined : { slot: current.slot });
       if (put.type === "full")
         throw new PawlError(
           "schedule_full",
@@ -150,13 +164,14 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   }
 
   /**
-   * Before a schedule changes, the slots that it has reached are fired or counted. Otherwise they would be lost. False if there are none,
-   * if the store's clock has not reached them, or if this process cannot compute them: then the change must be able to repair that.
+   * Before a schedule changes, the slots that it has reached are fired or counted, without waiting for their jitter. Otherwise they would
+   * be lost. False if there are none, if the store's clock has not reached them, or if this process cannot compute them: then the change
+   * must be able to repair that.
    */
-  async function fireReachedSlot(row: ScheduleRow, now: number): Promise<boolean> {
+  async function fireReachedSlots(row: ScheduleRow, now: number): Promise<boolean> {
     if (!isReached(row, now)) return false;
     try {
-      return await rows.fire(await planFire(store, row, now));
+      return await rows.fire(await planFire(store, row, now, { ignoresJitter: true }));
     } catch (error) {
       if (isFaultOfRow(error)) return false;
       throw error;
@@ -167,7 +182,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     await getRow(id);
     return write(id, (current) => {
       if (current === null) return undefined;
-      const { paused: wasPaused, ...body } = current.body as unknown as ScheduleBody;
+      const { paused: wasPaused, ...body } = requireBody(current) as unknown as ScheduleBody;
       if ((wasPaused === true) === paused) return undefined;
       return paused ? { ...body, paused } : body;
     });
@@ -176,13 +191,15 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   return {
     async put(schedule, options = {}) {
       checkOptions("put()", putRules, options, checkSettings);
-      const { ifNew = false } = options;
+      const { ifNew = false, replaces } = options;
       const body = await compileSchedule(schedule, clock.now());
       const { id } = schedule;
       return write(id, (current) => {
         if (current !== null && ifNew)
           throw new PawlError("schedule_exists", `There is a schedule "${id}" already. Leave out ifNew to replace it.`);
-        if (current === null) return body;
+        if (replaces !== undefined) checkReplaced(id, current, replaces);
+        // A schedule that cannot be read is repaired.
+        if (current === null || current.error !== undefined) return body;
         const next = keepStart(body, current.body as unknown as ScheduleBody);
         return isSameBody(next, current.body) ? undefined : next;
       });
@@ -195,7 +212,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     async list(options = {}) {
       checkOptions("list()", listRules, options, checkSettings);
       const { after, limit = 100 } = options;
-      return deepFreeze((await rows.list({ ...defined({ after }), limit })).map(toScheduleInfo));
+      return deepFreeze((await listReadable(rows, after, limit)).map(toScheduleInfo));
     },
     async remove(id) {
       checkScheduleId(id);
@@ -205,16 +222,23 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     resume: (id) => setPaused(id, false),
     async runNow(id) {
       for (;;) {
-        const { rev, slot, dueAt, body } = await getRow(id);
+        const row = await getRow(id);
+        const { rev, slot, dueAt } = row;
         const now = clock.now();
-        const run = createRun(id, body as unknown as ScheduleBody, now, `${new Date(now).toISOString()}-manual`, now);
+        const run = createRun(
+          id,
+          requireBody(row) as unknown as ScheduleBody,
+          now,
+          `${new Date(now).toISOString()}-manual-${makeRandomId().slice(0, 8)}`,
+          now,
+        );
         const { sessionId, runId } = run.posted;
         const isFired = await rows.fire({
           ...{ id, rev, slot },
           next: slot === null || dueAt === null ? null : { slot, dueAt },
           outcomes: [{ slot: now, outcome: "manual", at: now, sessionId, runId }],
           posts: [run.post],
-          last: run.posted,
+          // Not `last`: the run of the last slot may still be under way.
         });
         if (isFired) return deepFreeze(run.posted);
       }
@@ -231,7 +255,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       const now = clock.now();
       const body =
         typeof given === "string"
-          ? ((await getRow(given)).body as unknown as ScheduleBody)
+          ? (requireBody(await getRow(given)) as unknown as ScheduleBody)
           : await compileSchedule(given, now);
       const slots: number[] = [];
       const times = createSlotClock(await loadCron(), body);
@@ -242,9 +266,47 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   };
 }
 
+/** A page with fewer rows than `limit` is the last one. */
+async function listReadable(
+  rows: ScheduleStore,
+  start: string | undefined,
+  limit: number,
+): Promise<readonly ScheduleRow[]> {
+  const readable: ScheduleRow[] = [];
+  for (let after = start; ; ) {
+    const missing = limit - readable.length;
+    const page = await rows.list({ ...defined({ after }), limit: missing });
+    readable.push(...page.filter(({ error }) => error === undefined));
+    if (page.length < missing || readable.length >= limit) return readable;
+    after = page.at(-1)?.id;
+  }
+}
+
 /** Whether the next slot is due, except for its jitter. */
 function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readonly slot: number } {
   return row.slot !== null && row.dueAt !== null && row.slot <= now;
+}
+
+/** @throws PawlError `no_schedule`, `schedule_exists` */
+function checkReplaced(
+  id: string,
+  current: ScheduleRow | null,
+  { rev, principal }: NonNullable<PutOptions["replaces"]>,
+): void {
+  if (current === null) throw createMissingError(id);
+  if (current.rev === rev && toScheduleInfo(current).principal === principal) return;
+  throw new PawlError(
+    "schedule_exists",
+    `The schedule "${id}" was changed since it was read (revision ${rev}). Read it again, and then put it.`,
+  );
+}
+
+/** Only for a new schedule: a program may put one that is over again, each time it starts. */
+function createNoSlotError(id: string): PawlError {
+  return new PawlError(
+    "bad_schedule",
+    `Invalid schedule "${id}": it would never run. It has no time from now on between \`startAt\` and \`endAt\`.`,
+  );
 }
 
 function createMissingError(id: string): PawlError {

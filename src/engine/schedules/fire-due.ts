@@ -10,7 +10,16 @@
 import { defined } from "../../core/data/defined.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { isResting } from "../../core/machine/state.js";
-import type { DelayedBody, Fire, PostedRun, ScheduleRow, ScheduleStore, SlotRow } from "../../ports/schedule-store.js";
+import { PawlError } from "../../errors.js";
+import {
+  type DelayedBody,
+  type Fire,
+  type PostedRun,
+  requireBody,
+  type ScheduleRow,
+  type ScheduleStore,
+  type SlotRow,
+} from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createTitle } from "../../runtime/agent/run-input.js";
 import { afterTurn } from "../../runtime/lib/event-loop.js";
@@ -27,15 +36,18 @@ const maxCounted = 200;
 const lateAfterMs = 60_000;
 const rowsPerLook = 256;
 
-/** A run that was posted for a slot. */
+/** A run that was posted for a slot, or for a delayed message. */
 export type FiredRun = PostedRun & { readonly scheduleId: string };
 
 export type FireCallbacks = {
   readonly onFired: (run: FiredRun) => void;
-  /** A row that cannot be fired does not keep the others from being fired. */
+  /** A row that cannot be fired does not keep the others from being fired. It is skipped from then on. */
   readonly onFailed: (id: string, error: unknown) => void;
-  /** Rows that are left for later, and whether to stop between two rows. */
+  /** A row that has failed before has been fired, or another process was first. */
+  readonly onSettled: (id: string) => void;
+  /** Rows that are left for later, how many there are, and whether to stop between two rows. */
   readonly isSkipped: (id: string) => boolean;
+  readonly countSkipped: () => number;
   readonly isStopped: () => boolean;
 };
 
@@ -43,7 +55,9 @@ export type FireCallbacks = {
 export async function fireDue(store: FiringStore, now: number, callbacks: FireCallbacks): Promise<number> {
   let posted = 0;
   for (;;) {
-    const rows = await store.schedules.due(now, rowsPerLook);
+    // Rows that are skipped stay the longest due. They must not fill the page.
+    const limit = rowsPerLook + callbacks.countSkipped();
+    const rows = await store.schedules.due(now, limit);
     let hasMoved = false;
     for (const row of rows) {
       if (callbacks.isStopped()) return posted;
@@ -53,41 +67,82 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
         if (await store.schedules.fire(fire)) {
           hasMoved = true;
           posted += fire.posts.length;
-          if (fire.last !== undefined) callbacks.onFired({ scheduleId: row.id, ...fire.last });
+          for (const run of listRuns(row, fire)) callbacks.onFired(run);
         }
+        callbacks.onSettled(row.id);
       } catch (error) {
         if (!isFaultOfRow(error)) throw error;
         callbacks.onFailed(row.id, error);
+        hasMoved = true;
       }
       await new Promise<void>(afterTurn);
     }
-    // If nothing moved, another process fired these rows, or they failed.
-    if (rows.length < rowsPerLook || !hasMoved) return posted;
+    // If nothing moved, another process fired these rows.
+    if (rows.length < limit || !hasMoved) return posted;
   }
 }
 
-/** croner and `Intl` throw these for what a newer version has put, or for a time zone that this process does not know. */
+/** The runs that were posted, in their order. */
+function listRuns(row: ScheduleRow, { posts, outcomes }: Fire): readonly FiredRun[] {
+  if (row.sessionId !== undefined) {
+    const { sessionId, slot } = row;
+    return posts.map(({ message }) => ({
+      scheduleId: row.id,
+      slot: slot ?? message.at,
+      sessionId,
+      runId: toRunId(message),
+    }));
+  }
+  return outcomes.flatMap(({ outcome, slot, sessionId, runId }) =>
+    outcome === "posted" && sessionId !== undefined && runId !== undefined
+      ? [{ scheduleId: row.id, slot, sessionId, runId }]
+      : [],
+  );
+}
+
+function toRunId({ id }: InboxMessage): string {
+  return id.slice("run/".length);
+}
+
+/**
+ * Whether only this row cannot be fired. croner and `Intl` throw a TypeError or a RangeError for what a newer version has put, or for a time
+ * zone that this process does not know. The row, or the session of its last run, may also be damaged or of a newer format.
+ */
 export function isFaultOfRow(error: unknown): boolean {
+  if (error instanceof PawlError) return error.code !== "store_failed" && error.code !== "store_closed";
   return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** Computes what firing a due row writes. */
-export async function planFire(store: FiringStore, row: ScheduleRow, now: number): Promise<Fire> {
+/** Computes what firing a due row writes. @param options `ignoresJitter`: slots are due when they are reached */
+export async function planFire(
+  store: FiringStore,
+  row: ScheduleRow,
+  now: number,
+  { ignoresJitter = false }: { readonly ignoresJitter?: boolean } = {},
+): Promise<Fire> {
   const { id, rev, slot } = row;
   const seen = { id, rev, slot };
   if (row.sessionId !== undefined) {
-    const { message } = row.body as unknown as DelayedBody;
+    const { message } = requireBody(row) as unknown as DelayedBody;
     const posts = [{ sessionId: row.sessionId, message: { id: `run/${message.runId}`, at: now, body: message } }];
     return { ...seen, next: null, outcomes: [], posts, remove: true };
   }
-  const schedule = row.body as unknown as ScheduleBody;
+  const schedule = requireBody(row) as unknown as ScheduleBody;
+  checkVersion(id, schedule);
   const clock = createSlotClock(await loadCron(), schedule);
-  const { due, count, isMinimum, next } = findDueSlots(id, schedule, clock, slot ?? now, now);
+  const { due, count, isMinimum, next } = findDueSlots(
+    id,
+    ignoresJitter ? { ...schedule, jitterMs: 0 } : schedule,
+    clock,
+    slot ?? now,
+    now,
+  );
   const chosen = chooseSlots(id, schedule, due, now);
   const missed = count - chosen.length;
   const outcomes: SlotRow[] = [];
   if (missed > 0) {
-    const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? due[0] ?? now;
+    // If all of the newest run, the missed ones are before them.
+    const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? clock.latest((due[0] ?? now) - 1, 1)[0] ?? now;
     outcomes.push({ slot: lastMissed, outcome: "missed", at: now, ...countOf(missed, isMinimum) });
   }
   const posts: { sessionId: string; message: InboxMessage }[] = [];
@@ -112,6 +167,18 @@ export async function planFire(store: FiringStore, row: ScheduleRow, now: number
     ...(last === undefined ? {} : { last }),
   };
 }
+
+/** A later version of Pawl may put schedules that this one would fire wrongly. */
+function checkVersion(id: string, { v = bodyVersion }: { readonly v?: number }): void {
+  if (v > bodyVersion)
+    throw new PawlError(
+      "newer_format",
+      `The schedule "${id}" has version ${v}, and this version of Pawl knows schedules up to version ${bodyVersion}. Update Pawl.`,
+    );
+}
+
+/** A body without a version has this one. */
+const bodyVersion = 1;
 
 function countOf(count: number, isMinimum: boolean): Pick<SlotRow, "count" | "isMinimum"> {
   return { ...(count === 1 ? {} : { count }), ...(isMinimum ? { isMinimum } : {}) };
@@ -151,7 +218,8 @@ function findDueSlots(id: string, schedule: ScheduleBody, clock: SlotClock, firs
 function chooseSlots(id: string, schedule: ScheduleBody, due: readonly number[], now: number): readonly number[] {
   switch (schedule.missed) {
     case "all":
-      return due;
+      // One that was stored with "skip": of several at once, one runs.
+      return schedule.overlap === "skip" ? due.slice(-1) : due;
     case "last":
       return due.slice(-1);
     case "skip":

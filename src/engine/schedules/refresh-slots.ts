@@ -2,10 +2,10 @@
  * Computes the next slots of schedules again.
  *
  * The next slot is stored. If the rules of its time zone have changed since, for example with an update of Node, it is off by an hour. A
- * worker that starts corrects it, unless it is due within a minute: another worker may be firing it with the older rules.
+ * worker that starts corrects it, unless it is reached within a minute: another worker may be firing it with the older rules.
  */
 
-import type { ScheduleRow, ScheduleStore } from "../../ports/schedule-store.js";
+import { requireBody, type ScheduleRow, type ScheduleStore } from "../../ports/schedule-store.js";
 import { afterTurn } from "../../runtime/lib/event-loop.js";
 import { isFaultOfRow } from "./fire-due.js";
 import type { ScheduleBody } from "./schedule.js";
@@ -18,12 +18,12 @@ export async function refreshSlots(schedules: ScheduleStore, now: number): Promi
   for (let after = ""; ; ) {
     const rows = await schedules.list({ after, limit: rowsPerPage });
     for (const row of rows) {
-      const { id, rev, body } = row;
-      const slot = await findOtherSlot(schedules, row, now);
-      if (slot === undefined) continue;
-      const dueAt = slot === null ? null : toDueTime(id, body as unknown as ScheduleBody, slot);
-      // If the schedule was edited meanwhile, its slot follows from today's rules already, and this `put` is a conflict.
-      await schedules.put({ id, rev: rev + 1, body, slot, dueAt });
+      try {
+        await refreshSlot(schedules, row, now);
+      } catch (error) {
+        // Firing reports it.
+        if (!isFaultOfRow(error)) throw error;
+      }
     }
     const last = rows.at(-1);
     if (last === undefined || rows.length < rowsPerPage) return;
@@ -32,22 +32,15 @@ export async function refreshSlots(schedules: ScheduleStore, now: number): Promi
   }
 }
 
-/** The next slot by today's rules; undefined if it is the stored one. */
-async function findOtherSlot(
-  schedules: ScheduleStore,
-  row: ScheduleRow,
-  now: number,
-): Promise<number | null | undefined> {
-  const { id, slot, dueAt } = row;
-  const body = row.body as unknown as ScheduleBody;
-  if (slot === null || dueAt === null || dueAt <= now + soonMs || !("cron" in body.when)) return undefined;
-  try {
-    if (createSlotClock(await loadCron(), body).after(now) === slot) return undefined;
-    const expected = await findNextSlot(schedules, id, body, now);
-    return expected === slot ? undefined : expected;
-  } catch (error) {
-    // Firing reports it.
-    if (isFaultOfRow(error)) return undefined;
-    throw error;
-  }
+async function refreshSlot(schedules: ScheduleStore, row: ScheduleRow, now: number): Promise<void> {
+  const { id, rev, slot, dueAt } = row;
+  const body = requireBody(row) as unknown as ScheduleBody;
+  // A slot that was reached is not computed again, even if its jitter is not over.
+  if (slot === null || dueAt === null || slot <= now + soonMs || !("cron" in body.when)) return;
+  if (createSlotClock(await loadCron(), body).after(now) === slot) return;
+  const next = await findNextSlot(schedules, id, body, now);
+  if (next === slot) return;
+  const nextDueAt = next === null ? null : toDueTime(id, body, next);
+  // If the schedule was edited or fired meanwhile, its slot follows from today's rules already, and this `put` is a conflict.
+  await schedules.put({ id, rev: rev + 1, body: row.body, slot: next, dueAt: nextDueAt }, { slot });
 }

@@ -3,7 +3,7 @@
  */
 import type { UserMessage } from "../../core/data/message.js";
 import type { RunOptions } from "../../core/machine/event.js";
-import type { PostedRun, ScheduleRow } from "../../ports/schedule-store.js";
+import { type PostedRun, requireBody, type ScheduleRow } from "../../ports/schedule-store.js";
 import type { Input } from "../../runtime/agent/input-parts.js";
 
 /** When a schedule runs. */
@@ -46,13 +46,13 @@ export type Schedule = ScheduleTime & {
         readonly id: string;
       };
   /**
-   * What becomes of a slot while the run of the last one is not over. `skip`: it is left out. `queue`: its run waits (only in one
+   * How a slot is handled while the run of the last one is not over. `skip`: it is left out. `queue`: its run waits (only in one
    * session). `allow`: it runs alongside (only with `new`). Default: `skip`.
    */
   readonly overlap?: "skip" | "queue" | "allow";
   /**
-   * What becomes of slots that no worker fired in time. `last`: the newest runs. `all`: the newest 100 run. `skip`: none that is more
-   * than a minute late. Default: `last`.
+   * How slots are handled that no worker fired in time. `last`: the newest runs. `all`: the newest 100 run (only with `queue` or `allow`).
+   * `skip`: none that is more than a minute late. Default: `last`.
    */
   readonly missed?: "last" | "all" | "skip";
   /** A slot is fired up to so many milliseconds late; how many follows from the slot. At most a day. Default: 0. */
@@ -63,19 +63,21 @@ export type Schedule = ScheduleTime & {
   readonly endAt?: number | Date | string;
   /** A paused schedule runs nothing, and misses nothing. Default: false. */
   readonly paused?: boolean;
-  /** Whose sessions its runs are: `principal` of new sessions. */
+  /** The owner of its runs: the `principal` of new sessions. */
   readonly principal?: string;
   /** The folder that new sessions are bound to, as with an agent's `root`. Default: that of the agent. */
   readonly root?: string;
   /** Options of its runs, as in `session.send`. */
   readonly options?: Pick<
     RunOptions,
-    "model" | "settings" | "systemPrompt" | "activeTools" | "toolChoice" | "interactive"
+    "model" | "settings" | "systemPrompt" | "activeTools" | "toolChoice" | "interactive" | "params"
   >;
 };
 
 /** A schedule in a store. */
 export type ScheduleBody = {
+  /** The version of this shape. Absent: 1. */
+  readonly v?: number;
   /** When it runs. */
   readonly when:
     | {
@@ -104,7 +106,7 @@ export type ScheduleBody = {
         /** The session that all runs go to. */
         readonly id: string;
       };
-  /** What becomes of a slot while the last run goes on. */
+  /** How a slot is handled while the last run goes on. */
   readonly overlap: "skip" | "queue" | "allow";
   /** Which missed slots run later. */
   readonly missed: "last" | "all" | "skip";
@@ -116,7 +118,7 @@ export type ScheduleBody = {
   readonly endAt?: number;
   /** It runs nothing, and misses nothing. */
   readonly paused?: true;
-  /** Whose new sessions its runs are in. */
+  /** The `principal` of new sessions. */
   readonly principal?: string;
   /** The folder that new sessions are bound to. */
   readonly root?: string;
@@ -136,7 +138,9 @@ export type ScheduleInfo = ScheduleBody & {
   readonly last?: PostedRun;
 };
 
-export function toScheduleInfo({ id, rev, slot, body, last }: ScheduleRow): ScheduleInfo {
-  const schedule = body as unknown as ScheduleBody;
+/** @throws the row's `error` */
+export function toScheduleInfo(row: ScheduleRow): ScheduleInfo {
+  const { id, rev, slot, last } = row;
+  const schedule = requireBody(row) as unknown as ScheduleBody;
   return { ...schedule, id, rev, nextAt: slot, ...(last === undefined ? {} : { last }) };
 }

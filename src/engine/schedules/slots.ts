@@ -8,7 +8,8 @@
 import type { Cron } from "croner";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
-import type { ScheduleStore } from "../../ports/schedule-store.js";
+import { maxSlotRows, type ScheduleStore } from "../../ports/schedule-store.js";
+import { tenYearsMs } from "../../runtime/lib/parse-time.js";
 import type { ScheduleBody } from "./schedule.js";
 
 /** Loads croner with the first schedule, because most programs have none. */
@@ -82,6 +83,12 @@ export function checkCron(
   timezone: string,
   now: number,
 ): void {
+  // croner would also take a date, and names such as @daily.
+  if (!/^\s*\S+(?:\s+\S+){4,5}\s*$/.test(pattern))
+    throw new PawlError(
+      "bad_schedule",
+      `Invalid cron expression ${JSON.stringify(pattern)}: it must have five fields, or six with seconds first. For a single time, give \`at\`.`,
+    );
   let next: Date | null;
   try {
     next = getCron(Cron, pattern, timezone).nextRun(new Date(now));
@@ -90,14 +97,12 @@ export function checkCron(
     const message = (error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, "");
     throw new PawlError("bad_schedule", `Invalid cron expression ${JSON.stringify(pattern)}: ${message}`);
   }
-  if (next === null || next.getTime() > now + maxAheadMs)
+  if (next === null || next.getTime() > now + tenYearsMs)
     throw new PawlError(
       "bad_schedule",
       `The cron expression ${JSON.stringify(pattern)} names no time within the next ten years.`,
     );
 }
-
-const maxAheadMs = 3_653 * 86_400_000;
 
 /**
  * The first slot from now on that was not fired or counted yet. One that runs once may be in the past: it then runs at once.
@@ -109,10 +114,18 @@ export async function findNextSlot(
   body: ScheduleBody,
   now: number,
 ): Promise<number | null> {
-  const [last] = await schedules.slots(id, 1);
-  const lastSlot = last?.slot ?? Number.NEGATIVE_INFINITY;
+  const lastSlot = await findLastSlot(schedules, id);
   if ("at" in body.when) return createSlotClock(await loadCron(), body).after(lastSlot);
   return createSlotClock(await loadCron(), body).after(Math.max(now, lastSlot));
+}
+
+/** Runs on request are no slots: the clock that named them may have been ahead. */
+async function findLastSlot(schedules: Pick<ScheduleStore, "slots">, id: string): Promise<number> {
+  for (const limit of [10, maxSlotRows]) {
+    const last = (await schedules.slots(id, limit)).find(({ outcome }) => outcome !== "manual");
+    if (last !== undefined) return last.slot;
+  }
+  return Number.NEGATIVE_INFINITY;
 }
 
 /** When a slot is fired: late by a part of `jitterMs` that is a hash of id and slot, so that all processes agree on it. */

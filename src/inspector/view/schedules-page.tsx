@@ -1,5 +1,5 @@
 /**
- * Schedules: when each runs next, what became of its last slots, and buttons to run it now or to pause it.
+ * Schedules: when each runs next, the outcomes of its last slots, and buttons to run it now or to pause it.
  */
 import { useCallback, useEffect, useState } from "preact/hooks";
 import type { ScheduleInfo, SlotRow } from "../../index.js";
@@ -129,9 +129,7 @@ function ScheduleRow({ schedule, version, onChanged }: RowProps) {
 
 /** A time in the zone of the schedule, and in that of the reader. */
 function Slot({ at, zone }: { readonly at: number; readonly zone: string }) {
-  const there = new Intl.DateTimeFormat("en-GB", { timeZone: zone, dateStyle: "medium", timeStyle: "short" }).format(
-    at,
-  );
+  const there = formatInZone(at, zone);
   return (
     <>
       <span>
@@ -140,6 +138,15 @@ function Slot({ at, zone }: { readonly at: number; readonly zone: string }) {
       <span class="dim">{formatExactTime(at).slice(0, 16)} here</span>
     </>
   );
+}
+
+/** One time that cannot be shown, for example because the browser does not know its zone, must not hide the other schedules. */
+function formatInZone(at: number, timeZone: string): string {
+  try {
+    return new Intl.DateTimeFormat("en-GB", { timeZone, dateStyle: "medium", timeStyle: "short" }).format(at);
+  } catch {
+    return String(at);
+  }
 }
 
 /** A slot as a sign. A run of a session of its own leads there. */

@@ -3,7 +3,7 @@
  */
 import { anyValue, numberFrom, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
-import { parseTime } from "../lib/parse-time.js";
+import { parseTime, tenYearsMs } from "../lib/parse-time.js";
 
 /** When input is sent to a session. Default: now. */
 export type DelayOptions = {
@@ -16,10 +16,7 @@ export type DelayOptions = {
   readonly afterMs?: number;
 };
 
-/** Ten years with their leap days. */
-const maxDelayMs = 3_653 * 86_400_000;
-
-export const delayRules: OptionTable<DelayOptions> = { at: anyValue, afterMs: numberFrom(0, maxDelayMs) };
+export const delayRules: OptionTable<DelayOptions> = { at: anyValue, afterMs: numberFrom(0, tenYearsMs) };
 
 /** When the input is to be posted, in epoch milliseconds; null: now. @throws PawlError `bad_input` */
 export function parseDelay(
@@ -37,6 +34,6 @@ export function parseDelay(
   const time = at === undefined ? now + (afterMs ?? 0) : parseTime(at);
   if (time === undefined)
     return refuse("`at` must be epoch milliseconds, a Date, or an ISO 8601 string with a UTC offset");
-  if (time > now + maxDelayMs) refuse("`at` must be within ten years");
+  if (time > now + tenYearsMs) refuse("`at` must be within ten years");
   return time <= now ? null : Math.ceil(time);
 }

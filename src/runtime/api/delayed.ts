@@ -6,14 +6,21 @@
  */
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
-import { isSameJson } from "../../core/data/json.js";
-import { createMask, mapStrings } from "../../core/data/mask.js";
 import type { Json, UserMessage } from "../../core/data/message.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
+import { type Replacement, redactInboxBody } from "../../core/transcript/redact-event.js";
 import { PawlError } from "../../errors.js";
-import { type DelayedBody, maxDelayedOfSession, type ScheduleStore, toDelayedId } from "../../ports/schedule-store.js";
+import {
+  type DelayedBody,
+  maxDelayedOfSession,
+  requireBody,
+  type ScheduleStore,
+  toDelayedId,
+} from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { checkRunId } from "../agent/run-input.js";
+import { hashInput } from "../lib/hash.js";
+import { createTextRemoval } from "./content-removal.js";
 
 /** Input that will be posted to a session. */
 export type ScheduledInput = {
@@ -73,8 +80,9 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
   return {
     async scheduled() {
       const rows = await requireSchedules(store).list({ sessionId, limit: maxDelayedOfSession });
-      const inputs = rows.map(({ slot, body }): ScheduledInput => {
-        const { message } = body as unknown as DelayedBody;
+      const inputs = rows.map((row): ScheduledInput => {
+        const { slot } = row;
+        const { message } = requireBody(row) as unknown as DelayedBody;
         const { runId, input, by } = message;
         const mode = message.interrupts === true ? "interrupt" : message.mode;
         return { runId, at: slot ?? 0, input, mode, ...defined({ by }) };
@@ -90,23 +98,28 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
 }
 
 /**
- * Masks texts in the delayed messages of a session. A message that is posted meanwhile starts a run, and a session with a run is not
- * redacted.
+ * Masks texts in the delayed messages of a session, as in its log. A message that is posted meanwhile starts a run, and a session with a run
+ * is not redacted.
  */
 export async function redactDelayed(store: Store, sessionId: string, texts: readonly string[]): Promise<void> {
-  if (store.schedules === undefined || texts.length === 0) return;
-  const maskTexts = createMask(texts);
-  for (const { id, rev, slot, dueAt, body } of await store.schedules.list({ sessionId, limit: maxDelayedOfSession })) {
-    const { message } = body as unknown as DelayedBody;
-    const redacted = {
-      ...message,
-      input: mapStrings(message.input as unknown as Json, maskTexts),
-      session: mapStrings(message.session as unknown as Json, maskTexts),
-    };
-    if (isSameJson(redacted as unknown as Json, message as unknown as Json)) continue;
-    const masked = { message: redacted } as unknown as Json;
-    await store.schedules.put({ id, rev: rev + 1, slot, dueAt, body: masked, sessionId });
-  }
+  const { schedules } = store;
+  if (schedules === undefined || texts.length === 0) return;
+  const removal: Replacement = { ...createTextRemoval(texts), blobs: new Map(), hashes: new Map(), hashInput };
+  for (const { id } of await schedules.list({ sessionId, limit: maxDelayedOfSession }))
+    while (!(await redactRow(schedules, id, removal)));
+}
+
+/** False if the row was changed meanwhile. */
+async function redactRow(schedules: ScheduleStore, id: string, removal: Replacement): Promise<boolean> {
+  const row = await schedules.get(id);
+  if (row === null) return true;
+  const { rev, slot, dueAt, sessionId } = row;
+  const { message } = requireBody(row) as unknown as DelayedBody;
+  const redacted = redactInboxBody(message, removal);
+  if (redacted === message) return true;
+  const body = { message: redacted } as unknown as Json;
+  const put = await schedules.put({ id, rev: rev + 1, slot, dueAt, body, ...defined({ sessionId }) }, { slot });
+  return put.type === "ok";
 }
 
 /** Whether the message of this run was posted to the session, consumed or not. */

@@ -6,13 +6,10 @@ import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { findSignalKeyFault } from "../../ports/signal.js";
 import type { SleepOptions, WaitForOptions } from "../../ports/tool.js";
-import { parseTime } from "../lib/parse-time.js";
+import { parseTime, tenYearsMs } from "../lib/parse-time.js";
 import { compileAnswer } from "../tools/schema.js";
 import type { ValidateAnswer } from "./check-question.js";
 import { checkStepName } from "./check-step.js";
-
-/** Ten years with their leap days. */
-const maxWaitMs = 3_653 * 86_400_000;
 
 const sleepRules: OptionTable<{ readonly ms?: unknown; readonly until?: unknown }> = { ms: anyValue, until: anyValue };
 
@@ -25,21 +22,21 @@ export function parseSleep(name: string, options: SleepOptions, now: number): nu
   const { ms, until } = options;
   if ((ms === undefined) === (until === undefined)) refuse("ctx.sleep()", "give either `ms` or `until`");
   if (ms !== undefined) {
-    if (typeof ms !== "number" || !(ms >= 0 && ms <= maxWaitMs))
+    if (typeof ms !== "number" || !(ms >= 0 && ms <= tenYearsMs))
       refuse("ctx.sleep()", "`ms` must be a number of milliseconds from 0 to ten years");
     return Math.ceil(now + ms);
   }
   const end = parseTime(until);
   if (end === undefined)
     refuse("ctx.sleep()", "`until` must be epoch milliseconds, a Date, or an ISO 8601 string with a UTC offset");
-  if (end > now + maxWaitMs) refuse("ctx.sleep()", "`until` must be within ten years");
+  if (end > now + tenYearsMs) refuse("ctx.sleep()", "`until` must be within ten years");
   return end;
 }
 
 const waitRules: OptionTable<WaitForOptions<unknown>> = {
   key: anyValue,
   schema: anyValue,
-  timeoutMs: numberFrom(0, maxWaitMs),
+  timeoutMs: numberFrom(0, tenYearsMs),
 };
 
 /** @throws PawlError `bad_input` */

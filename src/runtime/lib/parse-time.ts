@@ -1,6 +1,10 @@
 /**
  * Times as programs give them.
  */
+import { isCalendarDay } from "../../core/data/calendar.js";
+
+/** Ten years with their leap days, in milliseconds: how far ahead times may be. */
+export const tenYearsMs = 3_653 * 86_400_000;
 
 /** The last time that a `Date` can hold. */
 const maxDate = 8_640_000_000_000_000;
@@ -10,7 +14,10 @@ const maxDate = 8_640_000_000_000_000;
  * offset would mean another time on each machine.
  */
 export function parseTime(given: unknown): number | undefined {
-  const isExact = typeof given === "string" && /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.test(given);
+  const isExact =
+    typeof given === "string" &&
+    /^\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)$/i.test(given) &&
+    isCalendarDay(given.slice(0, 10));
   const time =
     typeof given === "number" ? given : isExact || given instanceof Date ? new Date(given).getTime() : Number.NaN;
   return Number.isFinite(time) && Math.abs(time) <= maxDate ? Math.ceil(time) : undefined;

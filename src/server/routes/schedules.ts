@@ -6,21 +6,20 @@
  */
 import {
   createSchedules,
-  PawlError,
   type PostedRun,
   type Schedule,
   type ScheduleInfo,
   type Schedules,
   type SlotRow,
 } from "../../index.js";
-import type { AskedSession } from "../principal.js";
+import { type AskedSession, deriveId, type Principal } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
-import { isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { chooseParams, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { loadSessionInfo } from "../session-info.js";
 import { anyJson, boolean, integer, object, oneOf, string } from "../shape.js";
-import { parseRunOptions, runOptionsShape } from "./run-options.js";
+import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
 import { pickRoot } from "./sessions.js";
 
 const maxIdCharacters = 100;
@@ -62,7 +61,7 @@ export const scheduleRoutes: readonly Route[] = [
     action: "schedule",
     scope: "schedule",
     summary:
-      "Makes a schedule, or replaces it. Its sessions belong to the principal that made it. To name a session, or to change the schedule of somebody else, the principal must be allowed to.",
+      "Makes a schedule, or replaces it. Its sessions belong to the principal that made it. To name a session, or to change the schedule of another principal, the principal must be allowed to.",
     body: object(
       {
         cron: string("A cron expression of five fields, or of six with seconds first.", 200),
@@ -72,7 +71,7 @@ export const scheduleRoutes: readonly Route[] = [
         agent: string("The name of the agent.", 200),
         input: anyJson("A text, parts, or user messages."),
         session: anyJson('"new", "same" or { id }.'),
-        overlap: oneOf("What becomes of a slot while the last run goes on.", "skip", "queue", "allow"),
+        overlap: oneOf("How a slot is handled while the last run goes on.", "skip", "queue", "allow"),
         missed: oneOf("Which missed slots run later.", "last", "all", "skip"),
         jitterMs: integer("How late slots may be fired, in milliseconds.", 0, 86_400_000),
         startAt: anyJson("No slot before this time."),
@@ -104,7 +103,7 @@ export const scheduleRoutes: readonly Route[] = [
     path: "/v1/schedules/:id/slots",
     action: "read_schedule",
     scope: "read",
-    summary: "What became of the last slots, newest first.",
+    summary: "The outcomes of the last slots, newest first.",
     query: object({ limit: integer("The most slots. Default: 20.", 1, 100) }),
     responses: { 200: "{ slots }: a slot whose run has a session of its own has the `status` of that session" },
     content: { 200: responseContents.slots },
@@ -112,7 +111,7 @@ export const scheduleRoutes: readonly Route[] = [
       const { schedules, info } = await authorizeSchedule(routeRequest, context, "read_schedule");
       const { limit } = routeRequest.query as { readonly limit?: number };
       const slots = await schedules.slots(info.id, limit === undefined ? {} : { limit });
-      const listed = await Promise.all(slots.map((slot) => addStatus(slot, info, context)));
+      const listed = await Promise.all(slots.map((slot) => addStatus(slot, info, routeRequest.principal, context)));
       return { status: 200, json: { slots: listed } };
     },
   },
@@ -126,6 +125,7 @@ export const scheduleRoutes: readonly Route[] = [
     responses: { 201: "{ sessionId, runId, slot }" },
     content: { 201: responseContents.postedRun },
     async handle(routeRequest, context) {
+      requireRunScope(routeRequest.principal);
       const { schedules, info } = await authorizeSchedule(routeRequest, context, "schedule");
       const posted: PostedRun = await schedules.runNow(info.id);
       return { status: 201, json: posted };
@@ -163,18 +163,22 @@ export const scheduleRoutes: readonly Route[] = [
     content: { 200: responseContents.tick },
     async handle({ query }, context) {
       const { maxMs = 50_000 } = query as { readonly maxMs?: number };
-      return { status: 200, json: await context.tick(maxMs) };
+      return { status: 200, json: await context.ticks.run(maxMs) };
     },
   },
 ];
 
-async function addStatus(slot: SlotRow, { session }: ScheduleInfo, { settings }: ServerContext) {
+/** A session with this id may be older than the schedule, and belong to another principal. */
+async function addStatus(slot: SlotRow, { session }: ScheduleInfo, principal: Principal, context: ServerContext) {
   if (slot.sessionId === undefined || session !== "new") return slot;
-  const summary = await settings.store.describe(slot.sessionId);
-  return summary === null ? slot : { ...slot, status: summary.status };
+  const { store } = context.settings;
+  const summary = await store.describe(slot.sessionId);
+  if (summary === null) return slot;
+  const asked = { id: slot.sessionId, info: await loadSessionInfo(store, summary) };
+  return (await isAllowed(context, principal, "read", asked)) ? { ...slot, status: summary.status } : slot;
 }
 
-/** A store of the user's own may keep no schedules. @throws PawlError `store_lacks` */
+/** A custom store may keep no schedules. @throws PawlError `store_lacks` */
 function openSchedules({ settings }: ServerContext): Schedules {
   return createSchedules({ store: settings.store });
 }
@@ -225,7 +229,8 @@ async function listSchedules({ principal, query }: RouteRequest, context: Server
   } as const;
 }
 
-async function putSchedule({ principal, params, body }: RouteRequest, context: ServerContext) {
+async function putSchedule({ request: httpRequest, principal, params, body }: RouteRequest, context: ServerContext) {
+  requireRunScope(principal);
   const options = parseRunOptions(body, context.settings);
   const { agents } = context;
   const given = body as Omit<Schedule, "id">;
@@ -243,28 +248,66 @@ async function putSchedule({ principal, params, body }: RouteRequest, context: S
     throw current === null
       ? new ServerError("forbidden", "You may not make schedules here.")
       : new ServerError("schedule_exists", `The id ${id} is taken. Choose another one.`);
-  await authorizeTarget(routeTarget(id, given.session), { principal, request }, context);
+  // The runs belong to who made the schedule: another principal that changes it must not lend them its params.
+  const runParams =
+    current === null || current.principal === principal.id
+      ? await chooseParams(context, { principal, request: httpRequest }, given.agent)
+      : current.options?.params === undefined
+        ? {}
+        : { params: current.options.params };
+  const runOptions = { ...options, ...runParams };
+  const owner = current?.principal ?? principal.id;
+  const session = given.session === "same" ? chooseSameSession(id, { current, owner, principal }) : given.session;
+  await authorizeTarget(
+    routeTarget(id, { session, isNamed: given.session !== "same" }),
+    { principal, request },
+    context,
+  );
   const schedule: Schedule = {
     ...given,
     id,
-    principal: current?.principal ?? principal.id,
-    ...(Object.keys(options).length === 0 ? {} : { options }),
+    ...(session === undefined ? {} : { session }),
+    principal: owner,
+    ...(Object.keys(runOptions).length === 0 ? {} : { options: runOptions }),
     ...pickRoot(agents.get(given.agent)),
   } as Schedule;
-  try {
-    return { status: 200, json: redactSecrets(context, await schedules.put(schedule)) } as const;
-  } catch (error) {
-    if (error instanceof PawlError && error.code === "bad_configuration")
-      throw new ServerError("bad_input", error.message);
-    throw error;
-  }
+  // What was checked is what is written: another principal may have put a schedule with this id since.
+  const condition = current === null ? { ifNew: true } : { replaces: current };
+  const info = await withClientErrors(schedules.put(schedule, condition));
+  return { status: 200, json: redactSecrets(context, info) } as const;
 }
 
-/** The id of the session that all runs go to; null if each has a new one. */
-function routeTarget(id: string, session: unknown): { readonly id: string; readonly isNamed: boolean } | null {
+/** Whoever makes a schedule starts runs. @throws ServerError `forbidden` */
+function requireRunScope({ scopes }: Principal): void {
+  if (!scopes.includes("run")) throw new ServerError("forbidden", "This needs the scope run.", { scope: "run" });
+}
+
+/**
+ * The session of a schedule whose runs share one. Only administrators choose ids of sessions, and with "same" that id is the schedule's. Others
+ * get an id that is derived from the owner and the schedule. It stays, whoever changes the schedule.
+ */
+function chooseSameSession(
+  id: string,
+  {
+    current,
+    owner,
+    principal,
+  }: { readonly current: ScheduleInfo | null; readonly owner: string; readonly principal: Principal },
+): "same" | { readonly id: string } {
+  const derived = deriveId({ id: owner }, `schedule ${id}`);
+  const present = current?.session;
+  if (typeof present === "object" && present.id === derived) return present;
+  return present === "same" || principal.scopes.includes("admin") ? "same" : { id: derived };
+}
+
+/** The session that all runs go to; null if each has a new one. `isNamed`: the request names it. */
+function routeTarget(
+  id: string,
+  { session, isNamed }: { readonly session: unknown; readonly isNamed: boolean },
+): { readonly id: string; readonly isNamed: boolean } | null {
   if (session === "same") return { id, isNamed: false };
-  const named = typeof session === "object" && session !== null && "id" in session ? session.id : undefined;
-  return typeof named === "string" ? { id: named, isNamed: true } : null;
+  const target = typeof session === "object" && session !== null && "id" in session ? session.id : undefined;
+  return typeof target === "string" ? { id: target, isNamed } : null;
 }
 
 /** Runs are posted only to sessions to which this principal may post runs itself. */

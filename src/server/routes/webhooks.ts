@@ -6,13 +6,15 @@
  * 2. The sender of a request that does not verify learns only that it did not. The log has the reason.
  */
 
+import { PawlError } from "../../index.js";
+import { checkOptionNames, createConfigurationError } from "../option-checks.js";
 import { readBytes } from "../read-body.js";
 import type { Route } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
-import type { Webhook } from "../signal-options.js";
+import type { Webhook, WebhookSignal } from "../signal-options.js";
 
 const maxBytes = 1024 * 1024;
 
@@ -48,11 +50,33 @@ async function receive(
     log({ at: Date.now(), requestId, principal: null, action: "webhook", sessionId: null, status: 401, error });
     throw new ServerError("unauthorized", "The request did not verify.");
   });
-  const signal = await webhook.signal(delivery.value);
+  const signal = checkSignal(path, await webhook.signal(delivery.value));
   if (signal === null) return { status: 204, bytes: null };
   const { key, value = null, id = delivery.id, keepMs } = signal;
-  await client.signal(key, value, { id, by: `webhook:${path}`, ...(keepMs === undefined ? {} : { keepMs }) });
+  const options = { id, by: `webhook:${path}`, ...(keepMs === undefined ? {} : { keepMs }) };
+  try {
+    await client.signal(key, value, options);
+  } catch (error) {
+    if (!(error instanceof PawlError)) throw error;
+    // The sender cannot mend what `signal` has returned: the log is for who can.
+    if (error.code === "bad_input")
+      throw createConfigurationError(`webhooks[${JSON.stringify(path)}]: ${error.message}`);
+    if (error.code === "signal_full")
+      log({ at: Date.now(), requestId, principal: null, action: "webhook", sessionId: null, status: 429, error });
+    throw error;
+  }
   return { status: 202, bytes: null };
+}
+
+const signalNames: ReadonlySet<string> = new Set(["key", "value", "id", "keepMs"]);
+
+/** @throws PawlError `bad_configuration` */
+function checkSignal(path: string, signal: WebhookSignal | null): WebhookSignal | null {
+  const name = `webhooks[${JSON.stringify(path)}].signal`;
+  if (signal === null) return null;
+  if (typeof signal !== "object") throw createConfigurationError(`${name} must return { key, value } or null.`);
+  checkOptionNames(name, signal, signalNames);
+  return signal;
 }
 
 /** A `verify` of the user's own may throw before it returns a promise. */

@@ -131,7 +131,7 @@ export function createMemoryStore(): Store {
     tellsAllChanges: true,
     putBlob: async (sessionId, bytes) => putBlob(memory, findSession(sessionId), sessionId, bytes),
     getBlob: async (sessionId, hash) => findSession(sessionId)?.blobs.get(hash)?.bytes.slice() ?? null,
-    delete: async (sessionId, options) => deleteSession(memory, findSession(sessionId), options),
+    delete: async (sessionId, options) => deleteSession(memory, sessionId, findSession(sessionId), options),
     verify: async (sessionId) =>
       listAll()
         .filter((session) => sessionId === undefined || session.sessionId === sessionId)
@@ -316,8 +316,14 @@ function releaseBlob(memory: MemoryState, blob: SharedBlob): void {
   if (blob.refCount === 0) memory.blobs.delete(blob.hash);
 }
 
-function deleteSession(memory: MemoryState, session: Session | undefined, options: DeleteOptions): boolean {
-  if (session === undefined) return false;
+function deleteSession(
+  memory: MemoryState,
+  sessionId: string,
+  session: Session | undefined,
+  options: DeleteOptions,
+): boolean {
+  // Before its first message is posted, a session has no row.
+  if (session === undefined) return deleteDelayed(memory.schedules, sessionId);
   const leased = session.hold !== null && isLive(session.hold, options.now);
   if (options.force !== true && (leased || session.activity !== "resting")) throw sessionActiveError(session.sessionId);
   memory.sessions.delete(session.sessionId);

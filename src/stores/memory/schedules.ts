@@ -31,11 +31,12 @@ export function createScheduleStore(schedules: MemorySchedules, { assertOpen, po
       .sort(compare);
   };
   return {
-    async put(row) {
+    async put(row, seen) {
       assertOpen();
       const stored = schedules.get(row.id);
       const rev = stored?.row.rev ?? 0;
-      if (row.rev !== rev + 1) return { type: "conflict", rev };
+      const hasMoved = stored !== undefined && seen !== undefined && stored.row.slot !== seen.slot;
+      if (row.rev !== rev + 1 || hasMoved) return { type: "conflict", rev };
       if (stored === undefined) {
         const max = row.sessionId === undefined ? maxSchedules : maxDelayedOfSession;
         if (sorted(({ sessionId }) => sessionId === row.sessionId).length >= max) return { type: "full" };
@@ -51,8 +52,10 @@ export function createScheduleStore(schedules: MemorySchedules, { assertOpen, po
       assertOpen();
       return schedules.get(id)?.row ?? null;
     },
-    list: async ({ sessionId, after = "", limit }) =>
-      deepFreeze(sorted((row) => row.sessionId === sessionId && row.id > after).slice(0, limit)),
+    list: async ({ sessionId, isDelayed = false, after = "", limit }) => {
+      const isListed = (row: ScheduleRow) => (isDelayed ? row.sessionId !== undefined : row.sessionId === sessionId);
+      return deepFreeze(sorted((row) => isListed(row) && row.id > after).slice(0, limit));
+    },
     async remove(id) {
       assertOpen();
       return schedules.delete(id);
@@ -86,9 +89,11 @@ export function createScheduleStore(schedules: MemorySchedules, { assertOpen, po
   };
 }
 
-/** The delayed messages of a session go with it. */
-export function deleteDelayed(schedules: MemorySchedules, sessionId: string): void {
-  for (const [id, { row }] of schedules) if (row.sessionId === sessionId) schedules.delete(id);
+/** The delayed messages of a session go with it. Returns whether there were any. */
+export function deleteDelayed(schedules: MemorySchedules, sessionId: string): boolean {
+  const ids = [...schedules.values()].flatMap(({ row }) => (row.sessionId === sessionId ? [row.id] : []));
+  for (const id of ids) schedules.delete(id);
+  return ids.length > 0;
 }
 
 function byId(a: ScheduleRow, b: ScheduleRow): number {

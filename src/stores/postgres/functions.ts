@@ -234,7 +234,10 @@ function buildOtherFunctions(clauses: string): readonly string[] {
     DECLARE s sessions;
     BEGIN
       SELECT * INTO s FROM sessions WHERE name = p_name FOR UPDATE;
-      IF NOT FOUND THEN RETURN 'absent'; END IF;
+      IF NOT FOUND THEN
+        DELETE FROM schedules WHERE session = p_name;
+        RETURN CASE WHEN FOUND THEN 'removed' ELSE 'absent' END;
+      END IF;
       IF NOT p_force AND (s.activity <> 'resting' OR (s.holder IS NOT NULL AND ${liveLeaseSql("s", "now_ms()")})) THEN
         RETURN 'active';
       END IF;

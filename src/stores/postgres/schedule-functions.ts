@@ -13,12 +13,13 @@ export function scheduleFunctions(of: string): readonly string[] {
   return [
     // The count is made under a lock of its own: two that put the last one at the same time would not see each other.
     `CREATE FUNCTION put_schedule(p_id text, p_rev bigint, p_slot float8, p_due float8, p_session text, p_body text, p_body_sum bigint,
-        OUT outcome text, OUT present bigint) ${of} $$
+        p_has_seen boolean, p_seen float8, OUT outcome text, OUT present bigint) ${of} $$
+    DECLARE present_slot float8;
     BEGIN
       PERFORM pg_advisory_xact_lock(hashtextextended('pawl schedules ' || current_schema() || ' ' || coalesce(p_session, ''), 2));
-      SELECT rev INTO present FROM schedules WHERE id = p_id FOR UPDATE;
+      SELECT rev, slot INTO present, present_slot FROM schedules WHERE id = p_id FOR UPDATE;
       present := coalesce(present, 0);
-      IF p_rev <> present + 1 THEN
+      IF p_rev <> present + 1 OR (present > 0 AND p_has_seen AND present_slot IS DISTINCT FROM p_seen) THEN
         outcome := 'conflict';
         RETURN;
       END IF;
@@ -64,10 +65,11 @@ export function scheduleStatements(s: string) {
   const columns = `id, rev::float8 AS rev, slot, due_at AS "dueAt", session, last, body, body_sum::float8 AS "bodySum"`;
   return {
     putSchedule: `SELECT outcome, present::float8 AS present FROM ${s}.put_schedule($1::text, $2::bigint, $3::float8, $4::float8, $5::text,
-      $6::text, $7::bigint)`,
+      $6::text, $7::bigint, $8::boolean, $9::float8)`,
     schedule: `SELECT ${columns} FROM ${s}.schedules WHERE id = $1::text`,
     scheduleList: `SELECT ${columns} FROM ${s}.schedules WHERE session IS NOT DISTINCT FROM $1::text AND id > $2::text
       ORDER BY id LIMIT $3::bigint`,
+    delayedList: `SELECT ${columns} FROM ${s}.schedules WHERE session IS NOT NULL AND id > $1::text ORDER BY id LIMIT $2::bigint`,
     dueSchedules: `SELECT ${columns} FROM ${s}.schedules WHERE due_at <= $1::float8 ORDER BY due_at, id LIMIT $2::bigint`,
     nextDueSchedule: `SELECT due_at AS "dueAt" FROM ${s}.schedules WHERE due_at > $1::float8 ORDER BY due_at LIMIT 1`,
     dropSchedule: `WITH gone AS (DELETE FROM ${s}.slots WHERE schedule = $1::text)

@@ -16,10 +16,20 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     (await query<ScheduleColumns>(text, values)).map((row) => decodeSchedule(row, file));
   const bound = (limit: number) => Math.min(limit, Number.MAX_SAFE_INTEGER);
   return {
-    put: ({ id, rev, slot, dueAt, body, sessionId = null }) =>
+    put: ({ id, rev, slot, dueAt, body, sessionId = null }, seen) =>
       run(async (isAgain): Promise<PutResult> => {
         const text = JSON.stringify(body);
-        const values = [id, rev, slot, dueAt, sessionId, text, checksumOf(text)];
+        const values = [
+          id,
+          rev,
+          slot,
+          dueAt,
+          sessionId,
+          text,
+          checksumOf(text),
+          seen !== undefined,
+          seen?.slot ?? null,
+        ];
         const [row] = await query<{ readonly outcome: "ok" | "conflict" | "full"; readonly present: number }>(
           statements.putSchedule,
           values,
@@ -32,8 +42,12 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
         return { type: "conflict", rev: row.present };
       }),
     get: (id) => run(async () => (await rows(statements.schedule, [id]))[0] ?? null),
-    list: ({ sessionId = null, after = "", limit }) =>
-      run(() => rows(statements.scheduleList, [sessionId, after, bound(limit)])),
+    list: ({ sessionId = null, isDelayed = false, after = "", limit }) =>
+      run(() =>
+        isDelayed
+          ? rows(statements.delayedList, [after, bound(limit)])
+          : rows(statements.scheduleList, [sessionId, after, bound(limit)]),
+      ),
     remove: (id) => run(async (isAgain) => (await query(statements.dropSchedule, [id])).length > 0 || isAgain),
     due: (now, limit) => run(() => rows(statements.dueSchedules, [now, bound(limit)])),
     nextDueAt: (now) =>

@@ -3,6 +3,7 @@
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
+import { PawlError } from "../../errors.js";
 import type { PostedRun, ScheduleRow, SlotRow } from "../../ports/schedule-store.js";
 import { corruptError, verifyChecksum } from "./decode.js";
 import { maxEntryDepth } from "./encode.js";
@@ -20,8 +21,19 @@ export type ScheduleColumns = {
   readonly bodySum: number;
 };
 
-/** @param file the store's name in messages @throws PawlError `store_corrupt` */
+/** A damaged row has an `error` instead of a body. @param file the store's name in messages */
 export function decodeSchedule(columns: ScheduleColumns, file: string): ScheduleRow {
+  try {
+    return decodeReadable(columns, file);
+  } catch (error) {
+    if (!(error instanceof PawlError)) throw error;
+    const { id, rev, slot, dueAt, session } = columns;
+    return { id, rev, slot, dueAt, body: null, ...(session === null ? {} : { sessionId: session }), error };
+  }
+}
+
+/** @throws PawlError `store_corrupt` */
+function decodeReadable(columns: ScheduleColumns, file: string): ScheduleRow {
   const { id, rev, slot, dueAt, session, last, body, bodySum } = columns;
   const place = outsideSessions(file, `the schedule ${id}`);
   return {

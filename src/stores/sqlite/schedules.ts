@@ -28,17 +28,15 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
       },
       file,
     );
-  const find = (id: string) => {
-    const row = statements.schedule.get(id) as Row | undefined;
-    return row === undefined ? null : decode(row);
-  };
+  const find = (id: string) => (statements.schedule.get(id) as Row | undefined) ?? null;
   const rows = (found: readonly unknown[]) => (found as readonly Row[]).map(decode);
   return {
-    put: ({ id, rev, slot, dueAt, body, sessionId = null }) => {
+    put: ({ id, rev, slot, dueAt, body, sessionId = null }, seen) => {
       const text = JSON.stringify(body);
       return write(() => {
         const stored = find(id);
-        if (rev !== (stored?.rev ?? 0) + 1) return { type: "conflict", rev: stored?.rev ?? 0 } as const;
+        const hasMoved = stored !== null && seen !== undefined && stored.slot !== seen.slot;
+        if (rev !== (stored?.rev ?? 0) + 1 || hasMoved) return { type: "conflict", rev: stored?.rev ?? 0 } as const;
         const max = sessionId === null ? maxSchedules : maxDelayedOfSession;
         const { count } = statements.countSchedules.get(sessionId, max) as { readonly count: number };
         if (stored === null && count >= max) return { type: "full" } as const;
@@ -46,9 +44,19 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
         return { type: "ok" } as const;
       }, text.length);
     },
-    get: (id) => read(() => find(id)),
-    list: ({ sessionId = null, after = "", limit }) =>
-      read(() => rows(statements.scheduleList.all(sessionId, after, bound(limit)))),
+    get: (id) =>
+      read(() => {
+        const row = find(id);
+        return row === null ? null : decode(row);
+      }),
+    list: ({ sessionId = null, isDelayed = false, after = "", limit }) =>
+      read(() =>
+        rows(
+          isDelayed
+            ? statements.delayedList.all(after, bound(limit))
+            : statements.scheduleList.all(sessionId, after, bound(limit)),
+        ),
+      ),
     remove: (id) =>
       write(() => {
         if (statements.schedule.get(id) === undefined) return false;
@@ -70,8 +78,7 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
           if (stored === null || stored.rev !== rev || stored.slot !== slot) return false;
           if (remove) statements.dropSchedule.run(id);
           else {
-            const posted = last ?? stored.last;
-            const lastText = posted === undefined ? null : JSON.stringify(posted);
+            const lastText = last === undefined ? decodeNullableColumn(stored.last) : JSON.stringify(last);
             statements.moveSchedule.run(next?.slot ?? null, next?.dueAt ?? null, lastText, id);
             for (const outcome of outcomes) statements.addSlot.run(id, JSON.stringify(outcome));
             statements.trimSlots.run(id, id, maxSlotRows);

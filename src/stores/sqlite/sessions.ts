@@ -168,7 +168,7 @@ export function deleteSession(
 ): boolean {
   const { statements } = db;
   const head = findHead(db, sessionId);
-  if (head === undefined) return false;
+  if (head === undefined) return deleteDelayed(db, sessionId);
   const isHeldNow = head.isHeld === 1 && isLive({ expiresAt: head.leaseUntil, leaseMs: head.leaseMs }, options.now);
   if (options.force !== true && (isHeldNow || activities[head.activity ?? -1] !== "resting"))
     throw sessionActiveError(sessionId);
@@ -178,6 +178,13 @@ export function deleteSession(
   statements.dropWaits.run(head.id);
   statements.dropDelayed.run(sessionId);
   statements.dropSession.run(head.id);
+  return true;
+}
+
+/** The delayed messages of a session that has not begun. Returns whether there were any. */
+function deleteDelayed({ statements }: Database, sessionId: string): boolean {
+  if (!isValidId(sessionId) || statements.hasDelayed.get(sessionId) === undefined) return false;
+  statements.dropDelayed.run(sessionId);
   return true;
 }
 

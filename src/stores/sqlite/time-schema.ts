@@ -106,6 +106,8 @@ const scheduleColumns = `${bytes("id", "session", "last", "body")}, rev, ${numbe
 export const scheduleStatements = {
   schedule: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.id = ?`,
   scheduleList: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.session IS ? AND schedules.id > ? ORDER BY schedules.id LIMIT ?`,
+  delayedList: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.session IS NOT NULL AND schedules.id > ? ORDER BY schedules.id LIMIT ?`,
+  hasDelayed: "SELECT 1 FROM schedules WHERE session = ? LIMIT 1",
   dueSchedules: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.due_at <= ? ORDER BY schedules.due_at, schedules.id LIMIT ?`,
   nextDueSchedule: `SELECT ${numbers("due_at")} FROM schedules WHERE schedules.due_at > ? ORDER BY schedules.due_at LIMIT 1`,
   /** Two parameters, because libsql takes a single null for an object of named ones. */

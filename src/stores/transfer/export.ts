@@ -41,7 +41,8 @@ const pageSize = 100;
 
 /**
  * A complete copy of sessions as text, line by line, each with its line break: logs, inboxes, blobs, and the sessions that they have
- * started. Delayed messages go with their sessions. An export of a whole store also has the signals and the schedules that it keeps.
+ * started. Delayed messages go with their sessions. An export of a whole store also has the signals and the schedules that it keeps, and the
+ * delayed messages of sessions that have not begun.
  * Nothing is redacted: it holds what the store holds, including keys and passwords.
  *
  * Stop what drives the sessions first. A session that is running, or that changes meanwhile, ends the export with `session_busy`.
@@ -71,7 +72,10 @@ export async function* exportSessions(
   }
   if (sessionIds === undefined) {
     for await (const signal of listSignals(store)) yield write({ type: "signal", signal });
-    for await (const row of listSchedules(store)) yield write({ type: "schedule", row });
+    for await (const row of listSchedules(store, {})) yield write({ type: "schedule", row });
+    // Sessions that have not begun: those that have are exported with theirs.
+    for await (const row of listSchedules(store, { isDelayed: true }))
+      if (row.sessionId !== undefined && !written.has(row.sessionId)) yield write({ type: "delayed", row });
     await checkNoNewSessions(store, written);
   }
   yield `${formatLine({ type: "end", sessions: written.size, sum } satisfies EndLine)}\n`;
@@ -102,10 +106,14 @@ async function* listSignals({ signals }: Store): AsyncGenerator<Signal> {
   }
 }
 
-/** The schedules of the store, or the delayed messages of a session. */
-async function* listSchedules({ schedules }: Store, sessionId?: string): AsyncGenerator<ScheduleRow> {
+/** The schedules of the store, or delayed messages. @throws PawlError `store_corrupt` */
+async function* listSchedules(
+  { schedules }: Store,
+  options: { readonly sessionId?: string; readonly isDelayed?: boolean },
+): AsyncGenerator<ScheduleRow> {
   for (let after = ""; schedules !== undefined; ) {
-    const page = await schedules.list({ after, limit: pageSize, ...defined({ sessionId }) });
+    const page = await schedules.list({ after, limit: pageSize, ...options });
+    for (const { error } of page) if (error !== undefined) throw error;
     yield* page;
     const last = page.at(-1);
     if (last === undefined || page.length < pageSize) return;
@@ -166,7 +174,7 @@ async function* exportSession(store: Store, summary: SessionSummary): AsyncGener
     yield { type: "state", state: last.state };
   }
   yield* exportInbox(store, sessionId, written);
-  for await (const row of listSchedules(store, sessionId)) yield { type: "delayed", row };
+  for await (const row of listSchedules(store, { sessionId })) yield { type: "delayed", row };
   const after = await store.describe(sessionId);
   if (after === null || after.seq !== seq || after.createdAt !== createdAt) throw changedError(sessionId);
 }

@@ -81,7 +81,8 @@ async function readPlan(items: AsyncIterable<ExportItem>): Promise<Plan> {
 /** Whether an earlier import has written all sessions, and only has to release them. @throws PawlError `session_busy` */
 async function isFullyWritten(store: Store, { sessionIds }: Plan, holders: ImportHolders): Promise<boolean> {
   const [first] = sessionIds;
-  if (first === undefined) return true;
+  // Schedules, signals and delayed messages may be written again.
+  if (first === undefined) return false;
   if ((await store.describe(first))?.holder?.id === holders.written.id) return true;
   for (const sessionId of sessionIds) {
     const summary = await store.describe(sessionId);

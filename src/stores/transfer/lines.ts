@@ -3,8 +3,8 @@
  *
  * 1. A line is JSON. Control characters, format characters and line separators are `\u` escapes, so that it is safe on a terminal.
  * 2. The order: `head`; for each session `session`, then entries, each after the blobs that it names, then `state`, messages with
- *    the blobs that they name, `taken` and delayed messages. The signals and schedules of the store follow all sessions; `end` comes
- *    last.
+ *    the blobs that they name, `taken` and delayed messages. The signals and schedules of the store follow all sessions, then the
+ *    delayed messages of sessions that have not begun; `end` comes last.
  * 3. The sum of a line is the SHA-256 of the sum before it and the line. `end` has the sum of all lines before it.
  */
 import type { Entry } from "../../core/machine/event.js";

@@ -15,7 +15,7 @@ import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { decodeBase64 } from "../../platform/bytes.js";
-import { type DelayedBody, isScheduleId, type ScheduleRow, toDelayedId } from "../../ports/schedule-store.js";
+import { type DelayedBody, isScheduleId, type PutRow, toDelayedId } from "../../ports/schedule-store.js";
 import { findSignalKeyFault, type Signal } from "../../ports/signal.js";
 import { checkFormat, decodeEntries, decodeMessage, decodeState, type RowPosition } from "../shared/decode.js";
 import { encodeEvents, encodeMessage, encodeState, maxEntryDepth } from "../shared/encode.js";
@@ -36,7 +36,7 @@ export type ExportItem =
   | { readonly type: "closed" }
   | { readonly type: "signal"; readonly signal: Signal }
   /** A schedule of the store, or a delayed message of the session. */
-  | { readonly type: "schedule"; readonly row: Omit<ScheduleRow, "last"> }
+  | { readonly type: "schedule"; readonly row: PutRow }
   | { readonly type: "end"; readonly sum: string };
 
 export type SessionHead = {
@@ -111,8 +111,7 @@ function* parseLine(reader: ExportReader, text: string): Generator<ExportItem> {
       yield readTaken(reader, requireSession(reader), line);
       return;
     case "delayed":
-      yield* endEmptyLog(reader, requireSession(reader));
-      yield readDelayed(reader, requireSession(reader), line);
+      yield* readDelayed(reader, line);
       return;
     case "schedule":
       yield* closeSession(reader);
@@ -282,11 +281,18 @@ function readSchedule(reader: ExportReader, line: PlainObject): ExportItem {
   return { type: "schedule", row: { id, rev: 1, slot, dueAt, body: requireObject(reader, body) as Json } };
 }
 
-function readDelayed(reader: ExportReader, { head: { sessionId } }: SessionReader, line: PlainObject): ExportItem {
-  const { id, slot, dueAt, body } = requireObject(reader, line.row);
+/** A message of the session before it, or of one that has not begun. */
+function* readDelayed(reader: ExportReader, line: PlainObject): Generator<ExportItem> {
+  const { id, slot, dueAt, body, sessionId } = requireObject(reader, line.row);
   const { message } = requireObject(reader, body) as { readonly message?: DelayedBody["message"] };
-  if (message?.type !== "input" || !isSlot(slot) || !isSlot(dueAt) || id !== toDelayedId(sessionId, message.runId))
-    throw lineError(reader, "it is not a delayed message of this session");
+  if (typeof sessionId !== "string" || message?.type !== "input" || !isSlot(slot) || !isSlot(dueAt))
+    throw lineError(reader, "it is not a delayed message");
+  checkLine(reader, () => checkId("session", sessionId));
+  if (id !== toDelayedId(sessionId, message.runId))
+    throw lineError(reader, "it is a delayed message of another session");
+  if (reader.session?.head.sessionId === sessionId) yield* endEmptyLog(reader, reader.session);
+  else if (reader.sessions.has(sessionId)) throw lineError(reader, "its session ends before it");
+  else yield* closeSession(reader);
   checkLine(reader, () =>
     decodeMessage(
       encodeMessage({ id: `run/${message.runId}`, at: slot ?? 0, body: message }),
@@ -294,7 +300,7 @@ function readDelayed(reader: ExportReader, { head: { sessionId } }: SessionReade
     ),
   );
   const row = { id, rev: 1, slot, dueAt, body: { message } as unknown as Json, sessionId };
-  return { type: "schedule", row };
+  yield { type: "schedule", row };
 }
 
 function isSlot(value: unknown): value is number | null {

@@ -15,7 +15,7 @@ import { isSignalMessage, signalWaits } from "../../core/machine/signal-waits.js
 import { activityOf, initialState, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { ScheduleRow } from "../../ports/schedule-store.js";
+import type { PutRow } from "../../ports/schedule-store.js";
 import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
 import { nameOfWait } from "../shared/signals.js";
 import { maxIdsPerLine } from "./lines.js";
@@ -222,7 +222,7 @@ function checkOutcome({ head: { sessionId } }: SessionWriter, outcome: string): 
   throw sessionExistsError(sessionId);
 }
 
-async function putSchedule(store: Store, row: Omit<ScheduleRow, "last">): Promise<void> {
+async function putSchedule(store: Store, row: PutRow): Promise<void> {
   const { schedules } = store;
   if (schedules === undefined)
     throw new PawlError(

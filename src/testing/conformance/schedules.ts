@@ -2,7 +2,7 @@
  * Schedules, and the slots that are fired.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
-import type { Fire, ScheduleRow, ScheduleStore } from "../../ports/schedule-store.js";
+import type { Fire, PutRow, ScheduleStore } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCases, createMessage, type StoreCase, t0 } from "./bench.js";
 
@@ -23,9 +23,7 @@ function scheduleCases(checks: {
   );
 }
 
-type Row = Omit<ScheduleRow, "last">;
-
-function createRow(id: string, more: Partial<Row> = {}): Row {
+function createRow(id: string, more: Partial<PutRow> = {}): PutRow {
   return { id, rev: 1, slot: t0, dueAt: t0, body: { agent: "press", input: "What is new?" }, ...more };
 }
 
@@ -46,6 +44,18 @@ export const scheduleStoreCases = scheduleCases({
     const changed = createRow("a", { rev: 2, slot: null, dueAt: null, body: { agent: "other" } });
     deepStrictEqual(await schedules.put(changed), ok);
     deepStrictEqual(await schedules.get("a"), changed);
+  },
+
+  "a change is a conflict if the schedule was fired since the caller read it": async (_, schedules) => {
+    deepStrictEqual(await schedules.put(createRow("a"), { slot: null }), ok);
+    await schedules.fire(createFire("a"));
+    const changed = createRow("a", { rev: 2 });
+    deepStrictEqual(await schedules.put(changed, { slot: t0 }), { type: "conflict", rev: 1 });
+    strictEqual((await schedules.get("a"))?.slot, t0 + 60_000);
+    deepStrictEqual(await schedules.put(changed, { slot: t0 + 60_000 }), ok);
+    await schedules.fire(createFire("a", { rev: 2, next: null }));
+    deepStrictEqual(await schedules.put(createRow("a", { rev: 3 }), { slot: t0 }), { type: "conflict", rev: 2 });
+    deepStrictEqual(await schedules.put(createRow("a", { rev: 3 }), { slot: null }), ok);
   },
 
   "schedules are listed by id, page by page, apart from the delayed messages of each session": async (_, schedules) => {
@@ -144,6 +154,26 @@ export const scheduleStoreCases = scheduleCases({
     strictEqual(await schedules.get("send:s:1"), null);
     strictEqual(await store.delete("s", { now: t0, force: true }), true);
     strictEqual(await schedules.get("send:s:2"), null);
+  },
+
+  "delayed messages of sessions that have not begun are listed with all, and go with their session": async (
+    store,
+    schedules,
+  ) => {
+    await schedules.put(createRow("a"));
+    for (const sessionId of ["s", "t"])
+      for (const n of [1, 2]) await schedules.put(createRow(`send:${sessionId}:${n}`, { sessionId }));
+    const ids = async (options: { readonly after?: string; readonly limit: number }) =>
+      (await schedules.list({ isDelayed: true, ...options })).map(({ id }) => id);
+    deepStrictEqual(await ids({ limit: 3 }), ["send:s:1", "send:s:2", "send:t:1"]);
+    deepStrictEqual(await ids({ after: "send:t:1", limit: 3 }), ["send:t:2"]);
+    strictEqual(await store.delete("s", { now: t0 }), true);
+    strictEqual(await store.delete("s", { now: t0 }), false);
+    deepStrictEqual(await ids({ limit: 3 }), ["send:t:1", "send:t:2"]);
+    deepStrictEqual(
+      (await schedules.list({ limit: 3 })).map(({ id }) => id),
+      ["a"],
+    );
   },
 
   "a schedule that is removed is gone, with its slots": async (_, schedules) => {

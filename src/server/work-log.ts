@@ -1,0 +1,18 @@
+/**
+ * Logs what goes wrong while a server works.
+ */
+import { PawlError, type WorkerReport } from "../index.js";
+import { createFailureLine } from "./log-line.js";
+import type { ServerSettings } from "./server-options.js";
+
+/** What works in a server, by itself or in a tick, reports its failures here: nobody else sees them. */
+export function logFailure({ log }: Pick<ServerSettings, "log">, report: WorkerReport): void {
+  if (report.type === "store_failed" || report.type === "schedule_failed") log(createFailureLine("work", report.error));
+  // What has no agent here belongs to another process.
+  else if (report.type === "refused" && !hasNoAgent(report.error))
+    log(createFailureLine("work", report.error, { sessionId: report.sessionId }));
+}
+
+function hasNoAgent(error: unknown): boolean {
+  return error instanceof PawlError && error.code === "agent_mismatch";
+}
