@@ -19,6 +19,7 @@ import {
 } from "../../index.js";
 import {
   agentsFile,
+  askPerson,
   type BackgroundProcesses,
   createBackgroundProcesses,
   createShellTool,
@@ -241,7 +242,7 @@ function createFolderTools({
     ...background.tools,
   ];
   const guarded = createGuardedTools({ permissions, protect: listStoreFiles(home), store, topSessions });
-  const builtInTools = [...guarded.tools, todo()];
+  const builtInTools = [...guarded.tools, todo(), askPerson()];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...servers.tools];
   permissions.useVersions(servers.versionOf);

@@ -15,7 +15,7 @@ import {
   type TextFiles,
 } from "../files/text-folder.js";
 import type { AgentMode } from "../permissions/mode.js";
-import { isAgentTool, isBuiltInTool } from "../permissions/rule.js";
+import { isAgentTool, isBuiltInTool, personTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 
 export type AgentFile = TextFile & {
@@ -126,6 +126,7 @@ const toolsElsewhere: ReadonlyMap<string, string> = new Map([
   ["KillBash", "stop_process"],
   ["WebFetch", "fetch_url"],
   ["TodoWrite", "todo"],
+  ["AskUserQuestion", personTool],
   ["Skill", "read_skill"],
 ]);
 

@@ -19,7 +19,7 @@ import { listModeRules } from "./mode.js";
 import { userHome } from "./path-pattern.js";
 import { resolveProjectFolder } from "./project-folder.js";
 import { onlyReads, readsInputsBelow } from "./reading-commands.js";
-import { formatRuleSource, parseRule, type Rule, toPermissionRule, writesFiles } from "./rule.js";
+import { formatRuleSource, parseRule, personTool, type Rule, toPermissionRule, writesFiles } from "./rule.js";
 import { openRuleFile, type parseRuleLists, type RuleFile } from "./rule-file.js";
 import { createOffers, type RuleOffers } from "./rule-offers.js";
 import type { CallToDecide } from "./rule-test.js";
@@ -118,6 +118,8 @@ export function createPermissions(options: PermissionOptions): Permissions {
       return { verdict: allowAll ? "deny" : "ask", why: error.message };
     }
     const decided = await decideByRules(call, effectiveRules, root, reading, reachable);
+    if (allowAll && call.tool === personTool && decided.rule === undefined)
+      return { verdict: "deny", why: "Nobody is asked with --yes: decide yourself, and say what you assumed." };
     if (decided.verdict !== "ask" || decided.isBeyondSandbox === true) return decided;
     const isHeld = call.tool === "shell" && options.ask === "outside" && isSandboxed() && decided.rule === undefined;
     if (isHeld && decided.mayBeDenied !== true) return { verdict: "allow" };

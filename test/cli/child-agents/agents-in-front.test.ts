@@ -211,10 +211,28 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
     expect([read("a.txt"), read("b.txt")]).toEqual([null, "new\n"]);
   });
 
+  test("dontAsk asks nobody for an answer either", async () => {
+    const asking = { calls: [{ name: "ask_person", input: { question: "Which colour?" } }] };
+    const { agent, childModel } = createWorld([callScout(), done], [asking, done], { file: "permissionMode: dontAsk" });
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("This agent does not ask");
+  });
+
+  test("an agent asks the person through the session that called it", async () => {
+    const asking = { calls: [{ name: "ask_person", input: { question: "Which colour?", options: ["red", "blue"] } }] };
+    const { agent, childModel } = createWorld([callScout(), done], [asking, done]);
+    const [question] = requireQuestions(await agent.run("Go.", { sessionId: "s" }));
+    expect(question).toMatchObject({ name: "ask_person", why: "tool", question: "Which colour?" });
+    await agent.session(question?.sessionId ?? "").answer(question?.callKey ?? "", { type: "reply", value: "blue" });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("blue");
+  });
+
   test("plan leaves only tools that read", async () => {
     const { agent, childModel } = createWorld([callScout(), done], [done], { file: "permissionMode: plan" });
     await agent.run("Go.", { sessionId: "s" });
     expect(childModel.requests[0]?.tools.map(({ name }) => name).sort()).toEqual([
+      "ask_person",
       "list_files",
       "read_file",
       "search_files",

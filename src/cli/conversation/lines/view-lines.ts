@@ -3,6 +3,7 @@
  */
 import type { Json, PublicEvent, PublicEventOf, RunResult } from "../../../index.js";
 import { formatDecision } from "../../decisions/format-decision.js";
+import { listReplyChoices } from "../../decisions/reply-choices.js";
 import { shortId } from "../../files/session-store.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatClosingLine } from "../../render/format-closing-line.js";
@@ -44,10 +45,34 @@ export function renderQuestion(
   const textLines = questionTexts.flatMap((text) =>
     text.split("\n").map((line) => lineOf(`    ${sanitizeStrictly(line)}`, "bold")),
   );
+  const width = Math.max(8, Math.min(100, columns - 1));
   return [
-    ...wrapLine(title, Math.max(8, Math.min(100, columns - 1))),
-    ...renderInput(question.input, file),
+    ...wrapLine(title, width),
+    ...(isAllInQuestion(question) ? [] : renderInput(question.input, file)),
     ...textLines,
+    ...renderReplyChoices(question, width),
+  ];
+}
+
+/** Whether the input of the call has nothing but the question and its choices, which are shown anyway. */
+function isAllInQuestion({ why, input, question, schema }: OpenQuestion): boolean {
+  if (why !== "tool" || question === undefined || typeof input !== "object" || input === null) return false;
+  const choices = JSON.stringify(schema?.enum);
+  return Object.values(input).every((value) => value === question || JSON.stringify(value) === choices);
+}
+
+const maxShownChoices = 20;
+
+function renderReplyChoices({ why, schema }: OpenQuestion, width: number): readonly Line[] {
+  const choices = why === "tool" ? listReplyChoices(schema) : [];
+  const shown = choices.slice(0, maxShownChoices);
+  return [
+    ...shown.flatMap(({ label }, at) =>
+      wrapLine([spanOf(`    ${at + 1} `, "bold"), spanOf(sanitizeStrictly(label))], width),
+    ),
+    ...(choices.length === shown.length
+      ? []
+      : [lineOf(`    … ${(choices.length - shown.length).toLocaleString("en-US")} more, which /approve lists`, "dim")]),
   ];
 }
 
