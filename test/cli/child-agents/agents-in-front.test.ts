@@ -220,10 +220,11 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
 
   test("an agent asks the person through the session that called it", async () => {
     const asking = { calls: [{ name: "ask_person", input: { question: "Which colour?", options: ["red", "blue"] } }] };
-    const { agent, childModel } = createWorld([callScout(), done], [asking, done]);
+    const { agent, store, childModel } = createWorld([callScout(), done], [asking, done]);
     const [question] = requireQuestions(await agent.run("Go.", { sessionId: "s" }));
     expect(question).toMatchObject({ name: "ask_person", why: "tool", question: "Which colour?" });
-    await agent.session(question?.sessionId ?? "").answer(question?.callKey ?? "", { type: "reply", value: "blue" });
+    const child = createClient({ store }).session(question?.sessionId ?? "");
+    await child.answer(question?.callKey ?? "", { type: "reply", value: "blue" });
     expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
     expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("blue");
   });
