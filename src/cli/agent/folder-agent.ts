@@ -10,6 +10,7 @@ import {
   type ContextSource,
   createAgent,
   createClient,
+  type Fallback,
   type Model,
   type ModelTimeouts,
   type Observer,
@@ -44,6 +45,7 @@ import { createPermissions, type Permissions } from "../permissions/permissions.
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
 import { isAgentTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
+import { fallbacksFor } from "./choose-fallbacks.js";
 import { openCommandSandbox } from "./command-sandbox.js";
 import { createEnvironment } from "./environment.js";
 import { recordFileChanges } from "./file-records.js";
@@ -80,6 +82,8 @@ export type FolderAgentOptions = {
   readonly background?: BackgroundProcesses;
   /** How providers are asked to cache prompts if no setting says so. Default: as the library does. */
   readonly promptCache?: PromptCache;
+  /** The models that take over when the model, or that of an agent in a file, has been given up. Default: none. */
+  readonly fallbacks?: readonly Fallback<Model>[];
   /** The agents in files that the agent can call. Default: none. */
   readonly agents?: readonly AgentWithModel[];
   /** Told the files and folders that a run goes by, when they are loaded. */
@@ -134,7 +138,7 @@ export function toAgentChoices(
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
-  const { store, model, root, contextWindow, timeouts = {}, observers = [] } = options;
+  const { store, model, root, contextWindow, timeouts = {}, observers = [], fallbacks = [] } = options;
   const settings = resolveSettings(options);
   const { tools: ownTools, createPermissionCheck } = createFolderTools({ ...options, settings });
   const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
@@ -145,7 +149,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const addEnvironment = (sources: readonly ContextSource[]) =>
     options.contextFiles === false ? [environment] : [...sources, environment];
   const agentTools = createAgentTools(options.agents ?? [], {
-    ...{ store, root, parentName: agentName, model, timeouts, tools, createPermissionCheck, promptCache },
+    ...{ store, root, parentName: agentName, model, timeouts, fallbacks, tools, createPermissionCheck, promptCache },
     limits: options.limits ?? {},
     createSources: (hasTool) =>
       addEnvironment(createContextSources({ root, permissions: options.permissions, settings }, hasTool("read_skill"))),
@@ -154,6 +158,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     name: agentName,
     model,
     timeouts,
+    fallbacks: fallbacksFor(model, fallbacks),
     root,
     store,
     tools: [...tools, ...agentTools.filter(({ name }) => !settings.toolsOff.has(name))],

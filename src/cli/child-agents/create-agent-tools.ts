@@ -9,12 +9,14 @@ import {
   type CanExecuteTool,
   type ContextSource,
   createAgent,
+  type Fallback,
   type Model,
   type ModelTimeouts,
   type PromptCache,
   type Store,
 } from "../../index.js";
 import { todoHint } from "../../tools/index.js";
+import { fallbacksFor } from "../agent/choose-fallbacks.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import type { AgentMode } from "../permissions/mode.js";
 import { agentToolPrefix } from "../permissions/rule.js";
@@ -29,6 +31,7 @@ export type AgentToolsDeps = {
   /** The model of agents that name none, and how long to wait for it. */
   readonly model: Model;
   readonly timeouts: ModelTimeouts;
+  readonly fallbacks: readonly Fallback<Model>[];
   /** The tools of the calling agent. */
   readonly tools: readonly AnyTool[];
   readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
@@ -56,10 +59,12 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
   const { store, root, parentName, createPermissionCheck, promptCache, limits, createSources } = deps;
   const hasTool = (name: string) => file.tools === null || file.tools.some((allowed) => matchesTool(allowed, name));
   const tools = deps.tools.filter(({ name, readOnly }) => hasTool(name) && (file.mode !== "read" || readOnly === true));
+  const ownModel = model?.model ?? deps.model;
   const agent = createAgent({
     name: `${parentName}/${file.name}`,
-    model: model?.model ?? deps.model,
+    model: ownModel,
     timeouts: model?.timeouts ?? deps.timeouts,
+    fallbacks: fallbacksFor(ownModel, deps.fallbacks),
     root,
     store,
     tools,

@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { type Agent, createClient } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
+import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
@@ -102,8 +103,19 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
     const { agents, problems } = await chooseAgentModels(configured, options);
-    for (const problem of problems) printMessage(problem);
-    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started, agents });
+    const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
+    for (const problem of [...problems, ...fallbackProblems]) printMessage(problem);
+    const agent = createFolderAgent({
+      store,
+      home,
+      model,
+      timeouts,
+      root,
+      ...choices,
+      servers: started,
+      agents,
+      fallbacks,
+    });
     running.add(agent);
     const { contextWindow = model.contextWindow } = options;
     const { permissions } = choices;

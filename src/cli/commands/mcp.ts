@@ -3,6 +3,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
+import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
@@ -35,8 +36,9 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
   try {
     const choices = toAgentChoices(options, { root, home }, configured);
     const { agents, problems } = await chooseAgentModels(configured, options);
-    for (const problem of problems) printMessage(problem);
-    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, agents });
+    const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
+    for (const problem of [...problems, ...fallbackProblems]) printMessage(problem);
+    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, agents, fallbacks });
     const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;
     const host = {
       info: { name: agentName, version },

@@ -16,6 +16,7 @@ import {
   type Server,
   type ServerOptions,
 } from "../../server/index.js";
+import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
@@ -179,7 +180,9 @@ async function createServedFolderAgent(
     );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
     const { agents, problems } = await chooseAgentModels(configured, options);
-    for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+    const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
+    for (const problem of [...problems, ...fallbackProblems])
+      terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     const agent = createFolderAgent({
       store,
       home,
@@ -188,6 +191,7 @@ async function createServedFolderAgent(
       root,
       observers: [observer],
       agents,
+      fallbacks,
       ...toAgentChoices(options, { root, home }, configured),
     });
     return { store, agents: [agent], close: () => store.close() };

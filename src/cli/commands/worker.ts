@@ -16,6 +16,7 @@ import {
   type WorkerReport,
 } from "../../index.js";
 import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
+import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
@@ -174,6 +175,7 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
     const { agents: childAgents } = await chooseAgentModels(configured, options);
+    const { fallbacks } = await chooseFallbacks(configured, options);
     return createFolderAgent({
       store,
       home,
@@ -182,6 +184,7 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
       root,
       ...toAgentChoices(options, { root, home }),
       agents: childAgents,
+      fallbacks,
       observers,
     });
   }

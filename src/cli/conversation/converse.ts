@@ -4,6 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
+import { type ChosenFallbacks, chooseFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
@@ -136,9 +137,13 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
     const { agents, problems } = await chooseAgentModels(configured, options);
-    const talkAgent = createTalkAgent(conversation, chosen, { ...folder, agents }, (lines) => control.say(lines));
+    const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
+    const talkAgent = createTalkAgent(conversation, chosen, { ...folder, agents, fallbacks }, (lines) =>
+      control.say(lines),
+    );
     const control: SessionControl = createSessionControl({
       agent: talkAgent.agent,
+      models: [chosen.model, ...fallbacksFor(chosen.model, fallbacks).map(({ model }) => model)].map(({ id }) => id),
       store,
       sessionId,
       root,
@@ -154,7 +159,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     if (configured.notice !== null && untrusted.length === 0)
       control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
     // A talk after `/trust` may have more agents. What was said stays on the screen.
-    for (const problem of problems.filter((one) => !saidProblems.has(one))) {
+    for (const problem of [...problems, ...fallbackProblems].filter((one) => !saidProblems.has(one))) {
       saidProblems.add(problem);
       control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
     }
@@ -194,7 +199,10 @@ function createTalkAgent(
     configured,
     hasShell,
     agents,
-  }: Pick<TalkSetup, "root" | "configured" | "hasShell"> & Pick<ChosenAgents, "agents">,
+    fallbacks,
+  }: Pick<TalkSetup, "root" | "configured" | "hasShell"> &
+    Pick<ChosenAgents, "agents"> &
+    Pick<ChosenFallbacks, "fallbacks">,
   say: (lines: readonly Line[]) => void,
 ): Pick<TalkSetup, "agent" | "permissions"> {
   const choices = toAgentChoices(options, { root, home }, configured);
@@ -209,6 +217,7 @@ function createTalkAgent(
     background: background.processes,
     servers: servers.current(),
     agents,
+    fallbacks,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
     onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),

@@ -15,6 +15,7 @@ import {
 } from "../../index.js";
 import type { CommandSandbox } from "../../tools/index.js";
 import type { ComposeOptions } from "../agent/attachments.js";
+import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
@@ -118,7 +119,9 @@ export async function withSessionDriver(
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
         const { agents, problems } = await chooseAgentModels(configured, options);
-        for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+        const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
+        for (const problem of [...problems, ...fallbackProblems])
+          terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
         const choices = toAgentChoices(options, folders, configured);
         const { permissions, allowShell } = choices;
         const agent = createFolderAgent({
@@ -130,6 +133,7 @@ export async function withSessionDriver(
           ...choices,
           servers,
           agents,
+          fallbacks,
           onContextFiles: (paths) =>
             terminal.err(`${terminal.style("dim", `Goes by ${paths.map(sanitize).join(", ")}`)}\n`),
         });

@@ -82,17 +82,24 @@ export function renderDecision(event: PublicEventOf<"approval_answered">, input:
   return lineOf(`  ${title}: ${formatDecision(event)}`, event.overruled === undefined ? "dim" : "yellow");
 }
 
-/** Renders a failed model call, what follows, and what the person can do. */
-export function renderFailure(event: PublicEventOf<"attempt_failed">, columns: number): readonly Line[] {
+/**
+ * Renders a failed model call, what follows, and what the person can do.
+ * @param nextModel the model that takes over, if one does
+ */
+export function renderFailure(
+  event: PublicEventOf<"attempt_failed">,
+  columns: number,
+  nextModel: string | null = null,
+): readonly Line[] {
   // The person or a limit has stopped the call: the end of the run says so.
   if (event.failure.kind === "cancelled") return [];
   const advice =
-    event.failure.kind === "auth"
+    event.failure.kind === "auth" && event.next !== "fallback"
       ? " Set another key and start pawl again."
       : event.next === "retry"
         ? " Esc stops."
         : "";
-  return wrapNote(`✗ ${formatFailedAttempt(event)}${advice}`, columns, "yellow");
+  return wrapNote(`✗ ${formatFailedAttempt(event, nextModel)}${advice}`, columns, "yellow");
 }
 
 /** Renders other events that a person should know; no lines for all others. */

@@ -35,11 +35,15 @@ export type FoldState = {
   waits: readonly RunWait[];
   isStopping: boolean;
   model: Activity | null;
+  /** The model that has taken over in this run; null while the session's own serves. */
+  fallback: string | null;
   /** The person's own command, if one is running. */
   ownCommand: Activity | null;
   usage: Usage;
   queued: readonly QueuedRun[];
   readonly fileOf: (question: OpenQuestion) => string | null;
+  /** The ids of the agent's models, in the order in which they are tried. */
+  readonly models: readonly string[];
   /** The kind of the last lines. */
   last: "text" | "call" | "message" | "message-part" | "note" | "none";
 };

@@ -76,6 +76,8 @@ export type ViewState = {
   readonly isStopping: boolean;
   /** The activity in progress; null if there is none. */
   readonly activity: Activity | null;
+  /** The model that has taken over in the current run; null while the session's own serves. */
+  readonly fallback: string | null;
   /** The usage of the current or last run. */
   readonly usage: Usage;
   readonly queued: readonly QueuedRun[];
@@ -84,9 +86,11 @@ export type ViewState = {
 export type ViewOptions = {
   /** The current text of the file that the call of an open question changes; null if there is none, or it is not known. */
   readonly fileOf?: (question: OpenQuestion) => string | null;
+  /** The ids of the agent's models, in the order in which they are tried. Default: unknown. */
+  readonly models?: readonly string[];
 };
 
-export function createView({ fileOf = () => null }: ViewOptions = {}): View {
+export function createView({ fileOf = () => null, models = [] }: ViewOptions = {}): View {
   const fold: FoldState = {
     session: createSessionView(),
     history: [],
@@ -103,11 +107,13 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     waits: [],
     isStopping: false,
     model: null,
+    fallback: null,
     ownCommand: null,
     usage: {},
     queued: [],
     last: "none",
     fileOf,
+    models,
   };
   return {
     show(item, columns, now) {
@@ -135,6 +141,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
       waits: fold.waits,
       isStopping: fold.isStopping,
       activity: findActivity(fold),
+      fallback: fold.fallback,
       usage: fold.usage,
       queued: fold.queued,
     }),
@@ -234,6 +241,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
       [fold.runId, fold.isWaiting, fold.isStopping] = [event.runId, false, false];
       [fold.usage, fold.model, fold.waits] = [{}, { name: "model", since: now }, []];
+      fold.fallback = null;
       showMessage(fold, "> ", event.input, columns);
       break;
     case "steered":
@@ -267,12 +275,14 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
     case "step_finished":
       endText(fold, columns);
       fold.usage = addUsage(fold.usage, event.usage);
+      if (fold.fallback !== null) fold.fallback = event.model;
       fold.model = null;
       break;
     case "attempt_failed":
       endText(fold, columns);
       fold.model = { name: "model", since: now + (event.retryInMs ?? 0) };
-      appendLines(fold, "note", renderFailure(event, columns));
+      if (event.next === "fallback") fold.fallback = findNextModel(fold, event.model);
+      appendLines(fold, "note", renderFailure(event, columns, fold.fallback));
       break;
     case "final":
       endText(fold, columns);
@@ -281,6 +291,12 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
     default:
       showAsking(fold, event, columns, now);
   }
+}
+
+/** The model that is tried after this one. Its id is known only if this process has the agent's models. */
+function findNextModel({ models }: FoldState, model: string): string {
+  const at = models.indexOf(model);
+  return (at < 0 ? undefined : models[at + 1]) ?? "another model";
 }
 
 /** Handles the events about questions. */
@@ -389,6 +405,6 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   fold.agents.clear();
   fold.callsOfAgents.clear();
   [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
-  [fold.isStopping, fold.model] = [false, null];
+  [fold.isStopping, fold.model, fold.fallback] = [false, null, null];
   appendLines(fold, "note", renderEnd(result, columns));
 }
