@@ -17,11 +17,13 @@ import {
   PawlError,
   type PromptCache,
   type Store,
+  type ToolContext,
 } from "../../index.js";
 import {
   agentsFile,
   askPerson,
   type BackgroundProcesses,
+  type CommandSandbox,
   createBackgroundProcesses,
   createShellTool,
   type SkillFolder,
@@ -42,6 +44,7 @@ import { listStoreFiles, shortId } from "../files/session-store.js";
 import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools } from "../permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
+import { isPlanning, planTool } from "../permissions/plan-mode.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
 import { isAgentTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
@@ -49,6 +52,8 @@ import { fallbacksFor } from "./choose-fallbacks.js";
 import { openCommandSandbox } from "./command-sandbox.js";
 import { createEnvironment } from "./environment.js";
 import { recordFileChanges } from "./file-records.js";
+import { finishPlan, planHint } from "./finish-plan.js";
+import { createPlanShell, withReadOnlyFolder } from "./plan-shell.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
@@ -149,7 +154,9 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const addEnvironment = (sources: readonly ContextSource[]) =>
     options.contextFiles === false ? [environment] : [...sources, environment];
   const agentTools = createAgentTools(options.agents ?? [], {
-    ...{ store, root, parentName: agentName, model, timeouts, fallbacks, tools, createPermissionCheck, promptCache },
+    ...{ store, root, parentName: agentName, model, timeouts, fallbacks, createPermissionCheck, promptCache },
+    // Only the session that the person sees can end plan mode.
+    tools: tools.filter(({ name }) => name !== planTool),
     limits: options.limits ?? {},
     createSources: (hasTool) =>
       addEnvironment(createContextSources({ root, permissions: options.permissions, settings }, hasTool("read_skill"))),
@@ -170,7 +177,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     observers,
     context: {
       sources: addEnvironment(createContextSources({ ...options, settings })),
-      hints: [todoHint],
+      hints: [todoHint, planHint],
     },
   });
 }
@@ -233,21 +240,25 @@ function createFolderTools({
   const sandbox = allowShell ? openCommandSandbox({ root, home }, sandboxSettings, permissions) : createNoSandbox(null);
   permissions.useSandbox(sandbox);
   const topSessions = createTopSessions(store);
-  const createShell = (env: AgentSettings["shell"]["env"]) =>
+  const createShellIn = (env: AgentSettings["shell"]["env"], ownSandbox: CommandSandbox) =>
     createShellTool({
-      ...{ root, background, ...shellSettings, env, sandbox },
+      ...{ root, background, ...shellSettings, env, sandbox: ownSandbox },
       requests: sandboxSettings.outside === "ask" ? ["hosts", "outside"] : ["hosts"],
       // The permission check of the call has found the rules that apply to it.
       decideHost: (target, { sessionId, data }) =>
         permissions.decideHost(target, topSessions.findLatest({ sessionId, data: data.all() })),
     });
+  const isReadOnly = async ({ sessionId, data }: ToolContext) =>
+    isPlanning(await topSessions.find({ sessionId, data: data.all() }));
+  const createShell = (env: AgentSettings["shell"]["env"]) =>
+    createPlanShell(createShellIn(env, sandbox), createShellIn(env, withReadOnlyFolder(sandbox)), isReadOnly);
   // The permissions alone decide whether a call needs approval.
   const shell = [
     { ...createQuietGitShell(root, shellSettings.env, createShell), needsApproval: false },
     ...background.tools,
   ];
   const guarded = createGuardedTools({ permissions, protect: listStoreFiles(home), store, topSessions });
-  const builtInTools = [...guarded.tools, todo(), askPerson()];
+  const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan()];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...servers.tools];
   permissions.useVersions(servers.versionOf);

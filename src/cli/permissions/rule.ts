@@ -60,6 +60,7 @@ const knownTools = [
     "fetch_url",
     "todo",
     personTool,
+    "finish_plan",
     "read_skill",
     "read_output",
     "search_output",

@@ -16,11 +16,12 @@ export function readOutputSchema(path: string): OutputSchema {
   const text = readSmallText(path, maxBytes, refuse);
   if (text === null) throw refuse("there is no such file");
   const parsed = parseJson(text);
-  if (!parsed.ok) throw refuse(`it is not valid JSON (${parsed.message})`);
+  if (!parsed.ok) throw refuse(`it is not valid JSON (${parsed.error})`);
   const { value } = parsed;
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw refuse("it is not an object");
-  if (value.type !== "object") throw refuse('its type must be "object"');
-  return value as OutputSchema;
+  const schema = value as OutputSchema;
+  if (schema.type !== "object") throw refuse('its type must be "object"');
+  return schema;
 }
 
 /** Starts a run with the schema of a file. @throws PawlError `bad_input` that names the file, if the schema cannot be used */

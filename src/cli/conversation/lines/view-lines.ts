@@ -54,11 +54,17 @@ export function renderQuestion(
   ];
 }
 
-/** Whether the input of the call has nothing but the question and its choices, which are shown anyway. */
-function isAllInQuestion({ why, input, question, schema }: OpenQuestion): boolean {
-  if (why !== "tool" || question === undefined || typeof input !== "object" || input === null) return false;
-  const choices = JSON.stringify(schema?.enum);
-  return Object.values(input).every((value) => value === question || JSON.stringify(value) === choices);
+/** Whether the question and its choices have every text of the input, so that the input need not be shown as well. */
+function isAllInQuestion({ why, input, question = "", schema }: OpenQuestion): boolean {
+  if (why !== "tool") return false;
+  const shown = [question, ...listReplyChoices(schema).map(({ label }) => label)].join("\n");
+  const values = listValues(input);
+  return values.length > 0 && values.every((value) => typeof value === "string" && shown.includes(value));
+}
+
+/** The strings, numbers and other single values in some JSON. */
+function listValues(json: Json): readonly Json[] {
+  return typeof json === "object" && json !== null ? Object.values(json).flatMap(listValues) : [json];
 }
 
 const maxShownChoices = 20;
