@@ -68,6 +68,17 @@ export function appendLines(fold: FoldState, kind: FoldState["last"], lines: rea
   fold.last = kind;
 }
 
+/** Ends the open block, because what follows is not part of the text. */
+export function endText(fold: FoldState, columns: number): void {
+  appendLines(fold, "text", fold.markdown.end(columns));
+}
+
+/** The model that is tried after this one. Its id is known only if this process has the agent's models. */
+export function findNextModel({ models }: FoldState, model: string): string {
+  const at = models.indexOf(model);
+  return (at < 0 ? undefined : models[at + 1]) ?? "another model";
+}
+
 export function updateCall(fold: FoldState, callKey: string, change: Partial<StartedCall>): void {
   const call = fold.calls.get(callKey);
   if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });

@@ -37,9 +37,11 @@ import {
   type Activity,
   appendLines,
   continueIfAnswered,
+  endText,
   endWaits,
   type FoldState,
   findActivity,
+  findNextModel,
   type QueuedRun,
   renderOpen,
   updateCall,
@@ -159,11 +161,6 @@ function* addLongText(fold: FoldState, text: string, columns: number): Generator
     addText(fold, piece, columns);
     yield;
   }
-}
-
-/** Ends the open block, because what follows is not part of the text. */
-function endText(fold: FoldState, columns: number): void {
-  appendLines(fold, "text", fold.markdown.end(columns));
 }
 
 function* showItem(fold: FoldState, item: StreamItem, columns: number, now: number): Generator<void> {
@@ -291,12 +288,6 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
     default:
       showAsking(fold, event, columns, now);
   }
-}
-
-/** The model that is tried after this one. Its id is known only if this process has the agent's models. */
-function findNextModel({ models }: FoldState, model: string): string {
-  const at = models.indexOf(model);
-  return (at < 0 ? undefined : models[at + 1]) ?? "another model";
 }
 
 /** Handles the events about questions. */
