@@ -236,9 +236,8 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       break;
     case "run_started":
       fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
-      [fold.runId, fold.isWaiting, fold.isStopping] = [event.runId, false, false];
+      [fold.runId, fold.isWaiting, fold.isStopping, fold.fallback] = [event.runId, false, false, null];
       [fold.usage, fold.model, fold.waits] = [{}, { name: "model", since: now }, []];
-      fold.fallback = null;
       showMessage(fold, "> ", event.input, columns);
       break;
     case "steered":
