@@ -4,6 +4,7 @@
 import { type AnyTool, defineTool, type Hint } from "../../index.js";
 import { modeKey, modeOf, toStoredMode } from "../permissions/mode.js";
 import { planTool } from "../permissions/plan-mode.js";
+import { toOneLine } from "../terminal/text.js";
 
 const inputSchema = {
   type: "object",
@@ -39,7 +40,7 @@ export function finishPlan(): AnyTool {
       // After the answer, the tool runs again, and the person may have changed the mode meanwhile.
       const mode = await step("mode", () => modeOf({ sessionId, data: data.all() }));
       if (mode !== "plan") return "There is no plan mode now: go on with the work.";
-      const message = `Start with this plan?\n${plan.map((step, at) => `${at + 1}. ${step}`).join("\n")}`;
+      const message = `Start with this plan?\n${plan.map((text, at) => `${at + 1}. ${toOneLine(text)}`).join("\n")}`;
       const answer = await ask({ message, name: "plan", schema: { type: "string", enum: Object.values(answers) } });
       switch (answer.type) {
         case "answered":
