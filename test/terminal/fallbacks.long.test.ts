@@ -42,7 +42,7 @@ test("a conversation says which model has taken over, and which cannot be used",
   const person = openPawl(world, model, { columns: 120, rows: 40, env });
   await person.sees(/The fallback anthropic\/claude-sonnet-5-5 is left out: [\s\S]*ready/);
   person.type("write\r");
-  await person.sees("Continuing with openai-compatible/two.");
+  await person.sees(/Continuing with\s+openai-compatible\/two\./);
   await person.sees(/waiting for you · 1 question · openai-compatible\/two serves/);
   person.kill("SIGKILL");
   await person.ended;
