@@ -50,7 +50,7 @@ test("a conversation says which model has taken over, and which cannot be used",
   await again.sees(/waiting for you · 1 question · openai-compatible\/two serves/);
   await new Promise((done) => setTimeout(done, 450));
   again.type("y");
-  await again.sees(/They say blue\.[\s\S]*ready · /);
+  await again.sees(/They say blue\.[\s\S]*ready/);
   expect(await again.screen()).not.toContain("serves");
 });
 
