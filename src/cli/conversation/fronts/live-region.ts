@@ -137,7 +137,7 @@ function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, col
   const titleColumns = maxTitleRows * (columns - 4) - titleEnd.length;
   const call =
     question.why === "tool" && question.question !== undefined
-      ? `${name} ${truncate(toOneLine(question.question), Math.max(8, titleColumns - name.length - 1))}`
+      ? `${name} ${truncate(firstLineOf(question.question), Math.max(8, titleColumns - name.length - 1))}`
       : formatCallTitle(name, input, titleColumns);
   const title: Line = [
     spanOf("? ", "yellow"),
@@ -146,6 +146,10 @@ function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, col
     spanOf(titleEnd, "dim"),
   ];
   return wrapLine(title, Math.max(8, columns - 1)).slice(0, maxTitleRows);
+}
+
+function firstLineOf(text: string): string {
+  return toOneLine(text.trim().split("\n", 1)[0] ?? "");
 }
 
 /** Renders the rules that the person can choose. */

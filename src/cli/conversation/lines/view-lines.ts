@@ -42,27 +42,41 @@ export function renderQuestion(
     spanOf(`${child} ${formatQuestionTitle(question)}:`),
   ];
   const questionTexts = [question.question, question.url].filter((text) => text !== undefined);
-  const textLines = questionTexts.flatMap((text) =>
-    text.split("\n").map((line) => lineOf(`    ${sanitizeStrictly(line)}`, "bold")),
-  );
   const width = Math.max(8, Math.min(100, columns - 1));
+  const textLines = questionTexts.flatMap((text) =>
+    text.split("\n").flatMap((line) => wrapIndented("    ", lineOf(sanitizeStrictly(line), "bold"), width)),
+  );
+  const choiceLines = renderReplyChoices(question, width);
   return [
     ...wrapLine(title, width),
     ...(isAllInQuestion(question) ? [] : renderInput(question.input, file)),
     ...textLines,
-    ...renderReplyChoices(question, width),
+    // A text of several lines may have numbers of its own, as a plan has.
+    ...(textLines.length > 1 && choiceLines.length > 0 ? [lineOf("")] : []),
+    ...choiceLines,
   ];
 }
 
-/** Whether the question and its choices have every text of the input, so that the input need not be shown as well. */
-function isAllInQuestion({ why, input, question = "", schema }: OpenQuestion): boolean {
-  if (why !== "tool") return false;
-  const shown = [question, ...listReplyChoices(schema).map(({ label }) => label)].join("\n");
-  const values = listValues(input);
-  return values.length > 0 && values.every((value) => typeof value === "string" && shown.includes(value));
+/** Wraps a line whose first row begins with `lead`. Its other rows are indented by as much. */
+function wrapIndented(lead: string, line: Line, columns: number): readonly Line[] {
+  return wrapLine(line, Math.max(8, columns - lead.length)).map(
+    (row, at): Line => [spanOf(at === 0 ? lead : " ".repeat(lead.length), "bold"), ...row],
+  );
 }
 
-/** The strings, numbers and other single values in some JSON. */
+/** An input with more values is always shown. */
+const maxComparedValues = 100;
+
+/** Whether the question and its choices contain all text of the input, so that the input need not be shown as well. */
+function isAllInQuestion({ why, input, question = "", schema }: OpenQuestion): boolean {
+  if (why !== "tool") return false;
+  const values = listValues(input);
+  if (values.length === 0 || values.length > maxComparedValues) return false;
+  const shown = [question, ...listReplyChoices(schema).map(({ label }) => label)].join("\n");
+  return values.every((value) => typeof value === "string" && shown.includes(value));
+}
+
+/** The strings, numbers, booleans and nulls in JSON, at any depth. */
 function listValues(json: Json): readonly Json[] {
   return typeof json === "object" && json !== null ? Object.values(json).flatMap(listValues) : [json];
 }
@@ -73,9 +87,7 @@ function renderReplyChoices({ why, schema }: OpenQuestion, width: number): reado
   const choices = why === "tool" ? listReplyChoices(schema) : [];
   const shown = choices.slice(0, maxShownChoices);
   return [
-    ...shown.flatMap(({ label }, at) =>
-      wrapLine([spanOf(`    ${at + 1} `, "bold"), spanOf(sanitizeStrictly(label))], width),
-    ),
+    ...shown.flatMap(({ label }, at) => wrapIndented(`    ${at + 1} `, lineOf(sanitizeStrictly(label)), width)),
     ...(choices.length === shown.length
       ? []
       : [lineOf(`    … ${(choices.length - shown.length).toLocaleString("en-US")} more, which /approve lists`, "dim")]),
