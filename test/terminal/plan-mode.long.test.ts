@@ -100,7 +100,7 @@ test(
     const person = openPawl(world, model, { columns: 100, rows: 50, env });
     await person.sees("ready");
     person.type("/mode plan\r");
-    await person.sees("Mode plan: nothing in this folder is changed until you accept a plan");
+    await person.sees("Mode plan: until you accept a plan, neither the model nor its agents can change this folder");
     person.type("write a.txt\r");
     await person.sees("r none of these, because…");
     await readable();
@@ -109,6 +109,7 @@ test(
     person.type("first the tests\r");
     await person.sees(/All written\.[\s\S]*ready[^\n]*plan mode/);
     expect(readdirSync(world.root)).toEqual([]);
+    expect(texts().slice(0, texts().indexOf("early.txt"))).toContain("Plan mode is on");
     expect(texts()).toContain("The person does not accept the plan: first the tests.");
   },
 );

@@ -3,7 +3,7 @@
  */
 import { type AnyTool, defineTool, type Hint } from "../../index.js";
 import { modeKey, modeOf, toStoredMode } from "../permissions/mode.js";
-import { planTool } from "../permissions/plan-mode.js";
+import { planTool } from "../permissions/rule.js";
 import { toOneLine } from "../terminal/text.js";
 
 const inputSchema = {
@@ -52,9 +52,9 @@ export function finishPlan(): AnyTool {
           );
           return "The person accepts the plan, and plan mode has ended. Begin with the first step. The plan is in the list of `todo`.";
         case "declined":
-          return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note}`}.\nPlan mode goes on: change the plan, and show it again, or ask what is missing.`;
+          return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note}`}.\nChange the plan and show it again, or ask what is missing.`;
         case "expired":
-          return "Nobody answered in time. Plan mode goes on. Say what the plan is, and end.";
+          return "Nobody answered in time. Say what the plan is, and end.";
       }
     },
   });

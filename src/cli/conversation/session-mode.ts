@@ -1,6 +1,6 @@
 /**
- * The mode of the session that a conversation shows: read from its data, changed by the person. Before the first message, calls
- * ask, whatever mode was chosen, until the choice is stored.
+ * The mode of the session that a conversation shows: read from its data, changed by the person. A mode that was chosen before the
+ * first message is stored before the first model call.
  */
 import { type Mode, modeKey, modeOf, toStoredMode } from "../permissions/mode.js";
 import { createStoredValue, type StoredValue, type ValueSession } from "./stored-value.js";

@@ -7,20 +7,16 @@
  */
 import { readSandboxRequest } from "./decide-sandbox.js";
 import { modeOf } from "./mode.js";
-import { isAgentTool } from "./rule.js";
+import { isAgentTool, planTool } from "./rule.js";
 import type { CallToDecide } from "./rule-test.js";
 import type { SessionRules } from "./session-rules.js";
-
-/** The tool with which the model shows its plan. */
-export const planTool = "finish_plan";
 
 export function isPlanning(session: SessionRules | undefined): boolean {
   return session !== undefined && modeOf(session) === "plan";
 }
 
 /** Why plan mode denies a call, as part of a sentence. */
-export const planReason =
-  "plan mode: nothing is changed before the person has accepted a plan. Read and think, and show the plan with finish_plan if you have that tool";
+export const planReason = `plan mode: nothing is changed before the person has accepted a plan. Read and think, and show the plan with ${planTool} if you have that tool`;
 
 /** These change nothing in the folder, and what they do otherwise is asked about as ever. */
 const allowedTools: ReadonlySet<string> = new Set(["fetch_url", "stop_process"]);

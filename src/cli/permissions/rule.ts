@@ -51,6 +51,9 @@ export const isAgentTool = (tool: string) => tool.startsWith(agentToolPrefix);
 /** The tool that asks the person a question of the model. */
 export const personTool = "ask_person";
 
+/** The tool with which the model shows its plan. */
+export const planTool = "finish_plan";
+
 const knownTools = [
   ...pathFields.keys(),
   ...[
@@ -60,7 +63,7 @@ const knownTools = [
     "fetch_url",
     "todo",
     personTool,
-    "finish_plan",
+    planTool,
     "read_skill",
     "read_output",
     "search_output",

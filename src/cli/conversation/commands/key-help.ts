@@ -24,7 +24,7 @@ const keyDescriptions: readonly (readonly [string, string])[] = [
   ["Ctrl-T", "the plan that the model keeps"],
   [
     "Shift+Tab",
-    "edits of files in the folder run without a question, in this session; once more: nothing changes until you accept a plan; once more: they ask again",
+    "file edits in the folder run without a question, in this session; again: nothing changes until you accept a plan; again: edits ask",
   ],
   ["Alt-↑", "takes the last queued message back"],
   ["Ctrl-L", "draws the screen anew"],

@@ -27,5 +27,5 @@ const modeTexts: { readonly [Name in Mode]: string } = {
   ask: "Mode ask: changes of files ask, unless a rule allows them.",
   edits:
     "Mode edits: edit_file and write_file run in this folder without a question, in this session. What a rule denies or asks about stays so. Shift+Tab goes on to plan.",
-  plan: "Mode plan: nothing in this folder is changed until you accept a plan, also by agents. Shift+Tab ends it.",
+  plan: "Mode plan: until you accept a plan, neither the model nor its agents can change this folder. Shift+Tab ends it.",
 };
