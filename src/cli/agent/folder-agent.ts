@@ -44,9 +44,9 @@ import { listStoreFiles, shortId } from "../files/session-store.js";
 import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools } from "../permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
-import { isPlanning, planTool } from "../permissions/plan-mode.js";
+import { isPlanning } from "../permissions/plan-mode.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
-import { isAgentTool } from "../permissions/rule.js";
+import { isAgentTool, planTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
 import { fallbacksFor } from "./choose-fallbacks.js";
 import { openCommandSandbox } from "./command-sandbox.js";
@@ -93,6 +93,8 @@ export type FolderAgentOptions = {
   readonly agents?: readonly AgentWithModel[];
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
+  /** Awaited before the first model call of each run. If it rejects, the run fails. */
+  readonly beforeFirstCall?: () => Promise<void>;
 };
 
 /** What a person says of the agent on the command line. */
@@ -165,7 +167,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     name: agentName,
     model,
     timeouts,
-    fallbacks: fallbacksFor(model, fallbacks),
+    fallbacks: fallbacksFor(model, fallbacks, options.limits ?? {}),
     root,
     store,
     tools: [...tools, ...agentTools.filter(({ name }) => !settings.toolsOff.has(name))],
@@ -176,10 +178,23 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
     context: {
-      sources: addEnvironment(createContextSources({ ...options, settings })),
+      sources: [
+        ...addEnvironment(createContextSources({ ...options, settings })),
+        ...createPreparation(options.beforeFirstCall),
+      ],
       hints: [todoHint, planHint],
     },
   });
+}
+
+/** A source of no texts: the sources of a run are loaded before its first model call. */
+function createPreparation(prepare: FolderAgentOptions["beforeFirstCall"]): readonly ContextSource[] {
+  if (prepare === undefined) return [];
+  const load = async () => {
+    await prepare();
+    return [];
+  };
+  return [{ name: "preparation", load }];
 }
 
 type WithSettings = { readonly settings: AgentSettings };

@@ -64,7 +64,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
     name: `${parentName}/${file.name}`,
     model: ownModel,
     timeouts: model?.timeouts ?? deps.timeouts,
-    fallbacks: fallbacksFor(ownModel, deps.fallbacks),
+    fallbacks: fallbacksFor(ownModel, deps.fallbacks, { ...limits, ...file.limits }),
     root,
     store,
     tools,

@@ -7,10 +7,9 @@ import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { type Agent, createClient } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
-import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
@@ -102,9 +101,8 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     if (configured.notice !== null) printMessage(configured.notice);
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
-    const { agents, problems } = await chooseAgentModels(configured, options);
-    const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
-    for (const problem of [...problems, ...fallbackProblems]) printMessage(problem);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+    for (const problem of problems) printMessage(problem);
     const agent = createFolderAgent({
       store,
       home,

@@ -16,11 +16,10 @@ import {
   type Server,
   type ServerOptions,
 } from "../../server/index.js";
-import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { readEvalReports } from "../files/eval-reports.js";
@@ -179,10 +178,8 @@ async function createServedFolderAgent(
       configured,
     );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
-    const { agents, problems } = await chooseAgentModels(configured, options);
-    const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
-    for (const problem of [...problems, ...fallbackProblems])
-      terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+    for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     const agent = createFolderAgent({
       store,
       home,

@@ -16,11 +16,10 @@ import {
   type WorkerReport,
 } from "../../index.js";
 import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
-import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -174,8 +173,7 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
     // The failure may pass, for example a missing key. The next session tries again.
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
-    const { agents: childAgents } = await chooseAgentModels(configured, options);
-    const { fallbacks } = await chooseFallbacks(configured, options);
+    const { agents: childAgents, fallbacks } = await chooseOtherModels(configured, options);
     return createFolderAgent({
       store,
       home,

@@ -4,11 +4,12 @@
 import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
-import { type ChosenFallbacks, chooseFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
+import { type ChosenFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
-import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
-import { type ChosenAgents, chooseAgentModels } from "../child-agents/choose-agent-models.js";
+import { agentName, createFolderAgent, type FolderAgentOptions, toAgentChoices } from "../agent/folder-agent.js";
+import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
   findSettingValue,
@@ -22,7 +23,7 @@ import { getSession, openStoreOrMemory, resolveHome, shortId } from "../files/se
 import { formatServerNotes } from "../mcp/start-servers.js";
 import { resolveFolder } from "../run/drive-session.js";
 import { openPrompt } from "../screen/early-prompt.js";
-import { type Line, lineOf } from "../screen/line.js";
+import { lineOf } from "../screen/line.js";
 import { hasLiveScreen } from "../terminal/should-open-conversation.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
@@ -136,14 +137,20 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     );
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
-    const { agents, problems } = await chooseAgentModels(configured, options);
-    const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
-    const talkAgent = createTalkAgent(conversation, chosen, { ...folder, agents, fallbacks }, (lines) =>
-      control.say(lines),
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+    const talkAgent = createTalkAgent(
+      conversation,
+      chosen,
+      { ...folder, agents, fallbacks },
+      {
+        onContextFiles: (paths) => control.say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+        // A mode that was chosen before the first message applies to the first call.
+        beforeFirstCall: () => control.mode.storePending(),
+      },
     );
     const control: SessionControl = createSessionControl({
       agent: talkAgent.agent,
-      models: [chosen.model, ...fallbacksFor(chosen.model, fallbacks).map(({ model }) => model)].map(({ id }) => id),
+      models: [chosen, ...fallbacksFor(chosen.model, fallbacks, configured.limits)].map(({ model }) => model.id),
       store,
       sessionId,
       root,
@@ -159,7 +166,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     if (configured.notice !== null && untrusted.length === 0)
       control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
     // A talk after `/trust` may have more agents. What was said stays on the screen.
-    for (const problem of [...problems, ...fallbackProblems].filter((one) => !saidProblems.has(one))) {
+    for (const problem of problems.filter((one) => !saidProblems.has(one))) {
       saidProblems.add(problem);
       control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
     }
@@ -203,7 +210,7 @@ function createTalkAgent(
   }: Pick<TalkSetup, "root" | "configured" | "hasShell"> &
     Pick<ChosenAgents, "agents"> &
     Pick<ChosenFallbacks, "fallbacks">,
-  say: (lines: readonly Line[]) => void,
+  callbacks: Required<Pick<FolderAgentOptions, "onContextFiles" | "beforeFirstCall">>,
 ): Pick<TalkSetup, "agent" | "permissions"> {
   const choices = toAgentChoices(options, { root, home }, configured);
   const agent = createFolderAgent({
@@ -220,7 +227,7 @@ function createTalkAgent(
     fallbacks,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
-    onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+    ...callbacks,
   });
   return { agent, permissions: choices.permissions };
 }

@@ -15,11 +15,10 @@ import {
 } from "../../index.js";
 import type { CommandSandbox } from "../../tools/index.js";
 import type { ComposeOptions } from "../agent/attachments.js";
-import { chooseFallbacks } from "../agent/choose-fallbacks.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";
@@ -118,10 +117,8 @@ export async function withSessionDriver(
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
-        const { agents, problems } = await chooseAgentModels(configured, options);
-        const { fallbacks, problems: fallbackProblems } = await chooseFallbacks(configured, options);
-        for (const problem of [...problems, ...fallbackProblems])
-          terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+        const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+        for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
         const choices = toAgentChoices(options, folders, configured);
         const { permissions, allowShell } = choices;
         const agent = createFolderAgent({

@@ -12,16 +12,16 @@ const models = {
   second: { use: "openai-compatible/two", baseUrl: nowhere },
   keyed: { use: "anthropic/claude-sonnet-5-5", apiKeyEnv: "PAWL_TEST_NO_SUCH_KEY" },
 };
-const choose = (fallbacks: readonly string[]) =>
-  chooseFallbacks({ models, settings: [{ key: "fallbacks", value: fallbacks, from: "a file" }] }, {});
+const choose = (fallbacks: readonly string[], limits = {}) =>
+  chooseFallbacks({ models, limits, settings: [{ key: "fallbacks", value: fallbacks, from: "a file" }] }, {});
 
 describe("the setting fallbacks", verifies("CHAT-4#settings"), () => {
   test("names models in the order in which they are tried, by their own names, too", async () => {
     const { fallbacks, problems } = await choose(["second", "openai-compatible/two", "second"]);
     expect(problems).toEqual([]);
-    const others = fallbacksFor(createScriptedModel([], { id: "one" }), fallbacks);
+    const others = fallbacksFor(createScriptedModel([], { id: "one" }), fallbacks, {});
     expect(others.map(({ model }) => model.id)).toEqual(["openai-compatible/two"]);
-    expect(fallbacksFor(createScriptedModel([], { id: "openai-compatible/two" }), fallbacks)).toEqual([]);
+    expect(fallbacksFor(createScriptedModel([], { id: "openai-compatible/two" }), fallbacks, {})).toEqual([]);
   });
 
   test("leaves out what cannot be used, and says why", async () => {
@@ -33,8 +33,16 @@ describe("the setting fallbacks", verifies("CHAT-4#settings"), () => {
     ]);
   });
 
+  test("leaves out a model without a price under a limit in dollars, of the settings or of one agent", async () => {
+    const { fallbacks, problems } = await choose(["second"], { maxCostUsd: 1 });
+    expect(fallbacks).toEqual([]);
+    expect(problems).toEqual([expect.stringContaining("openai-compatible/two has no known price")]);
+    const { fallbacks: unlimited } = await choose(["second"]);
+    expect(fallbacksFor(createScriptedModel([], { id: "one" }), unlimited, { maxCostUsd: 1 })).toEqual([]);
+  });
+
   test("is empty by default", async () => {
-    expect(await chooseFallbacks({ models, settings: [] }, {})).toEqual({ fallbacks: [], problems: [] });
+    expect(await chooseFallbacks({ models, limits: {}, settings: [] }, {})).toEqual({ fallbacks: [], problems: [] });
   });
 
   test.each(['["demo"]', '"openai/x"', '["a b"]', '["/"]', `[${Array(11).fill('"a/b"').join()}]`])(
