@@ -5,10 +5,10 @@ import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
 import { type ChosenFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
-import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
-import { agentName, createFolderAgent, type FolderAgentOptions, toAgentChoices } from "../agent/folder-agent.js";
+import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
@@ -138,49 +138,27 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
     const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
-    const talkAgent = createTalkAgent(
-      conversation,
-      chosen,
-      { ...folder, agents, fallbacks },
-      {
-        onContextFiles: (paths) => control.say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
-        // A mode that was chosen before the first message applies to the first call.
-        beforeFirstCall: () => control.mode.storePending(),
-      },
-    );
-    const control: SessionControl = createSessionControl({
-      agent: talkAgent.agent,
-      models: [chosen, ...fallbacksFor(chosen.model, fallbacks, configured.limits)].map(({ model }) => model.id),
-      store,
-      sessionId,
-      root,
-      mayReach: talkAgent.permissions.mayReach,
-      ...(chosen.model.whyRefused === undefined ? {} : { whyRefused: chosen.model.whyRefused }),
-      redaction: conversation.terminal.redaction,
-      by: resolveUserName(),
-      columns: front.columns,
-      onChange: front.changed,
-    });
+    const talk = createTalk(conversation, { ...folder, sessionId, chosen, agents, fallbacks });
+    const { control } = talk;
     const untrusted = canAsk ? listUntrustedFiles(configured.trust) : [];
     canAsk = false;
-    if (configured.notice !== null && untrusted.length === 0)
-      control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
-    // A talk after `/trust` may have more agents. What was said stays on the screen.
-    for (const problem of problems.filter((one) => !saidProblems.has(one))) {
-      saidProblems.add(problem);
-      control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
-    }
     const unsandboxed =
       isFirst && folder.hasShell
-        ? explainNoSandbox({ root, home: conversation.home }, configured, talkAgent.permissions)
+        ? explainNoSandbox({ root, home: conversation.home }, configured, talk.permissions)
         : null;
-    if (unsandboxed !== null) control.say(wrapNote(sanitize(unsandboxed), front.columns(), "yellow"));
-    for (const note of formatServerNotes(conversation.servers.current(), restartCommand))
+    const notes = [
+      untrusted.length === 0 ? configured.notice : null,
+      // A talk after `/trust` may have more agents. What was said stays on the screen.
+      ...problems.filter((one) => !saidProblems.has(one)),
+      unsandboxed,
+      ...formatServerNotes(conversation.servers.current(), restartCommand),
+    ];
+    for (const problem of problems) saidProblems.add(problem);
+    for (const note of notes.filter((one) => one !== null))
       control.say(wrapNote(sanitize(conversation.terminal.redaction.text(note)), front.columns(), "yellow"));
     const end = await runTalk(conversation, {
-      ...talkAgent,
+      ...talk,
       ...folder,
-      control,
       chosen,
       summary,
       text,
@@ -198,21 +176,18 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
   }
 }
 
-function createTalkAgent(
-  { store, home, options, background, servers }: ConversationDeps,
-  { model, timeouts }: ChosenModel,
-  {
-    root,
-    configured,
-    hasShell,
-    agents,
-    fallbacks,
-  }: Pick<TalkSetup, "root" | "configured" | "hasShell"> &
-    Pick<ChosenAgents, "agents"> &
-    Pick<ChosenFallbacks, "fallbacks">,
-  callbacks: Required<Pick<FolderAgentOptions, "onContextFiles" | "beforeFirstCall">>,
-): Pick<TalkSetup, "agent" | "permissions"> {
+type NewTalk = Pick<TalkSetup, "root" | "configured" | "hasShell" | "chosen"> &
+  Pick<ChosenAgents, "agents"> &
+  Pick<ChosenFallbacks, "fallbacks"> & { readonly sessionId: string };
+
+/** The agent of a talk, and the control of its session. Each of them uses the other. */
+function createTalk(
+  { store, home, options, background, servers, front, terminal }: ConversationDeps,
+  { root, configured, hasShell, sessionId, chosen, agents, fallbacks }: NewTalk,
+): Pick<TalkSetup, "agent" | "permissions" | "control"> {
+  const { model, timeouts } = chosen;
   const choices = toAgentChoices(options, { root, home }, configured);
+  const { permissions } = choices;
   const agent = createFolderAgent({
     store,
     home,
@@ -227,9 +202,24 @@ function createTalkAgent(
     fallbacks,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
-    ...callbacks,
+    onContextFiles: (paths) => control.say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+    // A mode that was chosen before the first message applies to the first call.
+    beforeFirstCall: () => control.mode.storePending(),
   });
-  return { agent, permissions: choices.permissions };
+  const control: SessionControl = createSessionControl({
+    agent,
+    models: [chosen, ...fallbacksFor(model, fallbacks, configured.limits)].map((one) => one.model.id),
+    store,
+    sessionId,
+    root,
+    mayReach: permissions.mayReach,
+    ...(model.whyRefused === undefined ? {} : { whyRefused: model.whyRefused }),
+    redaction: terminal.redaction,
+    by: resolveUserName(),
+    columns: front.columns,
+    onChange: front.changed,
+  });
+  return { agent, permissions, control };
 }
 
 function explainNoSandbox(
