@@ -129,8 +129,12 @@ describe("A question of the model in pawl run", () => {
     expect(await pawl(["run", "paint", "--park", ...model], { env })).toMatchObject({ code: 3 });
     const [waiting] = parseJsonLines((await pawl(["approvals", "--json"])).stdout);
     expect(waiting).toMatchObject({ name: "ask_person", question: "Which colour?" });
-    const id = String((await pawl(["approvals"])).stdout.match(/^(\S+\/1\/1)/m)?.[1]);
-    expect(await pawl(["approve", id, "--reply", "red"])).toMatchObject({ code: 0 });
+    const { stdout } = await pawl(["approvals"]);
+    expect(stdout).toMatch(
+      /Which colour\?\n {2}question answer, answered with one of these, or its number:\n {4}1 red\n {4}2 blue/,
+    );
+    const id = String(stdout.match(/^(\S+\/1\/1)/m)?.[1]);
+    expect(await pawl(["approve", id, "--reply", "1"])).toMatchObject({ code: 0 });
     expect(await pawl(["resume", id.split("/")[0] ?? "", ...model], { env })).toMatchObject({ code: 0 });
     expect(result()).toContain("red");
   });

@@ -16,7 +16,7 @@ import type { Terminal } from "../terminal/terminal.js";
 import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
 import { parseToolReply } from "./parse-reply.js";
 import { recoveryChoices } from "./recovery-choices.js";
-import { findReplyChoice, listReplyChoices } from "./reply-choices.js";
+import { listReplyChoices } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
 export type ApprovalReply =
@@ -108,9 +108,7 @@ async function askToolQuestion(
   const form = choices.length > 0 ? "by its number" : schema?.type === "string" ? "as text" : "as JSON or as text";
   const line = await promptLine(`  Your answer, ${form}; nothing to decline > `, interruptions);
   if (line === null) return null;
-  if (line.trim() === "") return { type: "decline" };
-  const choice = findReplyChoice(line, choices);
-  return { type: "reply", value: choice === undefined ? parseToolReply(line, schema) : choice.value };
+  return line.trim() === "" ? { type: "decline" } : { type: "reply", value: parseToolReply(line, schema) };
 }
 
 /** Characters of the call in the prompt. */

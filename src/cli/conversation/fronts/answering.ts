@@ -8,7 +8,7 @@ import { parseJson } from "../../../core/index.js";
 import type { ApprovalDecision, Json } from "../../../index.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import { recoveryChoices } from "../../decisions/recovery-choices.js";
-import { findReplyChoice, listReplyChoices, maxChoiceKeys } from "../../decisions/reply-choices.js";
+import { listReplyChoices, maxChoiceKeys } from "../../decisions/reply-choices.js";
 import type { RuleOffer } from "../../permissions/rule-offers.js";
 import type { StorageScope } from "../../permissions/save-rule.js";
 import { toOneLine } from "../../terminal/text.js";
@@ -149,11 +149,8 @@ export function submitAnswer(text: string, answering: AnswerState, question: Ope
       const type = question.why === "tool" ? "decline" : "deny";
       return { type: "decision", decision: text.trim() === "" ? { type } : { type, note: text.trim() } };
     }
-    case "reply": {
-      const choice = findReplyChoice(text, listReplyChoices(question.schema));
-      const value = choice === undefined ? parseToolReply(text, question.schema) : choice.value;
-      return { type: "decision", decision: { type: "reply", value } };
-    }
+    case "reply":
+      return { type: "decision", decision: { type: "reply", value: parseToolReply(text, question.schema) } };
     case "edit":
       return submitField(text, answering);
   }
