@@ -2,7 +2,7 @@
  * Formats a report as text and as JUnit XML, and derives the exit code.
  */
 import { aBoolean, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
-import type { Report, TrialReport, VariantReport } from "./report.js";
+import type { Agreement, Report, TrialReport, VariantReport } from "./report.js";
 import { countNeededCases, type ScoreChange } from "./statistics.js";
 
 /** Options of `toExitCode`. */
@@ -48,15 +48,12 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
   for (const [name, variant] of Object.entries(report.variants)) {
     const cost = variant.costUsd === undefined ? "" : `, worth ${formatDollars(variant.costUsd)}`;
     lines.push(`${name}: ${variant.passed} of ${variant.trials} passed${cost}${formatComparison(report, name)}`);
-    lines.push(...formatScores(variant));
+    lines.push(...formatScores(variant), ...formatNoVerdicts(variant));
     const failing = report.trials.filter((trial) => trial.variant === name && !trial.passed);
     for (const trial of failing.slice(0, maxTrials)) lines.push(`  ✗ ${formatName(trial)}: ${findReason(trial)}`);
     if (failing.length > maxTrials) lines.push(`  … and ${failing.length - maxTrials} more`);
   }
-  for (const [judge, { labels, agreed, tooStrict, tooKind }] of Object.entries(report.agreement))
-    lines.push(
-      `${judge} agrees with ${agreed} of ${formatCount(labels, "label")}: too strict ${formatTimes(tooStrict)}, too kind ${formatTimes(tooKind)}`,
-    );
+  for (const [judge, agreement] of Object.entries(report.agreement)) lines.push(formatAgreement(judge, agreement));
   lines.push(
     `Paid ${formatDollars(report.paidUsd)} for ${formatCount(report.asked, "model call")}; ${formatCount(report.kept, "answer")} kept from before.`,
   );
@@ -126,6 +123,19 @@ function formatScores({ scores, changes, worse, broken }: VariantReport): readon
   });
 }
 
+/** A judge that says nothing is not a judge that is content. */
+function formatNoVerdicts({ noVerdicts, trials }: VariantReport): readonly string[] {
+  return Object.entries(noVerdicts).map(([judge, { trials: count, why, reasons }]) => {
+    const others = reasons > 1 ? `, and ${formatCount(reasons - 1, "other reason")}` : "";
+    return `  ! ${judge} gave no verdict on ${count} of ${formatCount(trials, "trial")}: ${clip(why)}${others}`;
+  });
+}
+
+function formatAgreement(judge: string, { labels, agreed, tooStrict, tooKind, noVerdict }: Agreement): string {
+  const without = noVerdict > 0 ? `, no verdict ${formatTimes(noVerdict)}` : "";
+  return `${judge} agrees with ${agreed} of ${formatCount(labels, "label")}: too strict ${formatTimes(tooStrict)}, too kind ${formatTimes(tooKind)}${without}`;
+}
+
 /** The interval of the change is in percentage points. */
 function formatChange({ before, low, high, worse, better }: ScoreChange): string {
   if (worse === 0 && better === 0) return "  unchanged";
@@ -173,7 +183,10 @@ function formatSigned(share: number): string {
   return `${share >= 0 ? "+" : ""}${(100 * share).toFixed(1)}`;
 }
 
-/** Formats the report as JUnit XML for build servers. Variants become suites, trials become test cases. */
+/**
+ * Formats the report as JUnit XML for build servers. Variants become suites, trials become test cases. The output of a test case names
+ * the judges that gave no verdict.
+ */
 export function formatJunit(report: Report): string {
   const suites = Object.entries(report.variants).map(([name, { passed, trials }]) => {
     const suite = escapeXml(`${report.name}.${name}`);
@@ -181,7 +194,10 @@ export function formatJunit(report: Report): string {
     const cases = own.map((trial) => {
       const seconds = (trial.durationMs / 1000).toFixed(3);
       const open = `    <testcase classname="${suite}" name="${escapeXml(formatName(trial))}" time="${seconds}"`;
-      return trial.passed ? `${open}/>` : `${open}><failure message="${escapeXml(findReason(trial))}"/></testcase>`;
+      const failure = trial.passed ? "" : `<failure message="${escapeXml(findReason(trial))}"/>`;
+      const notes = Object.entries(trial.noVerdict ?? {}).map(([judge, why]) => `${judge}: ${clip(why)}`);
+      const output = notes.length === 0 ? "" : `<system-out>${escapeXml(notes.join("\n"))}</system-out>`;
+      return failure === "" && output === "" ? `${open}/>` : `${open}>${failure}${output}</testcase>`;
     });
     return `  <testsuite name="${suite}" tests="${trials}" failures="${trials - passed}">\n${cases.join("\n")}\n  </testsuite>`;
   });

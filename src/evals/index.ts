@@ -62,6 +62,6 @@ export {
 export { readCases } from "./read-cases.js";
 export type { Unanswered } from "./recorded-people.js";
 export type { SimulatedCall, Simulation, ToolAnswer, Unrecorded } from "./recorded-tools.js";
-export type { Agreement, Report, Score, TrialReport, VariantReport } from "./report.js";
+export type { Agreement, NoVerdicts, Report, Score, TrialReport, VariantReport } from "./report.js";
 export type { ScoreChange } from "./statistics.js";
 export type { Ask, CallCounts, ComparedStep, Departure, ModelAnswer, ResultCounts, Trial } from "./trial.js";

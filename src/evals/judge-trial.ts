@@ -5,7 +5,7 @@ import { defined } from "../core/data/defined.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import type { EvalCase } from "./case.js";
 import { type Judge, type JudgedTrial, readVerdict } from "./judges.js";
-import { toFailedVerdict } from "./model-judges.js";
+import { explainNoVerdict } from "./no-verdict.js";
 import { toKey, toText } from "./read-record.js";
 import type { Agreement, Score, TrialReport } from "./report.js";
 import { runInTime } from "./time-limit.js";
@@ -34,9 +34,13 @@ export async function judgeTrial(
   const { case: played, departure, isTimedOut, isSimulated, costUsd, reason } = trial;
   const judged = toJudged(trial);
   const scores: { [judge: string]: Score } = {};
+  const noVerdict: { [judge: string]: string } = {};
   for (const judge of judges) {
-    const score = await scoreTrial(judged, judge, deps);
-    if (score !== null) scores[judge.name] = score;
+    const verdict = await readScore(judged, judge, deps);
+    if (verdict.score === null) continue;
+    if (verdict.score === undefined) noVerdict[judge.name] = verdict.why;
+    if (verdict.score === undefined && judge.atLeast === null) continue;
+    scores[judge.name] = toScore({ ...verdict, score: verdict.score ?? 0 }, judge);
   }
   const passed = !isTimedOut && Object.values(scores).every((score) => score.passed !== false);
   return {
@@ -44,6 +48,7 @@ export async function judgeTrial(
     variant: trial.variant,
     repetition: trial.repetition,
     scores,
+    ...(Object.keys(noVerdict).length === 0 ? {} : { noVerdict }),
     passed,
     status: trial.status,
     ...defined({ reason: isTimedOut ? "the trial took too long" : reason }),
@@ -69,10 +74,10 @@ function formatDeparture({ agent, tool, input, missing, nearest }: NonNullable<T
   return `${call} is not in the record${nearest === undefined ? "" : `; the nearest recorded input is ${toKey(nearest)}`}`;
 }
 
-async function scoreTrial(judged: JudgedTrial, judge: NormalizedJudge, deps: JudgeDeps): Promise<Score | null> {
-  const { atLeast, must } = judge;
-  const { score, why } = await readScore(judged, judge, deps);
-  if (score === null) return null;
+function toScore(
+  { score, why }: { readonly score: number; readonly why?: string },
+  { atLeast, must }: NormalizedJudge,
+): Score {
   const passed = atLeast === null ? null : score >= atLeast;
   return {
     score,
@@ -82,12 +87,16 @@ async function scoreTrial(judged: JudgedTrial, judge: NormalizedJudge, deps: Jud
   };
 }
 
-/** A judge that fails gives the score 0. */
-async function readScore(judged: JudgedTrial, judge: NormalizedJudge, deps: JudgeDeps) {
+/** The score is null if the judge does not apply, and absent if it gave no verdict. */
+async function readScore(
+  judged: JudgedTrial,
+  judge: NormalizedJudge,
+  deps: JudgeDeps,
+): Promise<ReturnType<typeof readVerdict> | { readonly score?: undefined; readonly why: string }> {
   try {
     return await askJudge(judged, judge, deps);
   } catch (error) {
-    return toFailedVerdict(error);
+    return { why: explainNoVerdict(error) };
   }
 }
 
@@ -109,11 +118,15 @@ export async function compareWithLabels(
   judge: NormalizedJudge,
   deps: JudgeDeps,
 ): Promise<Agreement> {
-  const agreement = { labels: 0, agreed: 0, tooStrict: 0, tooKind: 0 };
+  const agreement = { labels: 0, agreed: 0, tooStrict: 0, tooKind: 0, noVerdict: 0 };
   for (const one of cases) {
     if (one.label === undefined || one.expected === undefined) continue;
     const { score } = await readScore(toRecordedTrial(one), judge, deps);
     if (score === null) continue;
+    if (score === undefined) {
+      agreement.noVerdict += 1;
+      continue;
+    }
     const isGood = score >= (judge.atLeast ?? goodFrom);
     agreement.labels += 1;
     if (isGood === one.label.good) agreement.agreed += 1;

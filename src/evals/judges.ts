@@ -18,8 +18,8 @@ import { toKey } from "./read-record.js";
 import type { Ask, Trial } from "./trial.js";
 
 /**
- * The result of a judge: a score from 0 to 1, or true for 1 and false for 0; null if the judge does not apply to this case. Results of
- * autoevals scorers are also verdicts.
+ * The result of a judge: a score from 0 to 1, or true for 1 and false for 0; null if the judge does not apply to this case. A judge
+ * that applies but cannot tell throws an error. Results of autoevals scorers are also verdicts.
  */
 export type Verdict =
   | boolean
@@ -49,7 +49,7 @@ export type JudgedTrial = Omit<Trial, "output"> & {
 export type JudgeFunction = (
   trial: JudgedTrial,
   tools: {
-    /** Asks an agent. Null if it did not answer. */
+    /** Asks an agent. If it does not answer, this throws, and the judge has no verdict unless it catches the error. */
     readonly ask: Ask;
     /** Aborted when the eval or the worker stops, or when the judge has reached its time limit. */
     readonly signal: AbortSignal;

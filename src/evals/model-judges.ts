@@ -2,15 +2,14 @@
  * Judges that ask a model, and tool results simulated by a model.
  *
  * A model's verdict is only useful if it agrees with people. So these scores are only reported unless `atLeast` is set, and the
- * report says how often the judge agrees with people's labels.
+ * report says how often the judge agrees with people's labels. A model may also give no verdict: see `no-verdict.ts`.
  */
 import { anObject, anyValue, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
 import type { Json } from "../core/data/message.js";
-import { PawlError } from "../errors.js";
 import type { JsonSchema } from "../ports/model.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
-import { formatError } from "../runtime/lib/error-text.js";
 import type { Judge, JudgedTrial } from "./judges.js";
+import { NoVerdictError } from "./no-verdict.js";
 import { toKey } from "./read-record.js";
 import type { Simulation } from "./recorded-tools.js";
 import type { Ask } from "./trial.js";
@@ -44,7 +43,7 @@ const rubricSchema: JsonSchema = {
   additionalProperties: false,
 };
 
-/** Lets a model score the trial by a rubric, from 0 to 1. */
+/** Lets a model score the trial by a rubric, from 0 to 1. If it gives no score, that fails the trial where `atLeast` is set. */
 export function rubric(options: RubricOptions): Judge {
   checkOptions("rubric()", rubricRules, options);
   const { name = "rubric", agent, rubric: text, atLeast = null } = options;
@@ -54,7 +53,7 @@ export function rubric(options: RubricOptions): Judge {
     isCompared: true,
     async judge(trial, { ask }) {
       const verdict = await ask(agent, `${text}\n\n${quote("trial", describeTrial(trial))}`, rubricSchema);
-      if (!isObject(verdict) || typeof verdict.score !== "number") return null;
+      if (!isObject(verdict) || typeof verdict.score !== "number") throw toNoVerdict(verdict);
       const score = Math.min(1, Math.max(0, verdict.score));
       return typeof verdict.why === "string" ? { score, why: verdict.why } : { score };
     },
@@ -100,7 +99,7 @@ export function prefers(options: PrefersOptions): Judge {
   async function askWhich(ask: Ask, input: string, first: Json, second: Json) {
     const pair = quote("answers", { request: input, first, second });
     const verdict = await ask(agent, `${text}\n\nWhich answer is better?\n\n${pair}`, preferenceSchema);
-    if (!isObject(verdict)) return null;
+    if (!isObject(verdict)) throw toNoVerdict(verdict);
     return { better: verdict.better, why: typeof verdict.why === "string" ? verdict.why : "" };
   }
 
@@ -111,7 +110,6 @@ export function prefers(options: PrefersOptions): Judge {
       if (expected === undefined) return null;
       const one = await askWhich(ask, input, output, expected);
       const other = await askWhich(ask, input, expected, output);
-      if (one === null || other === null) return null;
       if (one.better === "first" && other.better === "second") return { score: 1, why: one.why };
       if (one.better === "second" && other.better === "first") return { score: 0, why: one.why };
       return { score: 0.5, why: "The two verdicts do not agree, or neither answer is better." };
@@ -147,12 +145,10 @@ export function simulated(agent: HandoffAgent, options: SimulatedOptions = {}): 
     }));
     const about = options.about === undefined ? "" : `${options.about}\n\n`;
     const subject = { tool: tool.name, description: tool.description, examples, input: input as Json };
-    const result = await ask(
+    return ask(
       agent,
       `${about}You stand in for a tool. Give only what the tool would return for this input, in the form of the examples.\n\n${quote("call", subject)}`,
     );
-    if (result === null) throw new Error(`No result could be made up for the tool "${tool.name}".`);
-    return result;
   };
 }
 
@@ -160,12 +156,11 @@ function quote(name: string, value: Json): string {
   return `<${name}>\n${JSON.stringify(value, null, 1)}\n</${name}>`;
 }
 
-function isObject(value: Json | null): value is { readonly [key: string]: Json } {
+function isObject(value: Json): value is { readonly [key: string]: Json } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Turns what a judge threw into a verdict. */
-export function toFailedVerdict(error: unknown): { readonly score: 0; readonly why: string } {
-  if (error instanceof PawlError) throw error;
-  return { score: 0, why: `the judge failed: ${formatError(error)}` };
+/** The schema makes a run without a score fail; only a schema that a hook changed lets one through. */
+function toNoVerdict(answer: Json): NoVerdictError {
+  return new NoVerdictError(`the agent that was asked answered ${JSON.stringify(answer)}`);
 }

@@ -6,6 +6,7 @@
  *    entry, the judge and the question. So each verdict is paid for once, whichever process asks, and the inspector shows it.
  * 3. A judge sees only its current question, although all verdicts about a session are in one session.
  * 4. A session that cannot be judged is reported, retried at the next two queries, and then skipped. The others are judged all the same.
+ *    A judge without a verdict is reported once, and the other judges go on.
  * 5. Alerts compare consecutive blocks of scores. A sliding window would be tested again at each score, which alone would raise false
  *    alarms.
  */
@@ -35,6 +36,7 @@ import { scorePrefix, toScoreSessionId } from "../stores/shared/delete-session.j
 import { readAnswer, runReadOnlyTool } from "./ask.js";
 import { scoreRecorded } from "./judge-trial.js";
 import { checkJudgeNames, type Judge, type JudgeFunction, normalizeJudge } from "./judges.js";
+import { NoVerdictError } from "./no-verdict.js";
 import { readRecord } from "./read-record.js";
 import { compareScores, isWorse, type ScoreChange } from "./statistics.js";
 import type { Ask } from "./trial.js";
@@ -138,16 +140,23 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   });
   checkJudgeNames(online.map(({ judge }) => judge.name));
   const seen = new Set<string>();
-  /** Failed attempts, by session and last entry. */
-  const failures = new Map<string, number>();
+  /** Of the sessions that need another attempt, by session and last entry. */
+  const attempts = new Map<string, Attempts>();
   let since = options.since ?? Date.now();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
-  async function scoreSession(store: Store, session: SessionSummary, stop: AbortSignal): Promise<void> {
+  async function scoreSession(
+    store: Store,
+    session: SessionSummary,
+    judged: Set<string>,
+    { signal: stop, onFailure }: CatchUpOptions,
+  ): Promise<void> {
     const { sessionId, seq, info } = session;
     const chosen = online.filter(
-      ({ sample, agents }) =>
-        isSampled(sessionId, sample) && (agents === undefined || agents.includes(info?.agent ?? "")),
+      ({ judge, sample, agents }) =>
+        !judged.has(judge.name) &&
+        isSampled(sessionId, sample) &&
+        (agents === undefined || agents.includes(info?.agent ?? "")),
     );
     if (chosen.length === 0) return;
     const { turns, ending } = await readRecord(store, sessionId, createUsageService(listPrices), "all");
@@ -158,8 +167,14 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
         createAsk: (signal) => createAskInStore(store, about, toScoreSessionId(sessionId), signal),
         timeoutMs: judgeTimeoutMs,
         signal: stop,
+      }).catch((error: unknown) => {
+        // The run of the judging agent has ended, so another attempt would read the same ending.
+        if (!(error instanceof NoVerdictError)) throw error;
+        if (!stop.aborted) onFailure?.(sessionId, new Error(`${judge.name}: no verdict: ${error.message}`));
+        return { score: null, why: undefined };
       });
       if (stop.aborted) return;
+      judged.add(judge.name);
       if (score === null) continue;
       const made: OnlineScore = { sessionId, seq, judge: judge.name, score, ...defined({ why }) };
       onScore?.(made);
@@ -168,19 +183,21 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   }
 
   /** @returns whether the session needs no further attempt in this process */
-  async function tryToScore(store: Store, session: SessionSummary, { signal, onFailure }: CatchUpOptions) {
+  async function tryToScore(store: Store, session: SessionSummary, options: CatchUpOptions) {
+    const { signal, onFailure } = options;
     const key = toKey(session);
+    const attempt = attempts.get(key) ?? { failed: 0, judged: new Set<string>() };
+    attempts.set(key, attempt);
     try {
-      await scoreSession(store, session, signal);
+      await scoreSession(store, session, attempt.judged, options);
       if (signal.aborted) return false;
     } catch (error) {
       if (signal.aborted) return false;
       onFailure?.(session.sessionId, error);
-      const attempts = (failures.get(key) ?? 0) + 1;
-      failures.set(key, attempts);
-      if (attempts < maxAttempts) return false;
+      attempt.failed += 1;
+      if (attempt.failed < maxAttempts) return false;
     }
-    failures.delete(key);
+    attempts.delete(key);
     remember(seen, key);
     return true;
   }
@@ -191,7 +208,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     lookedAt = performance.now();
     const ended = await findEnded(store, since);
     const keys = new Set(ended.map(toKey));
-    for (const key of failures.keys()) if (!keys.has(key)) failures.delete(key);
+    for (const key of attempts.keys()) if (!keys.has(key)) attempts.delete(key);
     let hasPending = false;
     // Oldest first: if this is interrupted, the next query continues from there.
     for (const session of ended.reverse()) {
@@ -204,6 +221,12 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
 
   return { catchUp };
 }
+
+type Attempts = {
+  failed: number;
+  /** The judges that have judged the session, so that no score is reported again. */
+  readonly judged: Set<string>;
+};
 
 type CatchUpOptions = Parameters<WorkerScores["catchUp"]>[1];
 
@@ -251,7 +274,7 @@ function createAskInStore(store: Store, about: string, sessionId: string, signal
   let count = 0;
   return async (agent, input, schema) => {
     count += 1;
-    if (signal.aborted) return null;
+    if (signal.aborted) throw signal.reason;
     const judging = rebuild(agent, store);
     const stop = () => void judging.shutdown({ graceMs: 0 }).catch(() => {});
     signal.addEventListener("abort", stop, { once: true });

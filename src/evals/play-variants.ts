@@ -112,7 +112,7 @@ export function createTrialPlayer(options: EvalOptions, variants: readonly Varia
       });
       const agreement = await compareWithLabels(cases, judge, toJudgeDeps(keep));
       count(counts);
-      if (agreement.labels > 0) found[judge.name] = agreement;
+      if (agreement.labels + agreement.noVerdict > 0) found[judge.name] = agreement;
     }
     return found;
   }

@@ -102,7 +102,7 @@ export function createRecordedTools({
     const nearest = findCalls(run).find((call) => !used.has(`${agent}/${tool.name}/${toKey(call.input)}`));
     const departure = { agent, tool: tool.name, input: toJson(input), missing: "result" } as const;
     onDeparture(nearest === undefined ? departure : { ...departure, nearest: nearest.input }, isEnd);
-    if (isEnd) return untilAborted(run.context.signal);
+    if (isEnd) return waitForEndOfTrial(run.context.signal);
     if (typeof unrecorded === "function") return simulate(unrecorded, run, own);
     if (unrecorded === "run") return runReal(own);
     throw new FinalToolError("There is no recorded result of this call.");
@@ -112,7 +112,7 @@ export function createRecordedTools({
 }
 
 /** Settles only on abort, so that the model is never asked about a made-up outcome of the call. */
-function untilAborted(signal: AbortSignal): Promise<never> {
+function waitForEndOfTrial(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const end = () => reject(new FinalToolError("The trial ended at a call that is not in the record."));
     if (signal.aborted) end();

@@ -23,8 +23,10 @@ export type TrialReport = {
   readonly variant: string;
   /** The repetition, from 1. */
   readonly repetition: number;
-  /** By judge. Judges that returned null are absent. */
+  /** By judge. Judges that returned null are absent. A judge without a verdict has the score 0 if it has a bound, otherwise none. */
   readonly scores: { readonly [judge: string]: Score };
+  /** Why a judge that applies gave no verdict, by judge. Absent if all gave one. */
+  readonly noVerdict?: { readonly [judge: string]: string };
   /** Whether no judge failed the trial, and it ended within its time limit. */
   readonly passed: boolean;
   readonly status: string;
@@ -54,6 +56,16 @@ export type TrialReport = {
   readonly isSimulated?: true;
 };
 
+/** How often a judge gave no verdict, for example because its model did not answer in the form that was asked for. */
+export type NoVerdicts = {
+  /** The number of trials without a verdict of this judge. */
+  readonly trials: number;
+  /** The most frequent reason. */
+  readonly why: string;
+  /** The number of different reasons. */
+  readonly reasons: number;
+};
+
 /** A variant of the agent in a report. */
 export type VariantReport = {
   /** The number of trials that passed. */
@@ -62,6 +74,8 @@ export type VariantReport = {
   readonly trials: number;
   /** Mean scores, by judge. */
   readonly scores: { readonly [judge: string]: number };
+  /** The judges that gave no verdict on some trials. */
+  readonly noVerdicts: { readonly [judge: string]: NoVerdicts };
   /** US dollars that the trials would cost if every answer had to be paid for. Absent if a model has no known price. */
   readonly costUsd?: number;
   /** How the scores differ from the baseline; without one, from the first variant. */
@@ -84,6 +98,8 @@ export type Agreement = {
   readonly tooStrict: number;
   /** The number of bad answers that it judged good. */
   readonly tooKind: number;
+  /** The number of labelled answers on which it gave no verdict. They are not in `labels`. */
+  readonly noVerdict: number;
 };
 
 /** The report of an eval. */

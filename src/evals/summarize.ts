@@ -2,7 +2,7 @@
  * Summarizes the trials of a variant, and compares them with a baseline.
  */
 import { defined } from "../core/data/defined.js";
-import type { TrialReport, VariantReport } from "./report.js";
+import type { NoVerdicts, TrialReport, VariantReport } from "./report.js";
 import { compareScores, isWorse, mean, type ScoreChange, type ScorePair } from "./statistics.js";
 
 /** @param before the trials that these are compared with */
@@ -16,12 +16,30 @@ export function summarizeVariant(now: readonly TrialReport[], before: readonly T
     passed: now.filter(({ passed }) => passed).length,
     trials: now.length,
     scores: Object.fromEntries(judges.map((judge) => [judge, mean([...averageByCase(now, judge).values()])])),
+    noVerdicts: countNoVerdicts(now),
     ...defined({ costUsd: sumCosts(now) }),
     changes,
     worse: Object.entries(changes).flatMap(([judge, change]) => (isWorse(change, compared) ? [judge] : [])),
     broken: judges.filter((judge) => now.some(({ scores }) => scores[judge]?.broken === true)),
     newlyFailing: [...failing].filter((name) => known.has(name) && !failingBefore.has(name)),
   };
+}
+
+function countNoVerdicts(trials: readonly TrialReport[]): { readonly [judge: string]: NoVerdicts } {
+  const whys = new Map<string, Map<string, number>>();
+  for (const [judge, why] of trials.flatMap(({ noVerdict = {} }) => Object.entries(noVerdict))) {
+    const counts = whys.get(judge) ?? new Map<string, number>();
+    whys.set(judge, counts.set(why, (counts.get(why) ?? 0) + 1));
+  }
+  return Object.fromEntries(
+    [...whys].map(([judge, counts]) => {
+      const [[why] = [""]] = [...counts].sort(([, one], [, other]) => other - one);
+      return [
+        judge,
+        { trials: [...counts.values()].reduce((sum, count) => sum + count, 0), why, reasons: counts.size },
+      ];
+    }),
+  );
 }
 
 /** Undefined if a trial has no price, because the sum of the others would look like the whole. */

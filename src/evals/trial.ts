@@ -94,5 +94,9 @@ export type CallCounts = {
   isRefused: boolean;
 };
 
-/** Asks an agent. Like the answers of the trial, its answer is kept and counts toward the budget. */
-export type Ask = (agent: HandoffAgent, input: string, schema?: JsonSchema) => Promise<Json | null>;
+/**
+ * Asks an agent. Like the answers of the trial, its answer is kept and counts toward the budget.
+ *
+ * @throws Error if the agent gives no answer, or none that the schema allows
+ */
+export type Ask = (agent: HandoffAgent, input: string, schema?: JsonSchema) => Promise<Json>;

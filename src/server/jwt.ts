@@ -240,19 +240,27 @@ function checkUrl(url: string): URL {
   throw createConfigurationError(`Invalid jwksUrl ${JSON.stringify(url)}: use an address that begins with https://.`);
 }
 
-/** A key without a `kid` matches any token, and a token without one matches any key. */
+/** A signature is checked with at most this number of keys, so that a forged token costs little. */
+const maxTriedKeys = 5;
+
+/**
+ * The keys that may have signed a token, those with its `kid` first. A key without a `kid` matches any token, and a token without one
+ * matches any key.
+ */
 function findMatchingKeys(
   keys: readonly KnownKey[],
   { kty, crv }: Algorithm,
   kid: string | undefined,
 ): readonly KnownKey[] {
-  return keys.filter(
+  const matching = keys.filter(
     ({ jwk }) =>
       jwk.kty === kty &&
       (crv === undefined || jwk.crv === crv) &&
       (jwk.use === undefined || jwk.use === "sig") &&
       (kid === undefined || jwk.kid === undefined || jwk.kid === kid),
   );
+  const isNamed = ({ jwk }: KnownKey) => kid !== undefined && jwk.kid === kid;
+  return [...matching.filter(isNamed), ...matching.filter((key) => !isNamed(key))].slice(0, maxTriedKeys);
 }
 
 const freshMs = 600_000;

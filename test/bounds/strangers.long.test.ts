@@ -177,6 +177,7 @@ const modules = {
       formatCount: "of a number",
       formatJsonLine: cliText.formatJsonLine,
       parseDollars: cliText.parseDollars,
+      parseDuration: cliText.parseDuration,
       wrapWords: (text) => cliText.wrapWords(text, 80),
       formatFailure: (text) => cliText.formatFailure(text, 80),
     } satisfies Cases<typeof cliText>,

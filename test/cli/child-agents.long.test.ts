@@ -19,7 +19,11 @@ import { createWorld, type World } from "./pawl.js";
 
 const names = ["ann", "bob"] as const;
 const toFile = (name: string) => `---\ndescription: Scouts.\ntools: Bash, Read\n---\nYou are the scout ${name}.\n`;
-const files = Object.fromEntries(names.map((name) => [`.pawl/agents/${name}.md`, toFile(name)]));
+const files = {
+  ...Object.fromEntries(names.map((name) => [`.pawl/agents/${name}.md`, toFile(name)])),
+  // The model has no price.
+  ".pawl/agents/cay.md": "---\ndescription: Counts.\nbudget: 1\n---\nYou are cay.\n",
+};
 
 const options = ["--yes", "--allow-shell"];
 const run = ["run", "Scout.", "--session", "s", "--model", "openai-compatible/test", ...options];
@@ -57,7 +61,7 @@ describe("agents in files on the command line", () => {
     onTestFinished(() => server.close());
     const ended = await createWorld(files).pawl(run, { env: { OPENAI_BASE_URL: server.baseURL } });
     expect(ended).toMatchObject({ code: 0, stdout: "Alone.\n" });
-    expect(ended.stderr).toMatch(/Agents of .*\.pawl\/agents are not trusted.*: ann, bob\./);
+    expect(ended.stderr).toMatch(/Agents of .*\.pawl\/agents are not trusted.*: ann, bob, cay\./);
     expect(JSON.stringify(server.requests[0]?.body.tools)).not.toContain("agent_");
   });
 
@@ -71,6 +75,7 @@ describe("agents in files on the command line", () => {
       world.pawl(run, { env: { ...env, PAWL_KILL_AT: at }, node: ["--import", killAtCommit] });
     const counted = await killed(await createTrustedWorld(), "count");
     expect(counted).toMatchObject({ code: 0, stdout: "All done.\n" });
+    expect(counted.stderr).toMatch(/The agent cay cannot be used: .*cay\.md sets a budget/);
     const commits = Number(/commits: (\d+)\n/.exec(counted.stderr)?.[1]);
     expect(commits).toBeGreaterThan(12);
     // A part of all points: the recovery of children is swept in the tests of families.
@@ -85,6 +90,7 @@ describe("agents in files on the command line", () => {
       const next = commit % 2 === 0 ? ["resume", "s", ...options] : ["worker", "--once", ...options];
       const continued = await world.pawl(next, { env });
       if (!hasEnded) expect(continued, point).toMatchObject({ code: 0 });
+      if (!hasEnded && next[0] === "worker") expect(continued.stderr).toContain("The agent cay cannot be used");
       const log = await readLog(world);
       expectValidLog(log);
       expect(filterEvents(log, "run_finished"), `${point}: ${continued.stderr}`).toHaveLength(1);

@@ -36,6 +36,18 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
   const [posted] = parseJsonLines((await pawl(["schedule", "run-now", "morning", "--json"])).stdout);
   expect(posted).toMatchObject({ sessionId: expect.stringMatching(/^morning@.*-manual$/) });
   expect((await pawl(["schedule", "show", "morning"])).stdout).toContain("has not begun. Is a worker running?");
+
+  const key = `sk-ant-${"k".repeat(40)}`;
+  await pawl(["schedule", "add", "secret", "1d", `Use ${key}.`]);
+  for (const args of [
+    ["show", "secret"],
+    ["show", "secret", "--json"],
+    ["list", "--json"],
+  ]) {
+    const { stdout } = await pawl(["schedule", ...args]);
+    expect(stdout).toContain("Use sk-ant-[redacted].");
+    expect(stdout).not.toContain(key);
+  }
   expect(await pawl(["schedule", "remove", "morning"])).toMatchObject({ code: 0 });
   expect(await pawl(["schedule", "show", "morning"])).toMatchObject({
     code: 2,

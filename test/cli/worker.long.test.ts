@@ -3,7 +3,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, defineTool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -188,6 +188,39 @@ describe("pawl worker", () => {
       const log = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
       expect(log.filter(({ type }) => type === "tool_finished")).toHaveLength(1);
       expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("color\n");
+    },
+  );
+
+  test(
+    "gives a session the agents of the folder that are trusted by then, although it has continued others before",
+    verifies("AGENT-4#files", "SEC-17#settings"),
+    async () => {
+      const world = createWorld({ ".pawl/agents/ann.md": "---\ndescription: Looks.\n---\nYou are ann.\n" });
+      const server = await startProviderServer("openai-chat", ({ body }) =>
+        JSON.stringify(body.messages).includes('"tool_call_id"')
+          ? { type: "answer", text: "Done." }
+          : { type: "answer", calls: [{ name: "write_file", input: { path: "a.txt", content: "a" } }] },
+      );
+      onTestFinished(() => server.close());
+      const env = { OPENAI_BASE_URL: server.baseURL };
+      for (const id of ["before", "after"])
+        await world.pawl(["run", id, "--session", id, "--model", "openai-compatible/test", "--park"], { env });
+      const begun = server.requests.length;
+      const worker = world.start(["worker", "--json"], { env, input: "" });
+      const continueSession = async (id: string) => {
+        await world.pawl(["approve", id]);
+        await worker.said(`"type":"left","sessionId":"${id}"`);
+      };
+      await continueSession("before");
+      const { hash } = JSON.parse((await world.pawl(["trust", "--show", "--json"])).stdout) as {
+        readonly hash: string;
+      };
+      await world.pawl(["trust", "--hash", hash]);
+      await continueSession("after");
+      worker.kill("SIGTERM");
+      expect(await worker.ended).toMatchObject({ code: 0 });
+      const offered = server.requests.slice(begun).map(({ body }) => JSON.stringify(body.tools).includes("agent_ann"));
+      expect(offered).toEqual([false, true]);
     },
   );
 });

@@ -8,6 +8,7 @@ import {
   createCase,
   type EvalCase,
   evaluate,
+  formatJunit,
   formatReport,
   inRecord,
   type Judge,
@@ -21,6 +22,7 @@ import {
   sameEnd,
   sameHooks,
   simulated,
+  toExitCode,
 } from "../../src/evals/index.js";
 import { compareScores, isWorse, signTest } from "../../src/evals/statistics.js";
 import { createAgent, createMemoryStore, defineTool, type Json, type Message, type Model } from "../../src/index.js";
@@ -160,12 +162,64 @@ describe("A model as judge", proven, () => {
       cases,
       judges: [rubric({ name: "kind", agent: kind, rubric: "Is it helpful?" }), sameAnswer()],
     });
-    expect(report.agreement).toEqual({ kind: { labels: 2, agreed: 1, tooStrict: 0, tooKind: 1 } });
+    expect(report.agreement).toEqual({ kind: { labels: 2, agreed: 1, tooStrict: 0, tooKind: 1, noVerdict: 0 } });
     expect(formatReport(report)).toContain("kind agrees with 1 of 2 labels: too strict 0 times, too kind once");
     expect(report.trials.map(({ scores }) => scores.sameAnswer)).toEqual([{ score: 1, passed: true }, undefined]);
     // A bad answer is no reference; its complaint is. The recorded answers are judged without either.
     expect(questions.filter((question) => question.includes("too short"))).toHaveLength(1);
     expect(questions.filter((question) => question.includes("referenceAnswer"))).toHaveLength(1);
+  });
+
+  test.each([
+    ["does not fill the schema", { text: '{"type":"object"}' }, "invalid_output"],
+    ["is cut off", { text: '{"why":"It', finish: "length" }, "output_limit"],
+    ["cannot be reached", { error: { kind: "auth", message: "The key is wrong." } }, "The key is wrong."],
+  ] as const)(
+    "that %s has no verdict, which the report counts and which fails where a bound is set",
+    async (_, turn, why) => {
+      const judge = createAgent({ model: createScriptedModel(() => turn, { record: false, id: "judge" }) });
+      const report = await evaluate({
+        name: "judges",
+        agent: createDesk(),
+        cases: [await recordCase({ good: true })],
+        judges: [
+          rubric({ name: "shown", agent: judge, rubric: "Is it helpful?" }),
+          rubric({ name: "bound", agent: judge, rubric: "Is it helpful?", atLeast: 0.5 }),
+          prefers({ name: "liked", agent: judge, rubric: "Be clear." }),
+        ],
+      });
+      const [trial] = report.trials;
+      expect(trial).toMatchObject({ passed: false, scores: { bound: { score: 0, passed: false } } });
+      expect(Object.keys(trial?.scores ?? {})).toEqual(["bound"]);
+      expect(Object.keys(trial?.noVerdict ?? {})).toEqual(["shown", "bound", "liked"]);
+      expect(trial?.noVerdict?.shown).toContain(why);
+      expect(toExitCode(report)).toBe(5);
+      expect(report.agreement.shown).toMatchObject({ labels: 0, noVerdict: 1 });
+      const text = formatReport(report);
+      for (const name of ["shown", "bound", "liked"])
+        expect(text).toMatch(new RegExp(`! ${name} gave no verdict on 1 of 1 trial: no verdict: .*${why}`));
+      expect(text).toContain("✗ true: bound: no verdict: ");
+      const junit = formatJunit(report);
+      expect(junit).toMatch(/<failure message="bound: no verdict: /);
+      expect(junit).toMatch(/<system-out>shown: no verdict: /);
+    },
+  );
+
+  test("that only reports does not fail a trial without a verdict, and no verdict is not a score", async () => {
+    const judge = createJudge(() => "Fine.");
+    const report = await evaluate({
+      name: "judges",
+      agent: createDesk(),
+      cases: [await recordCase()],
+      judges: [rubric({ agent: judge, rubric: "Is it helpful?" })],
+    });
+    expect(report.variants.agent).toMatchObject({
+      passed: 1,
+      scores: {},
+      noVerdicts: { rubric: { trials: 1, reasons: 1 } },
+    });
+    expect(toExitCode(report)).toBe(0);
+    expect(formatReport(report)).toContain("! rubric gave no verdict on 1 of 1 trial");
   });
 
   test("prefers an answer only if it does so in both orders", async () => {

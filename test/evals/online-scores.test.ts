@@ -173,6 +173,55 @@ describe("A worker with scores", verifies("EVAL-2#judges"), () => {
     expect(failures[0]).toMatchObject({ sessionId: "two", error: { message: "no verdict" } });
   });
 
+  test("reports each score once, although a later judge of the session fails and is asked again", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    await echo.run("Hello.", { sessionId: "one" });
+    let attempts = 0;
+    const failing: JudgeFunction = () => {
+      attempts += 1;
+      if (attempts < 3) throw new Error("no verdict");
+      return false;
+    };
+    const found: string[] = [];
+    const judges = [
+      { name: "kind", judge: () => true },
+      { name: "failing", judge: failing },
+    ];
+    const scores = createScores(
+      judges.map((judge) => ({ judge, sample: 1 })),
+      { since: 0, onScore: ({ judge, score }) => found.push(`${judge} ${score}`) },
+    );
+    const worker = createWorker({ store, agents: [echo], scores });
+    for (let look = 0; look < 4; look += 1) await worker.runUntilIdle();
+    expect(found).toEqual(["kind 1", "failing 0"]);
+  });
+
+  test("reports once that a model gave no verdict, and lets the other judges go on", async () => {
+    const store = createMemoryStore();
+    const echo = createEcho(store);
+    await echo.run("Hello.", { sessionId: "one" });
+    const judgeAgent = createAgent({ name: "judge", model: createScriptedModel(() => ({ text: "Fine." })) });
+    const found: OnlineScore[] = [];
+    const reports: WorkerReport[] = [];
+    const scores = createScores(
+      [
+        { judge: rubric({ agent: judgeAgent, rubric: "Is it good?" }), sample: 1 },
+        { judge: { name: "spoke", judge: ({ text }) => text !== "" }, sample: 1 },
+      ],
+      { since: 0, onScore: (score) => found.push(score) },
+    );
+    const worker = createWorker({ store, agents: [echo], scores, onReport: (report) => reports.push(report) });
+    for (let look = 0; look < 3; look += 1) await worker.runUntilIdle();
+    expect(found.map(({ judge, score }) => [judge, score])).toEqual([["spoke", 1]]);
+    const message = expect.stringContaining(
+      "rubric: no verdict: the agent that was asked gave no answer (invalid_output",
+    );
+    expect(reports.filter(({ type }) => type === "scores_failed")).toMatchObject([
+      { sessionId: "one", error: { message } },
+    ]);
+  });
+
   test("does not wait for a judge beyond its time limit", async () => {
     const store = createMemoryStore();
     const echo = createEcho(store);

@@ -225,6 +225,20 @@ describe("tokens of an issuer", () => {
     expect(imports).toHaveBeenCalledTimes(1);
   });
 
+  test("are checked with at most five keys, those with the key's id first", verifies("PROT-7#oauth"), async () => {
+    const others = await Promise.all(Array.from({ length: 5 }, (_, index) => createSigner("ES256", `other${index}`)));
+    const signer = await createSigner("ES256", "last");
+    const unnamed = others.map(({ jwk: { kid: _, ...jwk } }): Jwk => jwk);
+    const verify = vi.spyOn(crypto.subtle, "verify");
+    onTestFinished(() => verify.mockRestore());
+    const named = byKeys([...unnamed, signer.jwk]);
+    expect(await named(requestWith(await signer.sign()))).toMatchObject({ id: "ada" });
+    expect(verify).toHaveBeenCalledTimes(1);
+    const forged = await (await createSigner("ES256")).sign({}, { kid: undefined });
+    expect(await byKeys([...others.map(({ jwk }) => jwk), signer.jwk])(requestWith(forged))).toBeNull();
+    expect(verify).toHaveBeenCalledTimes(6);
+  });
+
   test.each([
     ["no keys", {}, "jwksUrl and keys"],
     ["an address that others can change", { jwksUrl: "http://login.example.org/jwks" }, "https://"],

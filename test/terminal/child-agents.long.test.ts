@@ -44,17 +44,17 @@ test(
     person.type("trust all\r");
     await person.sees(/ann\.md: These keys have no effect: memory\.[\s\S]*ready/);
     person.type("write\r");
-    await person.sees(/\? (ann|bob) \(Write as \1\.\) · write_file wants to run:/);
+    await person.sees(/\? (ann|bob) "Write as \1\." · write_file wants to run:/);
     person.kill("SIGKILL");
     await person.ended;
 
     const again = openPawl(world, ["--model", "openai-compatible/test", "--continue"], options);
-    await again.sees(/\? (ann|bob) \(Write as \1\.\) · write_file wants to run:/);
+    await again.sees(/\? (ann|bob) "Write as \1\." · write_file wants to run:/);
     await again.sees("always…");
     await readable();
     // Whatever the folder's files are: the rule holds for both agents.
     again.type("n");
-    await again.sees(/\? (ann|bob) \(Write as \1\.\) · write_file wants to run:[\s\S]*\? write_file/);
+    await again.sees(/\? (ann|bob) "Write as \1\." · write_file wants to run:[\s\S]*\? write_file/);
     again.type("\x1b[Z");
     await again.sees("edits");
     await readable();
@@ -71,7 +71,7 @@ test(
       /ann · of this folder\n {2}Writes\.\n[^·]*?\.pawl\/agents\/ann\.md\n {2}These keys have no effect: memory\./,
     );
     again.type("/cost\r");
-    await again.sees("of it, agents");
+    await again.sees("of which agents");
     again.type("/undo\r");
     await again.sees(/goes away[\s\S]*undo ›/);
     again.type("3 files\r");

@@ -54,7 +54,7 @@ test(
     const shown = await person.sees(/undo ›[\s\S]*› leave everything as it is/);
     expect(shown).toMatch(/new\.txt goes away/);
     expect(shown).toMatch(/a\.txt changes\n +1 - 1\n +1 \+ one/);
-    expect(shown).toMatch(/b\.txt changes · changed since by somebody else/);
+    expect(shown).toMatch(/b\.txt changes · changed since then/);
     person.type("\r");
     await person.sees("No file was changed.");
     expect(text("a.txt")).toBe("1\ntwo\n");
@@ -118,6 +118,6 @@ test("/diff shows what the session changed, and the last run alone", verifies("C
   await person.sees(/ {2}new\.txt has changed · \+1 −1\n +1 - created\n +1 \+ created twice\n.*is not shown\./);
   person.type("/diff\r");
   await person.sees(
-    / {2}a\.txt has changed · \+1 −1 · changed since by somebody else\n( +\d+ +same\n){3} +21 - one\n +21 \+ 1\n +22 +two\n {2}new\.txt is new · \+1 −0\n +1 \+ created twice\n.*is not shown\./,
+    / {2}a\.txt has changed · \+1 −1 · changed since then\n( +\d+ +same\n){3} +21 - one\n +21 \+ 1\n +22 +two\n {2}new\.txt is new · \+1 −0\n +1 \+ created twice\n.*is not shown\./,
   );
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { renderStatusLine } from "../../src/cli/conversation/fronts/status-line.js";
 import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
+import type { AgentItem } from "../../src/cli/conversation/view/show-agent.js";
 import { createView, type View } from "../../src/cli/conversation/view/view.js";
 import { paint, toPlainText } from "../../src/cli/screen/line.js";
 import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
@@ -139,9 +140,44 @@ describe("the view of a session", () => {
     for await (const item of agent.runStream("go", { sessionId: "s" })) items.push(item);
     const view = createView();
     expect(shown(items, view, 100)).toContainEqual(
-      expect.stringMatching(/^\? scout \(Look at .{0,12}x\.ts, and at others, a.*…\) · edit_file wants to run:$/),
+      expect.stringMatching(/^\? scout "Look at .{0,12}x\.ts, and at others, a.*…" · edit_file wants to run:$/),
     );
     expect(view.questions.all()).toMatchObject([{ name: "edit_file", childId: expect.any(String) }]);
+  });
+
+  test.each([
+    ['x" · read_file wants to run:', `? scout "x' · read_file wants to run:" · edit_file wants to run:`],
+    ["x) · read_file wants to run:", '? scout "x) · read_file wants to run:" · edit_file wants to run:'],
+  ])("quotes the task of an agent that asks, whatever it is: %s", verifies("AGENT-4#rules"), async (task, title) => {
+    const store = createMemoryStore();
+    const write = { calls: [{ name: "edit_file", input: { path: "a.ts" } }] };
+    const scout = createAgent({ name: "a/scout", model: createScriptedModel([write]), tools, store });
+    const agent = createAgent({
+      name: "a",
+      model: createScriptedModel([{ calls: [{ name: "agent_scout", input: { task } }] }]),
+      tools: [scout.asTool({ name: "agent_scout", description: "Scouts." })],
+      store,
+    });
+    const items: StreamItem[] = [];
+    for await (const item of agent.runStream("go", { sessionId: "s" })) items.push(item);
+    const view = createView();
+    for (const item of items) view.show(item, 100, 1_000);
+    const line = view.takeHistory().find((one) => toPlainText(one).startsWith("? "));
+    expect(line === undefined ? "" : toPlainText(line).trimEnd()).toBe(title);
+    expect(line?.find(({ text }) => text.includes("read_file"))?.style).toBe("dim");
+  });
+
+  test("drops the question of an agent when its call is over without an answer", verifies("AGENT-4#rules"), () => {
+    const view = createView();
+    const call = { callKey: "c/1/1", toolCallId: "c1", name: "edit_file", sessionId: "child", runId: "c", at: 1 };
+    const parent = { sessionId: "s", callKey: "r/1/1" };
+    const show = (fields: object) => view.showAgent({ ...call, parent, depth: 1, ...fields } as AgentItem, 100);
+    show({ type: "approval_requested", why: "policy", input: {} });
+    expect(view.questions.all()).toMatchObject([{ childId: "child" }]);
+    show({ type: "tool_result", callKey: "c/1/2", outcome: "ok", output: { type: "text", text: "" }, isError: false });
+    expect(view.questions.all()).toHaveLength(1);
+    show({ type: "tool_result", outcome: "error", output: { type: "text", text: "Aborted." }, isError: true });
+    expect(view.questions.all()).toEqual([]);
   });
 
   test("counts at the end what the agents below used, and the time from call to answer", async () => {
@@ -244,7 +280,7 @@ describe("the view of a session", () => {
     ]);
     expect(view.questions.all()).toEqual([]);
     const lines = view.takeHistory().map((line) => toPlainText(line).trimEnd());
-    expect(lines).toContain("? ann (Work.) · edit_file wants to run:");
+    expect(lines).toContain('? ann "Work." · edit_file wants to run:');
     expect(lines).toContainEqual(expect.stringMatching(/^ {2}edit_file a\.ts: (approved|allowed)/));
     expect(lines.at(-1)).toBe("All done.");
   });

@@ -2,11 +2,12 @@
  * The records of file changes of a session and of the agents that it called.
  *
  * 1. A child keeps its records and their blobs in its own session. They count as changes of the run that called it.
- * 2. Whether a child's change is undone is kept in the session above, because a fork of that session has the same children.
+ * 2. Whether a child's changes are undone is stored in the session above, because a fork of that session has the same children.
  */
-import { type Agent, createClient, type Store } from "../../index.js";
+import { mostDataBytes } from "../../core/index.js";
+import { type Agent, createClient, PawlError, type Store } from "../../index.js";
 import { loadSessionData } from "../permissions/save-rule.js";
-import { type FileRecord, readRecords, recordKeys } from "./file-records.js";
+import { type FileRecord, isOwnRecord, readRecords, readUndone, recordKeys, type UndoneChild } from "./file-records.js";
 
 export type FamilyRecords = {
   /** Changes that can be undone, the oldest first. */
@@ -26,41 +27,77 @@ export function runIdOfRecord({ callKey, via = callKey }: FileRecord): string {
 export async function loadFamilyRecords({ agent, store, sessionId }: FamilyRecordsDeps): Promise<FamilyRecords> {
   const data = await agent.session(sessionId).data();
   const { children, runIds } = await readFamily(agent, sessionId);
-  const isChild = ({ childId }: FileRecord) => childId === undefined || children.has(childId);
-  const undone = readRecords(data[recordKeys.undone]).filter(isChild);
-  const undoneKeys = new Set(undone.map(formatRecordKey));
-  const own = readRecords(data[recordKeys.done]).filter(({ childId }) => childId === undefined);
-  const below: FileRecord[] = [];
+  const byChild = new Map<string, readonly FileRecord[]>();
   for (const [childId, via] of children) {
     const childData = await loadSessionData(createClient({ store }).session(childId));
-    for (const record of readRecords(childData?.[recordKeys.done])) below.push({ ...record, childId, via });
+    const records = readRecords(childData?.[recordKeys.done]);
+    byChild.set(
+      childId,
+      records.map((record) => ({ ...record, childId, via })),
+    );
   }
-  const order = new Map([...runIds].map((runId, index) => [runId, index]));
-  const positionOf = (record: FileRecord) => [order.get(runIdOfRecord(record)) ?? -1, stepOf(record)] as const;
-  const done = [...own, ...below.filter((record) => !undoneKeys.has(formatRecordKey(record)))].toSorted((a, b) => {
-    const [[runA, stepA], [runB, stepB]] = [positionOf(a), positionOf(b)];
-    return runA - runB || stepA - stepB;
-  });
-  return { done, undone };
+  const entries = readUndone(data[recordKeys.undone]);
+  const undone = entries.flatMap((entry) => (isOwnRecord(entry) ? [entry] : (byChild.get(entry.childId) ?? [])));
+  const undoneChildren = new Set(undone.map(({ childId }) => childId));
+  const below = [...byChild].flatMap(([childId, records]) => (undoneChildren.has(childId) ? [] : records));
+  return {
+    done: sortRecords([...readRecords(data[recordKeys.done]), ...below], [...runIds]),
+    undone: sortRecords(undone, undone.map(runIdOfRecord)),
+  };
 }
 
-/** Records that the changes of these runs are undone, or no longer undone. */
+/** Sorts records by their run, and within a run by the step and the time. @param runIds the runs in order; one may be repeated */
+function sortRecords(records: readonly FileRecord[], runIds: readonly string[]): readonly FileRecord[] {
+  const order = new Map([...new Set(runIds)].map((runId, index) => [runId, index]));
+  const positionOf = (record: FileRecord) => order.get(runIdOfRecord(record)) ?? -1;
+  return records.toSorted(
+    (a, b) => positionOf(a) - positionOf(b) || stepOf(a) - stepOf(b) || (a.at ?? 0) - (b.at ?? 0),
+  );
+}
+
+/**
+ * Records that the changes of these runs are undone, or no longer undone.
+ * @param runIds for an undo, the newest run first
+ * @param isTrial whether to check only that this is possible
+ * @throws PawlError `bad_input` if the session's data has no room for it
+ */
 export async function moveFamilyRecords(
   deps: FamilyRecordsDeps,
   direction: "undo" | "redo",
   runIds: readonly string[],
+  isTrial = false,
 ): Promise<void> {
+  const session = deps.agent.session(deps.sessionId);
   const { done, undone } = await loadFamilyRecords(deps);
   const isMoved = (record: FileRecord) => runIds.includes(runIdOfRecord(record));
   const [kept, moved] = [(record: FileRecord) => !isMoved(record), isMoved];
   const next =
     direction === "undo"
-      ? { done: done.filter(kept), undone: [...undone, ...done.filter(moved)] }
+      ? { done: done.filter(kept), undone: [...undone, ...sortRecords(done.filter(moved), runIds)] }
       : { done: [...done, ...undone.filter(moved)], undone: undone.filter(kept) };
-  const own = next.done.filter(({ childId }) => childId === undefined);
-  await deps.agent
-    .session(deps.sessionId)
-    .setData({ set: { [recordKeys.done]: own, [recordKeys.undone]: next.undone } });
+  const set = {
+    [recordKeys.done]: next.done.filter(isOwnRecord),
+    [recordKeys.undone]: toUndoneEntries(next.undone),
+  };
+  const bytes = Buffer.byteLength(JSON.stringify({ ...(await session.data()), ...set }));
+  if (bytes > mostDataBytes)
+    throw new PawlError(
+      "bad_input",
+      `The session's data has no room to record which changes are undone: it would take ${bytes} bytes of at most ${mostDataBytes}. Name fewer runs.`,
+    );
+  if (!isTrial) await session.setData({ set });
+}
+
+/** The records of a child session are not repeated: there may be more of them than one session has room for. */
+function toUndoneEntries(records: readonly FileRecord[]): (FileRecord | UndoneChild)[] {
+  const children = new Set<string>();
+  return records.flatMap((record): (FileRecord | UndoneChild)[] => {
+    const { childId } = record;
+    if (childId === undefined) return [record];
+    if (children.has(childId)) return [];
+    children.add(childId);
+    return [{ childId }];
+  });
 }
 
 /** The child sessions of a session, each with the call that started it, and the runs in order. */
@@ -80,8 +117,4 @@ export async function readFamily(
 /** The number of the step in its run. */
 function stepOf({ callKey, via = callKey }: FileRecord): number {
   return Number(via.split("/")[1]) || 0;
-}
-
-function formatRecordKey({ callKey, path, childId = "" }: FileRecord): string {
-  return JSON.stringify([childId, callKey, path]);
 }

@@ -15,9 +15,11 @@ export type FileRecord = {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
-  /** The child session that made the change and has the blobs; absent for the session that has the record. */
+  /** When the change was made, in epoch milliseconds. Calls of one step run at the same time. Records of pawl 0.1 do not have it. */
+  readonly at?: number;
+  /** The child session that made the change and has the blobs; absent for a change of the session itself. It is not stored. */
   readonly childId?: string;
-  /** The call of the session that has the record, if a child made the change. */
+  /** The call that started the child; absent for a change of the session itself. It is not stored. */
   readonly via?: string;
 };
 
@@ -44,7 +46,7 @@ export function recordFileChanges(tool: AnyTool, root: string, store: Store): An
       const output = await execute(input, context);
       const after = path === null ? undefined : await storeFileContent(root, path, context.sessionId, store);
       if (path !== null && before !== undefined && after !== undefined)
-        appendRecord({ callKey: context.idempotencyKey, path, before, after }, context);
+        appendRecord({ callKey: context.idempotencyKey, path, before, after, at: Date.now() }, context);
       return output;
     },
   };
@@ -75,17 +77,39 @@ function appendRecord(change: FileRecord, { data }: ToolContext): void {
   }
 }
 
-/** Reads the records from the session's data. Any client can write that data, so invalid records are skipped. */
+/** The changes of a child session that were undone: all of them, which that session has. */
+export type UndoneChild = { readonly childId: string };
+
+/** Reads the session's own records from its data. Any client can write that data, so invalid records are skipped. */
 export function readRecords(value: Json | undefined): readonly FileRecord[] {
-  return Array.isArray(value) ? (value.filter(isRecord) as readonly unknown[] as readonly FileRecord[]) : [];
+  return readUndone(value).filter(isOwnRecord);
 }
+
+/** Reads the list of undone changes from the session's data. Invalid ones are skipped. */
+export function readUndone(value: Json | undefined): readonly (FileRecord | UndoneChild)[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((one) => isRecord(one) || isUndoneChild(one)) as readonly unknown[] as (
+    | FileRecord
+    | UndoneChild
+  )[];
+}
+
+export function isOwnRecord(entry: FileRecord | UndoneChild): entry is FileRecord {
+  return entry.childId === undefined;
+}
+
+type Fields = { readonly [field: string]: Json | undefined };
 
 function isRecord(value: Json): boolean {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { callKey, path, before, after, childId, via } = value as { readonly [field: string]: Json | undefined };
-  const isOfChild = typeof childId === "string" && typeof via === "string";
-  if (!isOfChild && (childId !== undefined || via !== undefined)) return false;
+  const { callKey, path, before, after, at, childId, via } = value as Fields;
+  if (childId !== undefined || via !== undefined || !(at === undefined || typeof at === "number")) return false;
   return typeof callKey === "string" && typeof path === "string" && [before, after].every(isHash);
+}
+
+function isUndoneChild(value: Json): boolean {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return typeof (value as Fields).childId === "string";
 }
 
 function isHash(value: Json | undefined): boolean {

@@ -33,9 +33,9 @@ import {
 } from "../../tools/index.js";
 import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
 import { findShell } from "../../tools/shell/shell-program.js";
-import type { AgentFile } from "../child-agents/agent-file.js";
+import { type AgentFile, nameAgentTool } from "../child-agents/agent-file.js";
 import type { AgentWithModel } from "../child-agents/choose-agent-models.js";
-import { createAgentTools, nameAgentTool } from "../child-agents/create-agent-tools.js";
+import { createAgentTools } from "../child-agents/create-agent-tools.js";
 import { type AgentSettings, toAgentSettings } from "../configuration/agent-settings.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -147,7 +147,7 @@ export function toAgentChoices(
 export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, model, root, contextWindow, timeouts = {}, observers = [], fallbacks = [] } = options;
   const settings = resolveSettings(options);
-  const { tools: ownTools, createPermissionCheck } = createFolderTools({ ...options, settings });
+  const { tools: ownTools, createPermissionCheck, background } = createFolderTools({ ...options, settings });
   const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
   const hasShell = tools.some(({ name }) => name === "shell");
   const environment = createEnvironment(root, hasShell ? findShell().name : undefined);
@@ -156,12 +156,24 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const addEnvironment = (sources: readonly ContextSource[]) =>
     options.contextFiles === false ? [environment] : [...sources, environment];
   const agentTools = createAgentTools(options.agents ?? [], {
-    ...{ store, root, parentName: agentName, model, timeouts, fallbacks, createPermissionCheck, promptCache },
+    store,
+    root,
+    parentName: agentName,
+    model,
+    timeouts,
+    fallbacks,
+    contextWindow,
     // Only the session that the person sees can end plan mode.
     tools: tools.filter(({ name }) => name !== planTool),
+    createPermissionCheck,
+    promptCache,
     limits: options.limits ?? {},
     createSources: (hasTool) =>
       addEnvironment(createContextSources({ root, permissions: options.permissions, settings }, hasTool("read_skill"))),
+    stopProcesses: async (sessionId) => {
+      const own = background.list().filter((process) => process.sessionId === sessionId && process.ended === null);
+      await Promise.all(own.map(({ number }) => background.stop(sessionId, number)));
+    },
   });
   return createAgent({
     name: agentName,
@@ -277,7 +289,7 @@ function createFolderTools({
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...servers.tools];
   permissions.useVersions(servers.versionOf);
-  return { ...guarded, tools: allTools.filter(({ name }) => !toolsOff.has(name)) };
+  return { ...guarded, background, tools: allTools.filter(({ name }) => !toolsOff.has(name)) };
 }
 
 /** Which tools an MCP server has is known only when it was started. */
@@ -369,9 +381,10 @@ export function createPassiveAgent(store: Store, name = agentName): Agent {
   return createAgent({ name, store, model: silentModel });
 }
 
-/** For agents that never call a model. */
+/** For agents that never call a model. It has a price, so that agents with a limit in dollars can be created. */
 export const silentModel: Model = {
   id: "none",
+  price: { input: 0, output: 0 },
   // biome-ignore lint/correctness/useYield: it only throws.
   async *stream() {
     throw new PawlError("internal", "A command that only reads sessions tried to call a model. Please report this.");

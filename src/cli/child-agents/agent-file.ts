@@ -3,7 +3,8 @@
  *
  * 1. A file only restricts: its tools are a part of the parent's, and the permission rules of the session still apply. Only
  *    `permissionMode: acceptEdits` grants something, and the question of trust says so.
- * 2. Keys and tools that Pawl does not have are left out and reported.
+ * 2. Keys and tools that Pawl does not have are left out and reported. A file that restricts its agent in a way that Pawl does not
+ *    have is off.
  */
 import { join } from "node:path";
 import { parseFrontMatterText } from "../../tools/sources/front-matter.js";
@@ -15,7 +16,7 @@ import {
   type TextFiles,
 } from "../files/text-folder.js";
 import type { AgentMode } from "../permissions/mode.js";
-import { isAgentTool, isBuiltInTool, personTool } from "../permissions/rule.js";
+import { agentToolPrefix, isAgentTool, isBuiltInTool, personTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 
 export type AgentFile = TextFile & {
@@ -34,7 +35,7 @@ export type AgentFile = TextFile & {
 
 export type AgentFiles = TextFiles<AgentFile>;
 
-/** The folders of agents within a project folder. If two have an agent of the same name, the first one counts. */
+/** The folders of agents within a project folder. If two have an agent of the same name, the first one that is trusted counts. */
 export const folderAgentsNames = [".pawl/agents", ".claude/agents"] as const;
 
 /** A longer description is cut: the descriptions of all agents are in each request. */
@@ -51,33 +52,32 @@ const agentKind: TextFileKind<AgentFile> = {
   parse: parseAgentFile,
 };
 
-/** Reads the person's own agents, from the folder of their configuration. */
+/** Reads the person's own agents, from the folder of their configuration. Several may have the same name. */
 export function readUserAgents(configuration: string): AgentFiles {
-  return dropRepeatedNames([readUserTexts(join(configuration, "agents"), agentKind)]);
+  return readUserTexts(join(configuration, "agents"), agentKind);
 }
 
-/** Reads the agents that a folder supplies, whether they are trusted or not. */
+/** Reads the agents that a folder supplies, whether they are trusted or not. Several may have the same name. */
 export function readFolderAgents(root: string): AgentFiles {
-  return dropRepeatedNames(folderAgentsNames.map((name) => readProjectTexts(root, name, agentKind)));
+  const folders = folderAgentsNames.map((name) => readProjectTexts(root, name, agentKind));
+  return { list: folders.flatMap(({ list }) => list), problems: folders.flatMap(({ problems }) => problems) };
 }
 
-/** A file may give its agent another name than its own. */
-function dropRepeatedNames(folders: readonly AgentFiles[]): AgentFiles {
-  const byName = new Map<string, AgentFile>();
-  const problems = folders.flatMap((folder) => folder.problems);
-  for (const file of folders.flatMap(({ list }) => list)) {
-    const first = byName.get(file.name);
-    if (first === undefined) byName.set(file.name, file);
-    else problems.push(toOneLine(`${file.path} is off: ${first.path} has an agent of the same name.`));
-  }
-  return { list: [...byName.values()], problems };
+/** The name of the tool that calls the agent. */
+export function nameAgentTool({ name }: Pick<AgentFile, "name">): string {
+  return `${agentToolPrefix}${name}`;
 }
 
 /** @throws Error that says why the file is ignored */
 export function parseAgentFile(file: TextFile): AgentFile {
   const parsed = parseFrontMatterText(file.text);
   if (parsed === null) throw new Error("it does not begin with front matter between two lines ---");
-  const { value, list } = parsed;
+  const { value, list, keys, ignoredLines } = parsed;
+  const [ignoredLine] = ignoredLines;
+  if (ignoredLine !== undefined)
+    throw new Error(`its line ${truncate(toOneLine(ignoredLine), maxShown)} is not read: write it as key: value`);
+  if (keys.includes("disallowedTools"))
+    throw new Error("its disallowedTools would have no effect: list the tools that it may have under tools");
   const name = value("name") ?? file.name;
   if (!namePattern.test(name))
     throw new Error(
@@ -106,7 +106,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
       ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
     },
     prompt,
-    notes: [...tools.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(parsed.keys)],
+    notes: [...tools.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(keys)],
   };
 }
 
@@ -187,11 +187,12 @@ function parseMode(word: string | undefined): { readonly mode: AgentMode; readon
   }
 }
 
-/** @throws Error if it is not a number above 0: a limit that cannot be read must not be dropped */
+/** @throws Error if it is not a number above 0 that a limit can have: a limit that cannot be read must not be dropped */
 function parsePositive(key: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (!Number.isFinite(number) || number <= 0) throw new Error(`its ${key} must be a number above 0`);
+  if (!(number > 0 && number <= Number.MAX_SAFE_INTEGER))
+    throw new Error(`its ${key} must be a number above 0 and at most ${Number.MAX_SAFE_INTEGER}`);
   return number;
 }
 

@@ -2,11 +2,11 @@
  * Chooses the models that agent files name.
  */
 import { type Model, type ModelTimeouts, PawlError } from "../../index.js";
-import { chooseConfiguredModel, type ModelOptions } from "../agent/choose-model.js";
+import { chooseConfiguredModel, hasPrice, type ModelOptions } from "../agent/choose-model.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { toOneLine } from "../terminal/text.js";
 import type { AgentFile } from "./agent-file.js";
-import { resolveAgents } from "./resolve-agents.js";
+import { describeMisspelledAgents, resolveAgents } from "./resolve-agents.js";
 
 type AgentModel = { readonly model: Model; readonly timeouts: ModelTimeouts };
 
@@ -22,12 +22,16 @@ export type ChosenAgents = {
 /** Other programs name the models of one provider by these words. */
 const modelsElsewhere: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku"]);
 
-/** A model that cannot be used does not keep the session from starting: the agent's calls fail, and say why. */
+/**
+ * A model that cannot be used does not keep the session from starting: the agent's calls fail, and say why.
+ * @param sessionModel the model of agents that name none
+ */
 export async function chooseAgentModels(
-  configured: Pick<ResolvedConfiguration, "trust" | "models">,
+  configured: Pick<ResolvedConfiguration, "trust" | "models" | "limits" | "settings">,
   options: ModelOptions,
+  sessionModel: Model,
 ): Promise<ChosenAgents> {
-  const { list, problems } = resolveAgents(configured.trust);
+  const { all, list, problems } = resolveAgents(configured.trust);
   const chosen = new Map<string, Promise<AgentModel>>();
   const choose = (name: string) => {
     const choosing = chosen.get(name) ?? chooseConfiguredModel(name, options, configured);
@@ -35,7 +39,11 @@ export async function chooseAgentModels(
     return choosing;
   };
   const notes: string[] = [];
-  const chooseFor = async (file: AgentFile): Promise<AgentWithModel> => {
+  const turnOff = (file: AgentFile, model: string, why: string): AgentWithModel => {
+    notes.push(toOneLine(`The agent ${file.name} cannot be used: ${why}`));
+    return { file, model: { model: createUnusableModel(model, why), timeouts: {} } };
+  };
+  const chooseNamed = async (file: AgentFile): Promise<AgentWithModel> => {
     const { name, model: modelName } = file;
     if (modelName === null) return { file, model: null };
     if (modelsElsewhere.has(modelName) && !Object.hasOwn(configured.models, modelName)) {
@@ -47,18 +55,36 @@ export async function chooseAgentModels(
     try {
       return { file, model: await choose(modelName) };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      notes.push(toOneLine(`The agent ${name} cannot be used: ${why}`));
-      return { file, model: { model: createUnusableModel(modelName, why), timeouts: {} } };
+      return turnOff(file, modelName, error instanceof Error ? error.message : String(error));
     }
+  };
+  const chooseFor = async (file: AgentFile): Promise<AgentWithModel> => {
+    const agent = await chooseNamed(file);
+    const model = agent.model?.model ?? sessionModel;
+    const why = explainMissingPrice(file, model, agent.model === null ? {} : configured.limits);
+    return why === null ? agent : turnOff(file, model.id, why);
   };
   // One after the other, so that the messages are in the order of the list.
   const agents: AgentWithModel[] = [];
   for (const file of list) agents.push(await chooseFor(file));
-  return { agents, problems: [...problems, ...notes] };
+  return { agents, problems: [...problems, ...describeMisspelledAgents(configured, all), ...notes] };
 }
 
-/** The files as they are, for commands that call no model of theirs. */
+/** Why a limit in dollars rules out the model; null if it does not. */
+function explainMissingPrice(
+  { path, limits }: AgentFile,
+  model: Model,
+  configuredLimits: ResolvedConfiguration["limits"],
+): string | null {
+  if (hasPrice(model)) return null;
+  const { id } = model;
+  if (limits.maxCostUsd !== undefined)
+    return `${path} sets a budget, and the model ${id} has no known price. Remove the budget, or use another model.`;
+  if (configuredLimits.maxCostUsd === undefined) return null;
+  return `the setting limits.maxCostUsd is a limit in dollars, and the model ${id} of ${path} has no known price. Use another model.`;
+}
+
+/** The files as they are, for commands that never call their models. */
 export function withoutModels(files: readonly AgentFile[]): readonly AgentWithModel[] {
   return files.map((file) => ({ file, model: null }));
 }

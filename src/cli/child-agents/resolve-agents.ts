@@ -1,14 +1,20 @@
 /**
  * The agent files that apply in a folder: the person's own, and those of the folder that are trusted.
  */
+import { createHash } from "node:crypto";
+import { nearestName } from "../../core/index.js";
+import { toAgentSettings } from "../configuration/agent-settings.js";
+import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";
+import { type ResolvedText, resolveTexts } from "../files/text-folder.js";
+import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";
-import { type AgentFile, readUserAgents } from "./agent-file.js";
+import { type AgentFile, nameAgentTool, readUserAgents } from "./agent-file.js";
 
 /** An agent file, and why it is off; null if it is on. */
-export type ResolvedAgent = AgentFile & { readonly scope: "user" | "folder"; readonly off: string | null };
+export type ResolvedAgent = ResolvedText<AgentFile>;
 
 /** Formats an agent for `pawl config`. The result may have control characters. */
 export function formatAgent({ name, path, description, off }: ResolvedAgent): string {
@@ -39,27 +45,52 @@ export function resolveAgents(
   environment: Environment = process.env,
 ): ResolvedAgents {
   const user = readUserAgents(resolveUserConfigurationFolder(environment));
-  const userNames = new Set(user.list.map(({ name }) => name));
-  const trusted = new Set(files.filter(({ isTrusted }) => isTrusted).map(({ path }) => path));
-  const all: readonly ResolvedAgent[] = [
-    ...user.list.map((file) => ({ ...file, scope: "user" as const, off: null })),
-    ...agents.list.map((file) => {
-      const shadowed = userNames.has(file.name) ? "you have an agent of this name yourself" : null;
-      const off = trusted.has(file.path) ? shadowed : "its file is not trusted: pawl trust";
-      return { ...file, scope: "folder" as const, off };
-    }),
-  ];
+  const { all, problems } = resolveTexts("an agent", user, agents, files);
   const list = all.filter(({ off }) => off === null);
-  const shadowed = all.filter(({ scope, off, path }) => scope === "folder" && off !== null && trusted.has(path));
-  const ignored = [...user.problems, ...agents.problems];
   return {
     all,
     list,
-    ignored,
+    ignored: [...user.problems, ...agents.problems],
     problems: [
-      ...ignored,
-      ...shadowed.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
+      ...problems,
       ...list.flatMap(({ path, notes }) => (notes.length === 0 ? [] : [toOneLine(`${path}: ${notes.join(" ")}`)])),
     ],
   };
+}
+
+type Configured = Pick<ResolvedConfiguration, "trust" | "settings">;
+
+/** All agents, and why each is off: because of its file, or by the setting `tools.off`. */
+export function listConfiguredAgents(configured: Configured): readonly ResolvedAgent[] {
+  const { toolsOff } = toAgentSettings(configured);
+  return resolveAgents(configured.trust).all.map((agent) =>
+    agent.off === null && toolsOff.has(nameAgentTool(agent))
+      ? { ...agent, off: "the setting tools.off names its tool" }
+      : agent,
+  );
+}
+
+/** Identifies what the files say, for processes that keep an agent as long as its files are the same. */
+export function hashAgentFiles(files: readonly AgentFile[]): string {
+  const contents = files.map(({ path, text }) => [path, text]);
+  return createHash("sha256").update(JSON.stringify(contents)).digest("hex");
+}
+
+/**
+ * The agents that the setting `tools.off` probably misspells, in whole sentences. A name that is like no agent is not reported: another
+ * folder may have that agent.
+ */
+export function describeMisspelledAgents(configured: Configured, all: readonly AgentFile[]): readonly string[] {
+  const names = all.map(({ name }) => name);
+  return [...toAgentSettings(configured).toolsOff].flatMap((tool) => {
+    if (!isAgentTool(tool)) return [];
+    const name = tool.slice(agentToolPrefix.length);
+    const nearest = names.includes(name) ? undefined : nearestName(name, names);
+    if (nearest === undefined) return [];
+    return [
+      toOneLine(
+        `The setting tools.off names ${tool}, and there is no such agent. Do you mean ${nameAgentTool({ name: nearest })}?`,
+      ),
+    ];
+  });
 }

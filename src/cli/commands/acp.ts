@@ -10,7 +10,7 @@ import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protoco
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
-import { resolveAgents } from "../child-agents/resolve-agents.js";
+import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes, formatError } from "../exit.js";
@@ -72,7 +72,10 @@ type AgentsOptions = Pick<Parameters<typeof createFolderAgent>[0], "store" | "ho
   readonly printMessage: (text: string) => void;
 };
 
-/** One agent for each folder and model. The rules that a person adds last as long as the process. */
+/**
+ * One agent for each folder and model. If agents in files change, or are trusted or no longer trusted, there is another one. The rules
+ * that a person adds last as long as the process.
+ */
 function createAgents({ store, home, options, printMessage }: AgentsOptions) {
   const agentsByKey = new Map<string, Promise<AcpAgent>>();
   const running = new Set<Agent>();
@@ -101,7 +104,7 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     if (configured.notice !== null) printMessage(configured.notice);
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
-    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
     for (const problem of problems) printMessage(problem);
     const agent = createFolderAgent({
       store,
@@ -133,15 +136,15 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
   return {
     async of(folder: string, session: { readonly id: string; readonly model: string } | null): Promise<AcpAgent> {
       const root = resolveFolder(folder);
+      const configured = resolveConfiguration({ root, home });
+      const { list: agents } = resolveAgents(configured.trust);
       if (session !== null) {
-        const configured = resolveConfiguration({ root, home });
         const { allowShell } = toAgentChoices(options, { root, home }, configured);
         const started = await getServers(root, configured);
-        const { list: agents } = resolveAgents(configured.trust);
         await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started, agents });
       }
       const name = options.model ?? session?.model;
-      const key = JSON.stringify([root, name ?? ""]);
+      const key = JSON.stringify([root, name ?? "", hashAgentFiles(agents)]);
       const agent = agentsByKey.get(key) ?? createAcpAgent(root, name);
       agentsByKey.set(key, agent);
       // The failure may be temporary, for example a missing key. The next session tries again.

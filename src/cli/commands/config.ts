@@ -5,7 +5,12 @@
 import { join } from "node:path";
 import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
-import { resolveAgents, toAgentRecord } from "../child-agents/resolve-agents.js";
+import {
+  describeMisspelledAgents,
+  listConfiguredAgents,
+  resolveAgents,
+  toAgentRecord,
+} from "../child-agents/resolve-agents.js";
 import { configurationName } from "../configuration/configuration.js";
 import { formatConfiguration, formatSettingValue, listChangedSettings } from "../configuration/format-configuration.js";
 import { resolveCommands, toCommandRecord } from "../configuration/resolve-commands.js";
@@ -34,7 +39,7 @@ export function config(options: ConfigOptions, terminal: Terminal): number {
   const rules = createPermissions({ ...folders, allowAll: false }).rules();
   const servers = resolveServers(folders, configured.trust);
   const commands = resolveCommands(configured.trust).all;
-  const agents = resolveAgents(configured.trust).all;
+  const agents = listConfiguredAgents(configured);
   if (options.json === true)
     terminal.json({
       settings: listChangedSettings(configured),
@@ -84,7 +89,8 @@ export function path(options: ConfigOptions, terminal: Terminal): number {
 /** Reads the whole configuration. Throws an error that says why a part of it is invalid. */
 export function check(options: ConfigOptions, terminal: Terminal): number {
   const folders = resolveFolders(options);
-  const { user, project, trust, notice } = resolveConfiguration(folders);
+  const configured = resolveConfiguration(folders);
+  const { user, project, trust, notice } = configured;
   createPermissions({ ...folders, allowAll: false });
   const servers = resolveServers(folders, trust);
   const commands = resolveCommands(trust);
@@ -96,7 +102,7 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
     ...[...servers, ...commands.all, ...agents.all].map((one) => one.path),
   ];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
-  const problems = [...commands.problems, ...agents.problems];
+  const problems = [...commands.problems, ...agents.problems, ...describeMisspelledAgents(configured, agents.all)];
   if (options.json === true) terminal.json({ ok: true, files, problems, ...(notice === null ? {} : { off: notice }) });
   else {
     const emptyNote = "There is no pawl.config.json, no file of MCP servers, and no command or agent in a file.";

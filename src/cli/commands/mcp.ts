@@ -34,7 +34,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
   const store = await openStore(home, { creates: true });
   try {
     const choices = toAgentChoices(options, { root, home }, configured);
-    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
     for (const problem of problems) printMessage(problem);
     const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, agents, fallbacks });
     const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;

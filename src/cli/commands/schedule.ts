@@ -16,7 +16,7 @@ import { agentName } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
 import { openStore, resolveHome } from "../files/session-store.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { formatCount, formatDuration, formatJsonLine, sanitize, toOneLine } from "../terminal/text.js";
+import { formatCount, formatDuration, formatJsonLine, parseDuration, sanitize, toOneLine } from "../terminal/text.js";
 
 export type AddOptions = {
   readonly zone?: string;
@@ -93,12 +93,10 @@ async function readInput(words: readonly string[]): Promise<string> {
   );
 }
 
-const unitsInMs: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** An interval (`10m`), a time (`2026-12-01T08:00Z`), or a cron expression. */
 function parseWhen(when: string): { readonly everyMs: number } | { readonly at: string } | { readonly cron: string } {
-  const [, count, unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(when) ?? [];
-  if (count !== undefined) return { everyMs: Number(count) * (unitsInMs[unit] ?? 0) };
+  const everyMs = parseDuration(when);
+  if (everyMs !== null) return { everyMs };
   return /^\d{4}-\d\d-\d\dT/.test(when) ? { at: when } : { cron: when };
 }
 
@@ -109,7 +107,7 @@ export function list({ json }: JsonOption, terminal: Terminal): Promise<number> 
       const page = await schedules.list({ after });
       for (const info of page) {
         count += 1;
-        if (json === true) terminal.out(formatJsonLine(info));
+        if (json === true) terminal.out(formatJsonLine(terminal.redaction.value(info)));
         else terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
       }
       const last = page.at(-1);
@@ -128,7 +126,7 @@ export function show(id: string, { json }: JsonOption, terminal: Terminal): Prom
     if (info === null) return;
     if (json === true) return terminal.json({ ...info, slots });
     terminal.out(`${formatSchedule(info, await describeLast(store, info), terminal)}\n`);
-    terminal.out(`  ${sanitize(toOneLine(formatInput(info)))}\n`);
+    terminal.out(`  ${toOneLine(terminal.redaction.text(formatInput(info)))}\n`);
     for (const slot of slots) terminal.out(`  ${formatSlot(slot, info.timezone)}\n`);
   });
 }

@@ -178,7 +178,7 @@ async function createServedFolderAgent(
       configured,
     );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
-    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
     for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     const agent = createFolderAgent({
       store,

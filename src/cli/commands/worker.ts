@@ -20,7 +20,7 @@ import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.j
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
-import { resolveAgents } from "../child-agents/resolve-agents.js";
+import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes, formatError } from "../exit.js";
@@ -30,6 +30,7 @@ import type { DriveOptions } from "../run/drive-session.js";
 import { formatLogLine, formatUrl, listen, resolveToken, toHostOptions } from "../server/listen.js";
 import { type Interruptions, listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly once?: true;
@@ -54,7 +55,9 @@ export async function worker(
   const metrics = createMetrics();
   const observers = [view.observer, metrics.observer];
   const { store, agents, scores, close } =
-    module === undefined ? await loadFolderAgents(options, observers) : await loadAgents(module, options, ...observers);
+    module === undefined
+      ? await loadFolderAgents(options, observers, terminal)
+      : await loadAgents(module, options, ...observers);
   const { concurrency } = options;
   const onReport = (report: WorkerReport) => view.report(report, formatReportError(report));
   const runner = createWorker({ store, agents, concurrency, onReport, ...(scores === undefined ? {} : { scores }) });
@@ -112,10 +115,14 @@ async function serveMetrics(
 
 type WorkerAgents = Pick<WorkerOptions, "store" | "agents" | "scores"> & { readonly close: () => Promise<void> };
 
-async function loadFolderAgents(options: WorkerCommandOptions, observers: readonly Observer[]): Promise<WorkerAgents> {
+async function loadFolderAgents(
+  options: WorkerCommandOptions,
+  observers: readonly Observer[],
+  terminal: Terminal,
+): Promise<WorkerAgents> {
   const home = resolveHome(process.env);
   const store = await openStore(home);
-  return { store, agents: createAgents({ store, home, observers, options }), close: () => store.close() };
+  return { store, agents: createAgents({ store, home, observers, options, terminal }), close: () => store.close() };
 }
 
 function formatGreeting(
@@ -156,10 +163,12 @@ type WorkerDeps = {
   readonly home: string;
   readonly observers: readonly Observer[];
   readonly options: WorkerCommandOptions;
+  /** Shows why agents in files are off, once for each folder and model. */
+  readonly terminal: Terminal;
 };
 
-/** One agent for each folder and model. */
-function createAgents({ store, home, observers, options }: WorkerDeps) {
+/** One agent for each folder and model. If agents in files change, or are trusted or no longer trusted, there is another one. */
+function createAgents({ store, home, observers, options, terminal }: WorkerDeps) {
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
 
@@ -173,7 +182,8 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
     // The failure may pass, for example a missing key. The next session tries again.
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
-    const { agents: childAgents, fallbacks } = await chooseOtherModels(configured, options);
+    const { agents: childAgents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
+    for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     return createFolderAgent({
       store,
       home,
@@ -194,7 +204,7 @@ function createAgents({ store, home, observers, options }: WorkerDeps) {
     const { allowShell } = toAgentChoices(options, { root, home }, configured);
     const { list } = resolveAgents(configured.trust);
     await findMissingTools({ store, home, root, allowShell, sessionId, agents: list });
-    const key = JSON.stringify([model, root]);
+    const key = JSON.stringify([model, root, hashAgentFiles(list)]);
     const made = agents.get(key) ?? createAgentFor(model, root);
     agents.set(key, made);
     made.catch(() => agents.delete(key));

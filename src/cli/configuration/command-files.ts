@@ -27,7 +27,7 @@ const commandKind: TextFileKind<CommandFile> = {
   maxBytes: 32 * 1024,
   maxTotalBytes: 256 * 1024,
   checkName(name) {
-    if (isCommandName(name)) throw new Error(`pawl has a command /${name} of its own`);
+    if (isCommandName(name)) throw new Error(`/${name} is a built-in command`);
     if (!namePattern.test(name)) throw new Error("its name must be at most 40 lower-case letters, digits and hyphens");
   },
   parse: (file) => file,

@@ -3,6 +3,7 @@
  */
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/session-store.js";
+import { type ResolvedText, resolveTexts } from "../files/text-folder.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";
 import { type CommandFile, readUserCommands } from "./command-files.js";
@@ -35,41 +36,15 @@ export function resolveCommands(
   environment: Environment = process.env,
 ): ResolvedCommands {
   const user = readUserCommands(resolveUserConfigurationFolder(environment));
-  const userNames = new Set(user.list.map(({ name }) => name));
-  const trusted = new Set(files.filter(({ isTrusted }) => isTrusted).map(({ path }) => path));
-  const all = [
-    ...user.list.map((file) => resolveCommand(file, "user", null)),
-    ...commands.list.map((file) => {
-      const shadowed = userNames.has(file.name) ? "you have a command of this name yourself" : null;
-      return resolveCommand(file, "folder", trusted.has(file.path) ? shadowed : "its file is not trusted: pawl trust");
-    }),
-  ];
-  const shadowed = all.filter(({ scope, off, path }) => scope === "folder" && off !== null && trusted.has(path));
-  return {
-    all,
-    list: all.filter(({ off }) => off === null),
-    problems: [
-      ...user.problems,
-      ...commands.problems,
-      ...shadowed.map(({ path, off }) => toOneLine(`${path} is off: ${off}.`)),
-    ],
-  };
+  const resolved = resolveTexts("a command", user, commands, files);
+  const all = resolved.all.map(toResolvedCommand);
+  return { all, list: all.filter(({ off }) => off === null), problems: resolved.problems };
 }
 
-function resolveCommand(
-  { name, path, text }: CommandFile,
-  scope: "user" | "folder",
-  off: string | null,
-): ResolvedCommand {
+function toResolvedCommand({ name, path, text, scope, off }: ResolvedText<CommandFile>): ResolvedCommand {
   const [first = ""] = text.trim().split("\n", 1);
-  return {
-    name,
-    about: truncate(toOneLine(first).replace(/^#+\s+/, ""), maxAbout),
-    text: text.trim(),
-    scope,
-    path,
-    off,
-  };
+  const about = truncate(toOneLine(first).replace(/^#+\s+/, ""), maxAbout);
+  return { name, about, text: text.trim(), scope, path, off };
 }
 
 /** The text to send: the person's words replace `$ARGUMENTS`, or are appended if the text does not have it. */

@@ -137,7 +137,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     );
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
-    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, chosen.model);
     const talk = createTalk(conversation, { ...folder, sessionId, chosen, agents, fallbacks });
     const { control } = talk;
     const untrusted = canAsk ? listUntrustedFiles(configured.trust) : [];

@@ -65,6 +65,6 @@ export function readSmallText(path: string, maxBytes: number, createError: (why:
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(result.bytes);
   } catch {
-    throw createError("it is no text in UTF-8");
+    throw createError("it is not UTF-8 text");
   }
 }

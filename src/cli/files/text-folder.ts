@@ -2,7 +2,7 @@
  * Reads the Markdown files of a folder that each define one thing by name, such as a command or an agent.
  *
  * 1. The folder and its files are bounded. A file that is ignored is reported.
- * 2. The files that a project folder supplies are read within the project, also through links.
+ * 2. The files that a project folder supplies are read within the project, also through links. They apply once they are trusted.
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -73,7 +73,7 @@ export function readProjectTexts<File extends TextFile>(
   const folder = resolveInFolder(root, name);
   if (folder.type === "missing") return { list: [], problems: [] };
   if (folder.type === "refused")
-    return { list: [], problems: [toOneLine(`${shownFolder} brings no ${plural}: ${folder.why}.`)] };
+    return { list: [], problems: [toOneLine(`${shownFolder} has no usable ${plural}: ${folder.why}.`)] };
   let remainingBytes = maxTotalBytes;
   return readTexts(folder.real, shownFolder, kind, (path) => {
     const found = readFolderFile(root, path, maxBytes);
@@ -81,10 +81,63 @@ export function readProjectTexts<File extends TextFile>(
     if (found.bytes.length > remainingBytes)
       throw new Error(`the ${plural} of the folder have more than ${maxTotalBytes.toLocaleString("en-US")} bytes`);
     const text = decodeText(found.bytes);
-    if (text === null) throw new Error("it is no text in UTF-8");
+    if (text === null) throw new Error("it is not UTF-8 text");
     remainingBytes -= found.bytes.length;
     return { text, real: resolve(root, found.path) };
   });
+}
+
+/** Whether a file belongs to the person or to a project folder. */
+type Scope = "user" | "folder";
+
+/** A file, and why it is off; null if it is on. */
+export type ResolvedText<File extends TextFile> = File & { readonly scope: Scope; readonly off: string | null };
+
+export type ResolvedTexts<File extends TextFile> = {
+  /** The person's files, then those of the folder. */
+  readonly all: readonly ResolvedText<File>[];
+  /** Why files are ignored, and why trusted ones are off. Files that only wait for trust are not included. */
+  readonly problems: readonly string[];
+};
+
+/**
+ * Decides which files apply: the first trusted one of each name, and the person's own before those of the folder. A file that is not
+ * trusted turns no other file off.
+ * @param noun for messages: `a command`
+ * @param supplied the files of the folder, and whether they are trusted
+ */
+export function resolveTexts<File extends TextFile>(
+  noun: string,
+  user: TextFiles<File>,
+  folder: TextFiles<File>,
+  supplied: readonly { readonly path: string; readonly isTrusted: boolean }[],
+): ResolvedTexts<File> {
+  const trusted = new Set(supplied.filter(({ isTrusted }) => isTrusted).map(({ path }) => path));
+  const replaced: string[] = [];
+  const firsts = new Map<string, ResolvedText<File>>();
+  const resolveText = (file: File, scope: Scope): ResolvedText<File> => {
+    if (scope === "folder" && !trusted.has(file.path))
+      return { ...file, scope, off: "its file is not trusted: pawl trust" };
+    const first = firsts.get(file.name);
+    if (first === undefined) {
+      const resolved = { ...file, scope, off: null };
+      firsts.set(file.name, resolved);
+      return resolved;
+    }
+    const off =
+      scope === "folder" && first.scope === "user"
+        ? `you have ${noun} of this name yourself`
+        : `${first.path} has ${noun} of the same name`;
+    replaced.push(toOneLine(`${file.path} is off: ${off}.`));
+    return { ...file, scope, off };
+  };
+  return {
+    all: [
+      ...user.list.map((file) => resolveText(file, "user")),
+      ...folder.list.map((file) => resolveText(file, "folder")),
+    ],
+    problems: [...user.problems, ...folder.problems, ...replaced],
+  };
 }
 
 /** @param shownFolder the folder in messages. @param read reads a file of it, and throws an Error that says why it is ignored */

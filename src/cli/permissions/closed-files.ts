@@ -32,7 +32,7 @@ export async function findClosedFiles(
   let examined = 0;
   // A loop over an array also visits what is added meanwhile.
   for (const folder of queue) {
-    for await (const entry of listEntries(folder)) {
+    for await (const entry of readEntries(folder)) {
       const { name } = entry;
       signal?.throwIfAborted();
       examined += 1;
@@ -55,7 +55,7 @@ function createError(what: string): PawlError {
 }
 
 /** Reads a part of the folder at a time, so that other work goes on. An unreadable folder has no entries. */
-async function* listEntries(folder: string): AsyncGenerator<Dirent> {
+async function* readEntries(folder: string): AsyncGenerator<Dirent> {
   try {
     yield* await opendir(folder);
   } catch (error) {

@@ -99,10 +99,10 @@ export function createGuardedTools({ permissions, protect, store, topSessions }:
 
 /** The decision of an agent that nobody is asked about. */
 function denyQuestion(permission: Permission): Permission {
-  const verdict = typeof permission === "string" ? permission : permission.verdict;
-  return verdict === "ask"
-    ? { verdict: "deny", reason: "This agent does not ask, and no rule allows this" }
-    : permission;
+  const { verdict, rule = undefined } = typeof permission === "string" ? { verdict: permission } : permission;
+  if (verdict !== "ask") return permission;
+  const why = rule === undefined ? "no rule allows this" : `the rule ${rule.pattern} asks about this`;
+  return { verdict: "deny", reason: `This agent does not ask, and ${why}` };
 }
 
 /** Why an output must not be read again; null if it may be, or if the call does not read one. */

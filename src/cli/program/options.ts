@@ -3,7 +3,7 @@
  */
 import { type Command, InvalidArgumentError } from "commander";
 import type { Terminal } from "../terminal/terminal.js";
-import { parseDollars } from "../terminal/text.js";
+import { parseDollars, parseDuration } from "../terminal/text.js";
 
 /** Adds a command to the program. When the command has run, it passes its exit code to `finish`. */
 export type AddCommand = (program: Command, terminal: Terminal, finish: (exitCode: number) => void) => void;
@@ -75,13 +75,10 @@ export function parseDollarsOption(text: string): number {
   throw new InvalidArgumentError("It must be an amount of US dollars above 0, e.g. 2 or 0.25.");
 }
 
-const unitsInMs: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-
 /** @returns milliseconds */
 export function parseDurationOption(text: string): number {
-  const [, count = "", unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
-  const ms = unitsInMs[unit];
-  if (ms !== undefined) return Number(count) * ms;
+  const ms = parseDuration(text);
+  if (ms !== null) return ms;
   throw new InvalidArgumentError("It must be a length of time, e.g. 90s, 30m, 12h or 7d.");
 }
 

@@ -63,9 +63,9 @@ export function writeLine(state: TextState, line: string): void {
   state.pieces.push({ to: "err", text: `${line}\n` });
 }
 
-/** Shows the answer of a run, unless it was shown live. */
+/** Shows the answer of a run, unless it was shown live, which was last. */
 export function writeAnswer(state: TextState, answer: string): void {
-  if (removeSpaces(state.shownText).includes(removeSpaces(answer))) return;
+  if (removeSpaces(state.shownText).endsWith(removeSpaces(answer))) return;
   flushBuffered(state, answer);
   closeLine(state);
   write(state, "out", sanitize(answer), answer);

@@ -117,7 +117,7 @@ export async function withSessionDriver(
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
-        const { agents, fallbacks, problems } = await chooseOtherModels(configured, options);
+        const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, chosen.model);
         for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
         const choices = toAgentChoices(options, folders, configured);
         const { permissions, allowShell } = choices;

@@ -184,6 +184,15 @@ export function formatJsonLine(value: unknown): string {
   return `${text}\n`;
 }
 
+const unitsInMs: { readonly [unit: string]: number } = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses a length of time such as `90s`, `30m`, `12h` or `7d`. @returns milliseconds; null if it is invalid or 0 */
+export function parseDuration(text: string): number | null {
+  const [, count = "", unit = ""] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? [];
+  const ms = unitsInMs[unit];
+  return ms === undefined ? null : Number(count) * ms;
+}
+
 /** Parses an amount of US dollars; null if it is invalid or 0. */
 export function parseDollars(text: string): number | null {
   return /^\d{1,6}(\.\d{1,6})?$/.test(text) && Number(text) > 0 ? Number(text) : null;

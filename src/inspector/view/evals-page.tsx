@@ -143,7 +143,7 @@ function CaseTable({ report, selected }: { readonly report: Report; readonly sel
 }
 
 function TrialDetail({ trial }: { readonly trial: TrialReport }) {
-  const { scores, departure, status, text, sessionId, recordedSessionId } = trial;
+  const { scores, noVerdict = {}, departure, status, text, sessionId, recordedSessionId } = trial;
   return (
     <section class="eval-trial" aria-label={`The trial of ${trial.case}`}>
       <h2>
@@ -168,6 +168,19 @@ function TrialDetail({ trial }: { readonly trial: TrialReport }) {
             )}
           </div>
         ))}
+        {Object.entries(noVerdict).map(
+          ([judge, why]) =>
+            scores[judge] === undefined && (
+              <div key={judge}>
+                <dt>
+                  <Icon sign="idle" /> {judge}
+                </dt>
+                <dd>
+                  <ExactText text={why} />
+                </dd>
+              </div>
+            ),
+        )}
       </dl>
       <p class="eval-answer">
         <span class="dim">{status}:</span> {toOneLine(text) || "no text"}

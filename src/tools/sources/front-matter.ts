@@ -11,6 +11,8 @@ export type FrontMatter = { readonly name?: string; readonly description?: strin
 export type FrontMatterText = {
   /** The top-level keys as they are written, in order. */
   readonly keys: readonly string[];
+  /** The top-level lines that are ignored, such as `"key": x` and `key : x`, in order. */
+  readonly ignoredLines: readonly string[];
   /** The text of a key; undefined if the key is missing or empty. If the key is written twice, the first one counts. */
   readonly value: (key: string) => string | undefined;
   /** The strings of a key, written as `a, b`, as `[a, b]`, or as lines with `- a`; undefined if the key is missing. */
@@ -37,7 +39,8 @@ export function parseFrontMatterText(text: string): FrontMatterText | null {
   if (end === -1 || !/^---[ \t]*$/.test(lines[0] ?? "")) return null;
   const own = lines.slice(1, end);
   return {
-    keys: own.flatMap((line) => /^([A-Za-z][\w-]*):(?:[ \t]|$)/.exec(line)?.[1] ?? []),
+    keys: own.flatMap((line) => keyLine.exec(line)?.[1] ?? []),
+    ignoredLines: listIgnoredLines(own),
     value(key) {
       const found = findKey(key, own, /^[^\s#]/);
       const value = found === null ? "" : parseScalar(found.first, found.rest);
@@ -50,6 +53,18 @@ export function parseFrontMatterText(text: string): FrontMatterText | null {
     },
     body: lines.slice(end + 1).join("\n"),
   };
+}
+
+const keyLine = /^([A-Za-z][\w-]*):(?:[ \t]|$)/;
+
+/** Items of a list and the brackets that end one need not be indented. Indented lines belong to the key before them. */
+function listIgnoredLines(lines: readonly string[]): readonly string[] {
+  const first = lines.findIndex((line) => keyLine.test(line));
+  const isRead = (line: string, index: number) =>
+    /^[ \t]*(?:#|$)/.test(line) ||
+    keyLine.test(line) ||
+    (index > first && first !== -1 && /^(?:[ \t\]}]|-(?:[ \t]|$))/.test(line));
+  return lines.filter((line, index) => !isRead(line, index));
 }
 
 /** The value of a key: the rest of its line, and the lines up to the next key. */

@@ -6,7 +6,11 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { parseAgentFile } from "../../../src/cli/child-agents/agent-file.js";
-import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
+import {
+  describeMisspelledAgents,
+  listConfiguredAgents,
+  resolveAgents,
+} from "../../../src/cli/child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
 import { describeFile, formatTrust } from "../../../src/cli/trust/describe-file.js";
 import { readFolderTrust, trustFiles } from "../../../src/cli/trust/trust.js";
@@ -79,6 +83,27 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     ]);
   });
 
+  test("may have comments, lists that are not indented, and text over several lines", () => {
+    const lines = [
+      "# Looks.",
+      "description: |",
+      "  Looks:",
+      "",
+      "  # around",
+      "tools: [",
+      "  Read,",
+      "]",
+      "memory:",
+      "- x",
+    ];
+    const { tools, notes, description } = parse(write(lines.join("\n")));
+    expect({ tools, notes, description }).toEqual({
+      tools: ["read_file"],
+      notes: ["These keys have no effect: memory."],
+      description: "Looks: # around",
+    });
+  });
+
   test.each([
     ["Just text.", "does not begin with front matter"],
     [write("name: x"), "no description"],
@@ -87,6 +112,12 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     [write("description: x", ""), "no text"],
     [write("description: x\nmaxTurns: many"), "its maxTurns must be a number"],
     [write("description: x\nbudget: -1"), "its budget must be a number"],
+    [write("description: x\ndisallowedTools: Bash, Write"), "list the tools that it may have under tools"],
+    [write("description: x\ntools : Read"), "its line tools : Read is not read"],
+    [write('description: x\n"tools": Read'), 'its line "tools": Read is not read'],
+    [write("description: x\npermissionMode:plan"), "its line permissionMode:plan is not read"],
+    [write("  permissionMode: plan\ndescription: x"), "its line permissionMode: plan is not read"],
+    [write("description: x\nmaxTurns: 1e300"), "its maxTurns must be a number above 0 and at most"],
   ])("that cannot be used says why", (text, why) => {
     expect(() => parse(text)).toThrow(why);
   });
@@ -158,19 +189,55 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     ]);
   });
 
-  test("give way to an agent of the person with the same name, and to the first of two in the folder", () => {
-    const { trust, present } = world({
+  test("give way to the first trusted one of the same name", () => {
+    const { trust, present, brought, root, place } = world({
       [scout]: scoutText,
       "root/.claude/agents/scout.md": write("description: Another one."),
       "root/.pawl/agents/z.md": write("name: scout\ndescription: A third one."),
+    });
+    const { files } = brought();
+    const theirs = files.filter(({ name }) => name === ".claude/agents/scout.md");
+    trustFiles(root, place.home, theirs, "ada");
+    // A file that is not trusted turns no other file off.
+    expect(present().list).toMatchObject([{ name: "scout", description: "Another one." }]);
+    expect(present().problems).toEqual([]);
+    trust();
+    expect(present().list).toMatchObject([{ name: "scout", description: "Looks." }]);
+    expect(present().problems).toEqual([
+      expect.stringMatching(/z\.md is off: .*\.pawl\/agents\/scout\.md has an agent of the same name\.$/),
+      expect.stringMatching(/\.claude\/agents\/scout\.md is off: .*same name\.$/),
+    ]);
+  });
+
+  test("give way to an agent of the person with the same name", () => {
+    const { trust, present } = world({
+      [scout]: scoutText,
       "config/pawl/agents/scout.md": write("description: Mine."),
     });
     trust();
     expect(present().list).toMatchObject([{ name: "scout", scope: "user", description: "Mine." }]);
     expect(present().problems).toEqual([
-      expect.stringMatching(/z\.md is off: .*\.pawl\/agents\/scout\.md has an agent of the same name\.$/),
-      expect.stringMatching(/\.claude\/agents\/scout\.md is off: .*same name\.$/),
       expect.stringMatching(/\.pawl\/agents\/scout\.md is off: you have an agent of this name yourself\.$/),
+    ]);
+  });
+
+  test("are off if the setting tools.off names their tools, and a name that is misspelled is reported", () => {
+    const { trust, place } = world({
+      [scout]: scoutText,
+      "root/.pawl/agents/other.md": write("description: Another one."),
+      "config/pawl/pawl.config.json": JSON.stringify({
+        tools: { off: ["agent_scout", "agent_ohter", "agent_elsewhere"] },
+      }),
+    });
+    trust();
+    const configured = resolveConfiguration(place);
+    const all = listConfiguredAgents(configured);
+    expect(all.map(({ name, off }) => [name, off])).toEqual([
+      ["other", null],
+      ["scout", "the setting tools.off names its tool"],
+    ]);
+    expect(describeMisspelledAgents(configured, all)).toEqual([
+      "The setting tools.off names agent_ohter, and there is no such agent. Do you mean agent_other?",
     ]);
   });
 });

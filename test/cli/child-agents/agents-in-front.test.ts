@@ -5,38 +5,64 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFolderAgent, findMissingTools } from "../../../src/cli/agent/folder-agent.js";
+import {
+  createFolderAgent,
+  type FolderAgentOptions,
+  findMissingTools,
+  silentModel,
+} from "../../../src/cli/agent/folder-agent.js";
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
+import { type AgentSettings, toAgentSettings } from "../../../src/cli/configuration/agent-settings.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
+import { runCostCommand } from "../../../src/cli/conversation/commands/cost.js";
 import { applyPlan, createPlan } from "../../../src/cli/conversation/commands/file-history.js";
+import { runUndoCommand } from "../../../src/cli/conversation/commands/undo.js";
+import { createView } from "../../../src/cli/conversation/view/view.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
+import { type Line, toPlainText } from "../../../src/cli/screen/line.js";
 import { readFolderTrust, trustFiles } from "../../../src/cli/trust/trust.js";
 import {
   type Agent,
   createClient,
   createMemoryStore,
+  deleteSession,
   type Json,
   type Model,
+  type Price,
   type RunResult,
 } from "../../../src/index.js";
+import { modelRequests } from "../../../src/inspect.js";
 import { createScriptedModel, type Script } from "../../../src/testing/index.js";
+import {
+  type BackgroundProcess,
+  type BackgroundProcesses,
+  createBackgroundProcesses,
+} from "../../../src/tools/index.js";
 import { verifies } from "../../verifies.js";
 
 const front = (lines: string) => `---\ndescription: Looks around.\n${lines}\n---\nYou are the scout.\n`;
 const callScout = (task = "Look.") => ({ calls: [{ name: "agent_scout", input: { task } }] });
 const writeTo = (path: string) => ({ calls: [{ name: "write_file", input: { path, content: "new\n" } }] });
 const done = { text: "Done." };
+const price: Price = { input: 1, output: 5 };
 
 type WorldOptions = {
   /** The lines of front matter of the file `scout.md`. */
   readonly file?: string;
   readonly rules?: Pick<PermissionOptions, "allow" | "deny">;
   readonly isTrusted?: boolean;
+  readonly childPrice?: Price;
+  readonly limits?: FolderAgentOptions["limits"];
+  /** The names of tools of MCP servers. */
+  readonly serverTools?: readonly string[];
+  /** Given if there is a shell. */
+  readonly background?: BackgroundProcesses;
 };
 
-function createWorld(parent: Script, child: Script, { file = "", rules = {}, isTrusted = true }: WorldOptions = {}) {
+function createWorld(parent: Script, child: Script, options: WorldOptions = {}) {
+  const { file = "", rules = {}, isTrusted = true, childPrice, limits = {}, serverTools = [], background } = options;
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-in-front-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
   const [root, home, config] = [join(base, "root"), join(base, "home"), join(base, "config")];
@@ -51,19 +77,38 @@ function createWorld(parent: Script, child: Script, { file = "", rules = {}, isT
   const listAgents = () => resolveAgents(readFolderTrust(root, home), environment).list;
   const store = createMemoryStore();
   const parentModel = createScriptedModel(parent, { id: "parent-model" });
-  const childModel = createScriptedModel(child, { id: "child-model" });
+  const childModel = createScriptedModel(child, {
+    id: "child-model",
+    ...(childPrice === undefined ? {} : { price: childPrice }),
+  });
   const permissions = createPermissions({ allowAll: false, root, home, environment, ...rules });
   const agent = createFolderAgent({
     ...{ store, home, root, permissions },
     model: parentModel,
-    allowShell: false,
+    allowShell: background !== undefined,
+    ...(background === undefined ? {} : { background, settings: withoutSandbox(root, home) }),
     contextFiles: false,
+    limits,
+    servers: {
+      tools: serverTools.map((name) => ({
+        name,
+        description: "A tool.",
+        input: { type: "object" },
+        execute: () => "",
+      })),
+      versionOf: () => undefined,
+    },
     agents: listAgents().map((found) => ({ file: found, model: { model: childModel as Model, timeouts: {} } })),
   });
   const listMissing = () =>
     findMissingTools({ store, home, root, allowShell: false, sessionId: "s", agents: listAgents() });
   const read = (path: string) => (existsSync(join(root, path)) ? readFileSync(join(root, path), "utf8") : null);
-  return { root, home, write, read, store, agent, permissions, parentModel, childModel, listMissing };
+  return { root, home, write, read, store, agent, permissions, parentModel, childModel, listAgents, listMissing };
+}
+
+function withoutSandbox(root: string, home: string): AgentSettings {
+  const settings = toAgentSettings(resolveConfiguration({ root, home }));
+  return { ...settings, sandbox: { ...settings.sandbox, mode: "off" } };
 }
 
 /** The open questions of a run, each with the session that asks. */
@@ -101,6 +146,41 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     expect(child?.info).toMatchObject({ agent: "pawl/scout", model: "child-model", root, top: "s" });
   });
 
+  test("makes at most the model calls that both the file and the setting allow", async () => {
+    const looks = ["*.a", "*.b", "*.c", "*.d"].map((pattern) => ({
+      calls: [{ name: "list_files", input: { pattern } }],
+    }));
+    const countSteps = async (maxTurns: number, maxSteps: number) => {
+      const { agent, store } = createWorld([callScout(), done], [...looks, done], {
+        file: `maxTurns: ${maxTurns}`,
+        limits: { maxSteps },
+      });
+      await agent.run("Go.", { sessionId: "s", limits: { maxSteps: 10 } });
+      const [child] = await store.list({ parent: "s" });
+      const results = [];
+      for await (const event of createClient({ store })
+        .session(child?.sessionId ?? "")
+        .events({ live: false, follow: false }))
+        if (event.type === "tool_result") results.push(event);
+      return results.length;
+    };
+    expect(await countSteps(9, 2)).toBe(2);
+    expect(await countSteps(2, 9)).toBe(2);
+  });
+
+  test.each([
+    ["mcp__docs__search", ["mcp__docs__search"]],
+    ["mcp__docs", ["mcp__docs__search", "mcp__docs__search__delete"]],
+    ["mcp__docs__*", ["mcp__docs__search", "mcp__docs__search__delete"]],
+  ])("has, of the tools of MCP servers, those that %s names", async (tools, expected) => {
+    const { agent, childModel } = createWorld([callScout(), done], [done], {
+      file: `tools: ${tools}`,
+      serverTools: ["mcp__docs__search", "mcp__docs__search__delete", "mcp__docs2__search"],
+    });
+    await agent.run("Go.", { sessionId: "s" });
+    expect(childModel.requests[0]?.tools.map(({ name }) => name).sort()).toEqual(expected);
+  });
+
   test("can have every tool of the session, but no agent", async () => {
     const { agent, parentModel, childModel } = createWorld([callScout(), done], [done]);
     await agent.run("Go.", { sessionId: "s" });
@@ -118,19 +198,60 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
 
   test("fails and says why if the model of the file cannot be used, and the session goes on", async () => {
     const { root, home, store, permissions } = createWorld([], [], { file: "model: nowhere/big" });
-    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {});
-    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used: .*nowhere/)]);
     const model = createScriptedModel([callScout(), done]);
+    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
+    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used: .*nowhere/)]);
     const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });
     expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Done." });
     expect(await readResults(agent)).toContain("nowhere/big cannot be used");
   });
 
+  test("fails and says why if its budget needs a price that is not known, and the session goes on", async () => {
+    const { root, home, store, permissions } = createWorld([], [], { file: "budget: 1", childPrice: price });
+    const model = createScriptedModel([callScout(), done]);
+    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^The agent scout cannot be used: .*scout\.md sets a budget, and the model .* has no known price\./,
+      ),
+    ]);
+    const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Done." });
+    expect(await readResults(agent)).toContain("sets a budget");
+  });
+
   test("uses the session's model for a name of another program that the settings do not have", async () => {
     const { root, home } = createWorld([], [], { file: "model: sonnet" });
-    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {});
+    const model = createScriptedModel([]);
+    const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(agents).toMatchObject([{ file: { name: "scout" }, model: null }]);
     expect(problems).toEqual([expect.stringContaining("it uses the session's model.")]);
+  });
+
+  test("is compacted in the context window that was given for the session's model", async () => {
+    const { root, home, store, permissions, listAgents, write } = createWorld([], []);
+    const paths = Array.from({ length: 5 }, (_, index) => `long${index}.txt`);
+    for (const path of paths) write(path, "All of this is blue.\n".repeat(600));
+    const model = createScriptedModel(({ systemPrompt = "", messages }) => {
+      if (systemPrompt.startsWith("You are the scout.")) {
+        const path = paths.pop();
+        const usage = { inputTokens: Math.ceil(JSON.stringify(messages).length / 4), outputTokens: 10 };
+        return path === undefined ? done : { calls: [{ name: "read_file", input: { path } }], usage };
+      }
+      const isParent = systemPrompt.startsWith("You are Pawl,");
+      return isParent && messages.length === 1 ? callScout() : done;
+    });
+    const agent = createFolderAgent({
+      ...{ store, home, root, permissions, model, contextWindow: 10_000 },
+      allowShell: false,
+      contextFiles: false,
+      agents: withoutModels(listAgents()),
+    });
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    const [child] = await store.list({ parent: "s" });
+    const purposes = new Set<string | undefined>();
+    for await (const { purpose } of modelRequests(store, child?.sessionId ?? "")) purposes.add(purpose);
+    expect(purposes).toContain("compaction");
   });
 
   test("that waits for its agent is not resumed without the file, and the message says what to do", async () => {
@@ -140,6 +261,26 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     rmSync(join(root, ".pawl/agents/scout.md"));
     await expect(listMissing()).rejects.toThrow(/has a call of the tool agent_scout to run.*pawl trust/);
   });
+});
+
+test("The background processes of an agent end with its run, and those of the session go on", {
+  ...verifies("AGENT-4#files"),
+}, async () => {
+  const start = { calls: [{ name: "shell", input: { command: "sleep 600", background: true } }] };
+  let onEnd = (_: BackgroundProcess) => {};
+  const ended = new Promise<BackgroundProcess>((resolve) => {
+    onEnd = resolve;
+  });
+  const background = createBackgroundProcesses({ onEnd: (process) => onEnd(process) });
+  onTestFinished(() => background.stopAll());
+  const { agent, store } = createWorld([start, callScout(), done], [start, done], {
+    rules: { allow: ["shell"] },
+    background,
+  });
+  expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+  const [child] = await store.list({ parent: "s" });
+  expect(await ended).toMatchObject({ sessionId: child?.sessionId, ended: "stopped" });
+  expect(background.list().filter((process) => process.ended === null)).toMatchObject([{ sessionId: "s" }]);
 });
 
 describe("The rules and the mode of the session that a person sees", verifies("AGENT-4#rules"), () => {
@@ -230,6 +371,28 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
     expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("blue");
   });
 
+  test("dontAsk says why it denies: no rule allows the call, or a rule asks about it", async () => {
+    const { agent, store, permissions } = createWorld(
+      [{ text: "Ready." }, callScout(), done],
+      [writeTo("a.txt"), writeTo("b.txt"), done],
+      { file: "permissionMode: dontAsk" },
+    );
+    await agent.run("Hello.", { sessionId: "s" });
+    const session = agent.session("s");
+    await saveRule({ permissions, session, by: "ada" }, "session", "ask", { rule: "write_file(b.txt)" });
+    await agent.run("Go.", { sessionId: "s" });
+    const [child] = await store.list({ parent: "s" });
+    const outputs: string[] = [];
+    const events = createClient({ store })
+      .session(child?.sessionId ?? "")
+      .events({ live: false, follow: false });
+    for await (const event of events) if (event.type === "tool_result") outputs.push(JSON.stringify(event.output));
+    expect(outputs).toEqual([
+      expect.stringContaining("This agent does not ask, and no rule allows this"),
+      expect.stringContaining("This agent does not ask, and the rule write_file(b.txt) asks about this"),
+    ]);
+  });
+
   test("plan leaves only tools that read", async () => {
     const { agent, childModel } = createWorld([callScout(), done], [done], { file: "permissionMode: plan" });
     await agent.run("Go.", { sessionId: "s" });
@@ -251,12 +414,14 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
 });
 
 test("a replay of a session with an agent in a file finds no difference", verifies("AGENT-4#files"), async () => {
-  const { agent, root, home, store, permissions } = createWorld([callScout(), done], [{ text: "Seen." }]);
+  const { agent, root, home, store, permissions } = createWorld([callScout(), done], [{ text: "Seen." }], {
+    file: "budget: 1",
+    childPrice: price,
+  });
   await agent.run("Go.", { sessionId: "s" });
   const agents = withoutModels(resolveAgents(readFolderTrust(root, home)).list);
-  const model = createScriptedModel([]);
   const present = createFolderAgent({
-    ...{ store, home, root, permissions, model, agents },
+    ...{ store, home, root, permissions, model: silentModel, agents },
     allowShell: false,
     contextFiles: false,
   });
@@ -281,8 +446,8 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     await agent.run("Go.", { sessionId: "s" });
     await agent.run("Again.", { sessionId: "s" });
     const deps = { agent, store, sessionId: "s", root, home };
-    const move = async (direction: "undo" | "redo") => {
-      const plan = await createPlan(deps, direction, 1);
+    const move = async (direction: "undo" | "redo", count = 1) => {
+      const plan = await createPlan(deps, direction, count);
       if (plan === null) return null;
       expect(await applyPlan(plan, plan.files, deps)).toMatchObject({ failed: [] });
       return plan.files.map(({ path, state }) => `${path} ${state}`).sort();
@@ -298,5 +463,105 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     expect(await move("redo")).toEqual(["later.txt ready"]);
     expect(await move("redo")).toBeNull();
     expect(present()).toEqual(["child\n", "new\n", "new\n"]);
+    // Two runs at once are redone in their order.
+    expect(await move("undo", 2)).toEqual(["both.txt ready", "child.txt ready", "later.txt ready"]);
+    expect(await move("redo")).toEqual(["both.txt ready", "child.txt ready"]);
+    expect(await move("redo")).toEqual(["later.txt ready"]);
+  });
+
+  test("is undone in the order of time if two agents write the same file at once", async () => {
+    const { store, root, home, permissions, listAgents, read } = createWorld([], [], {
+      rules: { allow: ["write_file(**)"] },
+    });
+    let release = () => {};
+    const hasWritten = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const write = (content: string) => ({ calls: [{ name: "write_file", input: { path: "a.txt", content } }] });
+    const scripted = createScriptedModel(({ messages }) => {
+      if (messages.length > 1) return done;
+      return write(JSON.stringify(messages).includes("first call") ? "late\n" : "early\n");
+    });
+    const childModel: Model = {
+      ...scripted,
+      async *stream(request, ...others) {
+        // The agent of the first call writes after that of the second one.
+        if (JSON.stringify(request.messages).includes("first call")) await hasWritten;
+        else if (request.messages.length > 1) release();
+        yield* scripted.stream(request, ...others);
+      },
+    };
+    const model = createScriptedModel([
+      { calls: [...callScout("first call").calls, ...callScout("second call").calls] },
+      done,
+    ]);
+    const agent = createFolderAgent({
+      ...{ store, home, root, permissions, model },
+      allowShell: false,
+      contextFiles: false,
+      agents: listAgents().map((file) => ({ file, model: { model: childModel, timeouts: {} } })),
+    });
+    await agent.run("Go.", { sessionId: "s" });
+    expect(read("a.txt")).toBe("late\n");
+    const deps = { agent, store, sessionId: "s", root, home };
+    for (const [direction, content] of [
+      ["undo", null],
+      ["redo", "late\n"],
+      ["undo", null],
+    ] as const) {
+      const plan = await createPlan(deps, direction, 1);
+      expect(plan?.files).toMatchObject([{ path: "a.txt", state: "ready" }]);
+      if (plan !== null) await applyPlan(plan, plan.files, deps);
+      expect(read("a.txt")).toBe(content);
+    }
+  });
+
+  test("is undone only if the session's data has room to record that, however many files there are", async () => {
+    const paths = Array.from({ length: 20 }, (_, index) => `${index}.txt`);
+    const { agent, store, root, home, read } = createWorld(
+      [callScout(), done],
+      [{ calls: paths.flatMap((path) => writeTo(path).calls) }, done],
+      { rules: { allow: ["write_file(**)"] } },
+    );
+    await agent.run("Go.", { sessionId: "s" });
+    const session = agent.session("s");
+    const fill = async (bytesLeft: number) => {
+      const bytes = Buffer.byteLength(JSON.stringify({ ...(await session.data()), filler: "" }));
+      await session.setData({ set: { filler: "x".repeat(64 * 1024 - bytes - bytesLeft) } });
+    };
+    const deps = { agent, store, sessionId: "s", root, home };
+    const undo = async () => {
+      const plan = await createPlan(deps, "undo", 1);
+      if (plan === null) throw new Error("There is nothing to undo.");
+      return applyPlan(plan, plan.files, deps);
+    };
+    await fill(10);
+    await expect(undo()).rejects.toThrow("no room to record which changes are undone");
+    expect(paths.map(read)).toEqual(paths.map(() => "new\n"));
+    // The hashes of these changes alone would take more.
+    await session.setData({ unset: ["filler"] });
+    await fill(1_000);
+    expect((await undo()).restored).toHaveLength(20);
+    expect(paths.map(read)).toEqual(paths.map(() => null));
+    expect((await createPlan(deps, "redo", 1))?.files).toHaveLength(20);
+  });
+
+  test("does not keep the session's own files from being undone if the agent's session was deleted", async () => {
+    const { agent, store, root, home, read } = createWorld(
+      [writeTo("own.txt"), callScout(), done],
+      [writeTo("child.txt"), done],
+      { rules: { allow: ["write_file(**)"] } },
+    );
+    await agent.run("Go.", { sessionId: "s" });
+    const [child] = await store.list({ parent: "s" });
+    expect(await deleteSession(store, child?.sessionId ?? "", { now: Date.now() })).toBe(true);
+    const said: string[] = [];
+    const say = (lines: readonly Line[]) => void said.push(...lines.map(toPlainText));
+    const deps = { agent, store, sessionId: "s", root, home, say, join: () => {} };
+    await runUndoCommand({ ...deps, choose: async () => "ready" }, "");
+    expect([read("own.txt"), read("child.txt")]).toEqual([null, "new\n"]);
+    expect(said).toContain("Took back 1 file: own.txt");
+    await runCostCommand({ ...deps, columns: () => 80, state: () => createView().state() });
+    expect(said.join("\n")).toContain("session");
   });
 });

@@ -116,7 +116,7 @@ describe("commands of a folder", verifies("SEC-17#settings"), () => {
     expect(names()).toEqual(["deploy"]);
     expect(present().list).toMatchObject([{ text: "Mine.", scope: "user" }]);
     expect(present().problems).toEqual([
-      expect.stringContaining("quit.md is not a command: pawl has a command /quit of its own."),
+      expect.stringContaining("quit.md is not a command: /quit is a built-in command."),
       expect.stringContaining("deploy.md is off: you have a command of this name yourself."),
     ]);
     expect([...commandNames].sort()).toEqual(commands.map(({ name }) => name).sort());
@@ -140,7 +140,7 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     mkdirSync(join(place.root, ".pawl"));
     symlinkSync(join(base, "outside"), join(place.root, ".pawl/commands"));
     expect(brought().files).toEqual([]);
-    expect(present().problems).toEqual([expect.stringContaining("brings no commands: it is not in the folder.")]);
+    expect(present().problems).toEqual([expect.stringContaining("has no usable commands: it is not in the folder.")]);
     expect(JSON.stringify([brought(), present()])).not.toMatch(/A secret|Evil/);
   });
 
@@ -155,7 +155,7 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     mkdirSync(join(place.root, ".pawl/commands/folder.md"));
     expect(brought().files.map(({ name }) => name)).toEqual([".pawl/commands/whole.md"]);
     expect(present().problems.join("\n")).toMatch(
-      /binary\.md .* no text in UTF-8\.\n.*blank\.md .* it is empty\.\n.*folder\.md .* it is no file\.\n.*large\.md .* larger than 32,768 bytes\.\n.*null\.md .* no text/,
+      /binary\.md .* not UTF-8 text\.\n.*blank\.md .* it is empty\.\n.*folder\.md .* it is no file\.\n.*large\.md .* larger than 32,768 bytes\.\n.*null\.md .* not UTF-8 text/,
     );
     rmSync(join(place.root, ".pawl"), { recursive: true });
     mkdirSync(join(place.root, ".pawl/commands"), { recursive: true });

@@ -108,6 +108,15 @@ describe("a stream, as a person sees it", () => {
     ],
     ["text that nobody streamed", [final({ text: "Hello." })], `Hello.\n${end}`],
     [
+      "an answer that nobody streamed, although an earlier text contains it",
+      [
+        ...deltas(1, 1, start, ...text("It is not done yet.")),
+        message(1, "It is not done yet."),
+        final({ text: "done" }),
+      ],
+      `It is not done yet.\ndone\n${end}`,
+    ],
+    [
       "the parts of one text, as they came",
       [
         ...deltas(1, 1, start, ...text("- One"), ...text(", and "), ...text("two.")),

@@ -1,20 +1,17 @@
 /**
  * `/agents`: the agents in files that the model can call, what each file says, and why some are off.
  */
-import { nameAgentTool } from "../../child-agents/create-agent-tools.js";
-import { type ResolvedAgent, resolveAgents } from "../../child-agents/resolve-agents.js";
-import { toAgentSettings } from "../../configuration/agent-settings.js";
+import { listConfiguredAgents, type ResolvedAgent, resolveAgents } from "../../child-agents/resolve-agents.js";
 import { type Line, spanOf } from "../../screen/line.js";
 import { toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./sessions.js";
 
 export async function runAgentsCommand({ configured, redaction, columns, say }: CommandContext): Promise<void> {
-  const { all, ignored } = resolveAgents(configured.trust);
-  const { toolsOff } = toAgentSettings(configured);
+  const { ignored } = resolveAgents(configured.trust);
   const clean = (text: string) => toOneLine(redaction.text(text));
   const renderAgent = (agent: ResolvedAgent): readonly Line[] => {
-    const off = agent.off ?? (toolsOff.has(nameAgentTool(agent)) ? "the setting tools.off names its tool" : null);
+    const { off } = agent;
     const below = (text: string, style: "dim" | "yellow") =>
       wrapNote(clean(text), columns() - indent.length, style).map((line): Line => [spanOf(indent), ...line]);
     const where = agent.scope === "user" ? "yours" : "of this folder";
@@ -29,7 +26,7 @@ export async function runAgentsCommand({ configured, redaction, columns, say }: 
     ];
   };
   const lines = [
-    ...all.flatMap(renderAgent),
+    ...listConfiguredAgents(configured).flatMap(renderAgent),
     ...ignored.flatMap((problem) => wrapNote(clean(problem), columns(), "yellow")),
   ];
   say(lines.length === 0 ? wrapNote(emptyNote, columns(), "dim") : lines);
@@ -37,4 +34,4 @@ export async function runAgentsCommand({ configured, redaction, columns, say }: 
 
 const indent = "  ";
 const emptyNote =
-  "There are no agents. An agent is a file NAME.md in .pawl/agents or .claude/agents of this folder, or in agents beside your pawl.config.json.";
+  "There are no agents. An agent is a file NAME.md in .pawl/agents or .claude/agents of this folder, or in agents next to your pawl.config.json.";

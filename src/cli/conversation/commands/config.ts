@@ -1,7 +1,7 @@
 /**
  * `/config`: the settings that apply in this conversation and where each comes from, as in `pawl config`.
  */
-import { resolveAgents } from "../../child-agents/resolve-agents.js";
+import { listConfiguredAgents } from "../../child-agents/resolve-agents.js";
 import { formatConfiguration } from "../../configuration/format-configuration.js";
 import { formatModel } from "../../render/format-model.js";
 import { lineOf } from "../../screen/line.js";
@@ -13,8 +13,8 @@ export async function runConfigCommand(context: CommandContext): Promise<void> {
   const { configured, permissions, servers, custom, model, redaction, say } = context;
   const rules = permissions.rules(await loadSessionRules(context));
   say([
-    ...formatConfiguration(configured, rules, servers.all, custom.all, resolveAgents(configured.trust).all).map(
-      (line) => lineOf(redaction.text(line)),
+    ...formatConfiguration(configured, rules, servers.all, custom.all, listConfiguredAgents(configured)).map((line) =>
+      lineOf(redaction.text(line)),
     ),
     // An option, the session or /model may name a model other than that of the files.
     ...(configured.model === model ? [] : [lineOf(`The model of this session is ${formatModel(model)}.`, "dim")]),

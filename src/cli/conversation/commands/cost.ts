@@ -17,8 +17,10 @@ import { readTraceRecords } from "./trace-records.js";
 
 type ModelUsage = { readonly usage: Usage; readonly calls: number };
 
+type CostContext = Pick<CommandContext, "agent" | "store" | "sessionId" | "state" | "columns" | "say">;
+
 /** The usage of the agents that the session called is included, and has a line of its own. */
-export async function runCostCommand({ agent, store, sessionId, state, columns, say }: CommandContext): Promise<void> {
+export async function runCostCommand({ agent, store, sessionId, state, columns, say }: CostContext): Promise<void> {
   const models = new Map<string, ModelUsage>();
   let savings = noSavings;
   const losses: CacheLoss[] = [];
@@ -49,7 +51,7 @@ export async function runCostCommand({ agent, store, sessionId, state, columns, 
   const rows: readonly (readonly [name: string, usage: Usage, calls: string])[] = [
     ["last run", state().usage, ""],
     ["session", total, ""],
-    ...[...parts, ...(agents === undefined ? [] : [["of it, agents", agents] as const])].map(
+    ...[...parts, ...(agents === undefined ? [] : [["of which agents", agents] as const])].map(
       ([name, { usage, calls }]) => [`  ${name}`, usage, `, ${formatCount(calls, "call")}`] as const,
     ),
   ];

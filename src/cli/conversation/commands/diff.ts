@@ -28,7 +28,7 @@ export async function runDiffCommand(context: CommandContext, words: string): Pr
 const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
   ready: "",
   done: " · it is as before again",
-  conflict: " · changed since by somebody else",
+  conflict: " · changed since then",
 };
 
 /** The plan is for an undo: `to` is the file before the changes, and `from` the file after them. */

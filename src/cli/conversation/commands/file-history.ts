@@ -101,8 +101,12 @@ export async function loadBlobText(store: Store, sessionId: string, hash: string
 
 export type RestoreResult = { readonly restored: readonly string[]; readonly failed: readonly string[] };
 
-/** Writes the chosen files, and records that the runs are undone or redone. */
+/**
+ * Writes the chosen files, and records that the runs are undone or redone.
+ * @throws PawlError `bad_input` if that cannot be recorded: no file is written then
+ */
 export async function applyPlan(plan: Plan, chosen: readonly FilePlan[], deps: UndoDeps): Promise<RestoreResult> {
+  await moveFamilyRecords(deps, plan.direction, plan.runIds, true);
   const [restored, failed]: [string[], string[]] = [[], []];
   for (const file of chosen) {
     try {

@@ -24,7 +24,7 @@ export async function runSkillsCommand(context: CommandContext): Promise<void> {
       .flatMap((line) => wrapNote(toOneLine(redaction.text(line)), columns())),
   ]);
   const emptyNote =
-    "There are no skills. A skill is a folder with a SKILL.md, in .pawl/skills or .agents/skills of this folder, or in skills beside your pawl.config.json.";
+    "There are no skills. A skill is a folder with a SKILL.md, in .pawl/skills or .agents/skills of this folder, or in skills next to your pawl.config.json.";
   if (off.length > 0) say(wrapNote(`Off by skills.off: ${off.map(toOneLine).join(", ")}`, columns(), "dim"));
   say(lines.length === 0 ? wrapNote(emptyNote, columns(), "dim") : lines);
 }

@@ -19,17 +19,19 @@ const toolsWithoutFileChanges: ReadonlySet<string> = new Set([...readingTools, "
 /** The maximum number of lines that are shown for one file. */
 const maxLines = 60;
 
+type UndoContext = Pick<CommandContext, "agent" | "store" | "sessionId" | "root" | "home" | "say" | "choose" | "join">;
+
 /** @param words the number of runs that wrote files; empty: 1 */
-export async function runUndoCommand(context: CommandContext, words: string): Promise<void> {
+export async function runUndoCommand(context: UndoContext, words: string): Promise<void> {
   const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : 1;
   await revertOrRedo(context, "undo", count);
 }
 
-export async function runRedoCommand(context: CommandContext): Promise<void> {
+export async function runRedoCommand(context: UndoContext): Promise<void> {
   await revertOrRedo(context, "redo", 1);
 }
 
-async function revertOrRedo(context: CommandContext, direction: Direction, count: number): Promise<void> {
+async function revertOrRedo(context: UndoContext, direction: Direction, count: number): Promise<void> {
   const { agent, store, sessionId, root, home, say, choose, join } = context;
   const plan =
     (await store.describe(sessionId)) === null
@@ -64,10 +66,10 @@ async function revertOrRedo(context: CommandContext, direction: Direction, count
 const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
   ready: "",
   done: " · it is so already",
-  conflict: " · changed since by somebody else: it stays unless you choose it",
+  conflict: " · changed since then: it stays unless you choose it",
 };
 
-async function renderPlan({ files }: Plan, { root, store }: CommandContext): Promise<readonly Line[]> {
+async function renderPlan({ files }: Plan, { root, store }: UndoContext): Promise<readonly Line[]> {
   const lines: Line[] = [];
   for (const file of files) {
     const { now, later } = await loadTexts(file, root, store);
@@ -86,7 +88,7 @@ async function renderPlan({ files }: Plan, { root, store }: CommandContext): Pro
 /** Lists calls of the same runs, and of the agents that these called, that may have changed files without a record. */
 async function renderOtherCalls(
   { runIds, files }: Plan,
-  { agent, store, sessionId }: CommandContext,
+  { agent, store, sessionId }: UndoContext,
 ): Promise<readonly Line[]> {
   const counts = new Map<string, number>();
   const childIds: string[] = [];
@@ -100,9 +102,12 @@ async function renderOtherCalls(
     if (event.type === "child_started") childIds.push(event.childId);
     count(event);
   }
-  for (const childId of childIds)
+  for (const childId of childIds) {
+    // A child's session may have been deleted.
+    if ((await store.describe(childId)) === null) continue;
     for await (const event of createClient({ store }).session(childId).events({ follow: false, live: false }))
       count(event);
+  }
   if (counts.size === 0 || files.length === 0) return [];
   const names = [...counts].map(([name, count]) => `${count} × ${toOneLine(name)}`).join(", ");
   return [lineOf(`  Also ran: ${names}. What these changed is not taken back.`, "yellow")];

@@ -14,6 +14,7 @@ import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
+import type { AskingAgent } from "../view/fold.js";
 import { formatQuestionTitle, type OpenQuestion } from "../view/questions.js";
 import { renderInput } from "./exact-lines.js";
 
@@ -31,13 +32,13 @@ export function renderQuestion(
   question: OpenQuestion,
   file: string | null,
   columns: number,
-  agent?: string,
+  agent?: AskingAgent,
 ): readonly Line[] {
   const isUnknown = question.childId !== undefined && agent === undefined;
   const child = isUnknown ? ` (child session ${shortId(question.childId ?? "")})` : "";
   const title: Line = [
     spanOf("? ", "yellow"),
-    ...(agent === undefined ? [] : [spanOf(`${sanitizeStrictly(agent)} · `)]),
+    ...(agent === undefined ? [] : renderAgent(agent)),
     spanOf(sanitizeStrictly(question.name), "bold"),
     spanOf(`${child} ${formatQuestionTitle(question)}:`),
   ];
@@ -92,6 +93,12 @@ function renderReplyChoices({ why, schema }: OpenQuestion, width: number): reado
       ? []
       : [lineOf(`    … ${(choices.length - shown.length).toLocaleString("en-US")} more, which /approve lists`, "dim")]),
   ];
+}
+
+/** The task is the model's text, so it is quoted and dim: it must not look like a part of the question. */
+function renderAgent({ name, task }: AskingAgent): Line {
+  const quoted = task === null ? [] : [spanOf(` "${sanitizeStrictly(task).replaceAll('"', "'")}"`, "dim")];
+  return [spanOf(sanitizeStrictly(name)), ...quoted, spanOf(" · ")];
 }
 
 /** Renders an answer and who gave it. @param input the input of the call, to distinguish it from other calls of its tool */

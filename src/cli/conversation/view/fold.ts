@@ -24,7 +24,7 @@ export type FoldState = {
   readonly calls: Map<string, StartedCall>;
   readonly questions: OpenQuestions;
   /** The agents that the session called, with their tasks, by their sessions. */
-  readonly agents: Map<string, string>;
+  readonly agents: Map<string, AskingAgent>;
   /** For each session of an agent, at any depth: the call of the shown session that it works for. */
   readonly callsOfAgents: Map<string, string>;
   /** The last question that was shown. */
@@ -56,6 +56,9 @@ export type StartedCall = OpenCall & {
   /** The work of the agent that the call started, and of the agents below it. */
   readonly work?: AgentWork;
 };
+
+/** An agent that the session called, and the beginning of its task, which the model wrote. */
+export type AskingAgent = { readonly name: string; readonly task: string | null };
 
 export type AgentWork = { readonly calls: number; readonly tokens: number; readonly activity: string };
 

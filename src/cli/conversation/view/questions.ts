@@ -26,6 +26,8 @@ export type OpenQuestions = {
   readonly answered: (answered: Answered) => void;
   /** Says which questions are open. One that was answered since it was asked is not: the items of children may come first. */
   readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => void;
+  /** Removes the questions of a call that is over. @returns whether there were any */
+  readonly close: (callKey: string) => boolean;
   readonly clear: () => void;
 };
 
@@ -49,6 +51,11 @@ export function createOpenQuestions(): OpenQuestions {
       for (const approval of approvals)
         if (approval.askedAt > (answeredAt.get(formatQuestionKey(approval)) ?? 0))
           add({ ...approval, ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }) });
+    },
+    close(callKey) {
+      const keys = [...open].filter(([, question]) => question.callKey === callKey).map(([key]) => key);
+      for (const key of keys) open.delete(key);
+      return keys.length > 0;
     },
     clear() {
       open.clear();

@@ -6,7 +6,7 @@ import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatCount, toOneLine, truncate } from "../../terminal/text.js";
 import { renderDecision } from "../lines/view-lines.js";
-import { type AgentWork, appendLines, type FoldState, updateCall } from "./fold.js";
+import { type AgentWork, type AskingAgent, appendLines, type FoldState, updateCall } from "./fold.js";
 
 /** An item of a child session, at any depth. */
 export type AgentItem = Exclude<FamilyItem, { readonly type: "children_omitted" }>;
@@ -20,14 +20,13 @@ export function nameAgent(
   { callKey, childId }: Extract<PublicEvent, { readonly type: "child_started" }>,
 ): void {
   const call = fold.calls.get(callKey);
-  if (call !== undefined) fold.agents.set(childId, formatAgentCall(call));
+  if (call !== undefined) fold.agents.set(childId, toAskingAgent(call));
 }
 
-/** An agent with the beginning of its task: `scout (What do the notes say?)`. */
-function formatAgentCall({ name, input }: { readonly name: string; readonly input: Json }): string {
+function toAskingAgent({ name, input }: { readonly name: string; readonly input: Json }): AskingAgent {
   const agent = isAgentTool(name) ? name.slice(agentToolPrefix.length) : name;
   const task = typeof input === "object" && input !== null && "task" in input ? input.task : undefined;
-  return typeof task === "string" ? `${agent} (${truncate(toOneLine(task), maxTask)})` : agent;
+  return { name: agent, task: typeof task === "string" ? truncate(toOneLine(task), maxTask) : null };
 }
 
 /** Columns. */
@@ -47,7 +46,7 @@ export function showAgentItem(fold: FoldState, item: AgentItem, columns: number)
       return false;
     case "tool_result":
       addWork(fold, callKey, () => ({ activity: "" }));
-      return false;
+      return fold.questions.close(item.callKey);
     case "step_finished": {
       const { inputTokens = 0, outputTokens = 0 } = item.usage;
       addWork(fold, callKey, ({ tokens }) => ({ tokens: tokens + inputTokens + outputTokens }));
