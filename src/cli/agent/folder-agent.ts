@@ -54,6 +54,7 @@ import { createEnvironment } from "./environment.js";
 import { recordFileChanges } from "./file-records.js";
 import { finishPlan, planHint } from "./finish-plan.js";
 import { createPlanShell, withReadOnlyFolder } from "./plan-shell.js";
+import { createPreparation } from "./preparation.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
@@ -192,21 +193,11 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     context: {
       sources: [
         ...addEnvironment(createContextSources({ ...options, settings })),
-        ...createPreparation(options.beforeFirstCall),
+        ...(options.beforeFirstCall === undefined ? [] : [createPreparation(options.beforeFirstCall)]),
       ],
       hints: [todoHint, planHint],
     },
   });
-}
-
-/** A source of no texts: the sources of a run are loaded before its first model call. */
-function createPreparation(prepare: FolderAgentOptions["beforeFirstCall"]): readonly ContextSource[] {
-  if (prepare === undefined) return [];
-  const load = async () => {
-    await prepare();
-    return [];
-  };
-  return [{ name: "preparation", load }];
 }
 
 type WithSettings = { readonly settings: AgentSettings };
