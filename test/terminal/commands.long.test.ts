@@ -195,7 +195,7 @@ test("/NAME sends the text of commands/NAME.md, which runs nothing and reads no 
     env: { XDG_CONFIG_HOME: configuration },
     columns: 120,
   });
-  await person.sees(/new\.md\s+is\s+not\s+a\s+command:\s+pawl\s+has\s+a\s+command\s+\/new\s+of\s+its\s+own/);
+  await person.sees(/new\.md\s+is\s+not\s+a\s+command:\s+\/new\s+is\s+a\s+built-in\s+command/);
   await person.sees(/Bad\s+Name\.md\s+is\s+not\s+a\s+command:\s+its\s+name\s+must\s+be\s+at\s+most\s+40/);
   await person.sees(/large\.md\s+is\s+not\s+a\s+command:\s+it\s+is\s+larger\s+than\s+32,768\s+bytes/);
   person.type("/rev");

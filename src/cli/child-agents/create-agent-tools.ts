@@ -3,7 +3,7 @@
  *
  * 1. A child has a part of its parent's tools, with the same guards, and works in the same folder.
  * 2. A child has no agents, so the depth is 1.
- * 3. A child's background processes are stopped when its run ends, because afterwards nobody knows of them.
+ * 3. A child's background processes are stopped when its run ends, because neither the calling session nor `/ps` knows of them.
  */
 import {
   type AnyTool,
