@@ -106,7 +106,7 @@ export const exitCodeTexts = {
   done: "Done.",
   usage: "The command line is wrong, or asks for what cannot be: an unknown session, a run that has ended.",
   waiting: "The run waits for a person.",
-  limit: "A limit was reached. The session can go on.",
+  limit: "A limit was reached, or the answer does not fit its schema. The session can go on.",
   failed: "Failed: the model, the store or the surroundings.",
   interrupted: "Interrupted. `pawl resume` goes on.",
   aborted: "Aborted.",

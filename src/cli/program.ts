@@ -130,6 +130,10 @@ const addRun: AddCommand = (program, terminal, finish) => {
     .option("--root <folder>", "the folder to work on (default: the session's, else this one)")
     .option("--session <id>", "continue this session, or start one with this id")
     .option("--continue", "continue the latest session of this folder")
+    .option(
+      "--output-schema <file>",
+      "print the answer as JSON that fits this JSON Schema (exit code 4 if it does not)",
+    )
     .addHelpText(
       "after",
       `${formatExamples(

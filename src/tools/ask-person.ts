@@ -23,6 +23,8 @@ const inputSchema = {
   additionalProperties: false,
 } as const;
 
+const advice = "Go on without the answer if you can, and say what you assumed.";
+
 /**
  * A tool `ask_person` with `{ question, options? }`. The run waits for the answer as for an approval, for days if necessary and
  * through restarts. The person may decline.
@@ -43,11 +45,9 @@ export function askPerson(): AnyTool {
         case "answered":
           return String(answer.value);
         case "declined":
-          return answer.note === undefined
-            ? "The person does not answer."
-            : `The person does not answer: ${answer.note}`;
+          return `The person does not answer${answer.note === undefined ? "" : `: ${answer.note}`}.\n${advice}`;
         case "expired":
-          return "Nobody answered in time.";
+          return `Nobody answered in time.\n${advice}`;
       }
     },
   });

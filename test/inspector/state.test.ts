@@ -273,6 +273,24 @@ describe("a call that waits", () => {
     expect(failed?.type === "note" && failed.toDecision("")).toEqual({ type: "fail" });
     expect(again?.type === "send" && again.decision).toEqual({ type: "rerun" });
   });
+
+  test("of a tool's question is one field, unless the tool asks for an object", () => {
+    const replyTo = (schema: unknown) => {
+      const [reply] = listChoices({ why: "tool", input: {}, tool: null, schema } as WaitingCall).choices;
+      if (reply?.type !== "write") throw new Error("no reply");
+      return { fields: toFormFields(reply.schema), decide: reply.toDecision };
+    };
+    const listed = replyTo({ type: "string", enum: ["red", "blue"] });
+    expect(listed.fields).toEqual([
+      { name: "answer", label: "Your answer", isRequired: true, about: null, kind: "choice", choices: ["red", "blue"] },
+    ]);
+    expect(listed.decide({ answer: "blue" })).toEqual({ type: "reply", value: "blue" });
+    expect(replyTo({ type: "string" }).fields).toMatchObject([{ kind: "long" }]);
+    const object = replyTo({ type: "object", properties: { account: { type: "string" } } });
+    expect(object.fields).toMatchObject([{ name: "account" }]);
+    expect(object.decide({ account: "7" })).toEqual({ type: "reply", value: { account: "7" } });
+    expect(replyTo(undefined).fields).toBeNull();
+  });
 });
 
 describe("an input that somebody approves", () => {

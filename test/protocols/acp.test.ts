@@ -310,6 +310,29 @@ describe("a question of a tool", () => {
     expect(collectText(editor.updates, "agent_message_chunk")).toContain("Monday");
   });
 
+  const choosing: Script = ({ messages }) => {
+    const last = messages.at(-1);
+    const input = { question: "Which day?", options: ["Monday", "Friday"] };
+    return last?.role === "tool" ? { text: JSON.stringify(last.parts) } : { calls: [{ name: "ask_person", input }] };
+  };
+
+  test.each([
+    ["answer-2", "Friday"],
+    ["decline", "The person does not answer"],
+  ])("that lists answers is a choice of them in an editor without forms: %s", async (optionId, said) => {
+    const asked: unknown[] = [];
+    const answer = (request: unknown) => {
+      asked.push(request);
+      return optionId;
+    };
+    const editor = await editorOf(agentOf(choosing), { answer });
+    const { sessionId } = await editor.request("session/new", open);
+    await editor.prompt(sessionId, "Plan it.");
+    expect(asked).toMatchObject([{ options: [{ name: "Monday" }, { name: "Friday" }, { name: "No answer" }] }]);
+    expect(JSON.stringify(asked)).toContain("Which day?");
+    expect(collectText(editor.updates, "agent_message_chunk")).toContain(said);
+  });
+
   test("is declined otherwise", async () => {
     const editor = await editorOf(agentOf(script));
     const { sessionId } = await editor.request("session/new", open);

@@ -312,6 +312,33 @@ describe("the view of a session", () => {
   });
 });
 
+test(
+  "a model that takes over is named in the line of the failure, and in the status until the run ends",
+  verifies("CHAT-1#view"),
+  async () => {
+    const first = createScriptedModel([{ error: { kind: "auth", message: "no key" } }], { id: "first" });
+    const second = createScriptedModel([{ text: "Hello.", usage: { inputTokens: 1, outputTokens: 2 } }], {
+      id: "second",
+    });
+    const items: StreamItem[] = [];
+    for await (const item of createAgent({ model: first, fallbacks: [second] }).runStream("go")) items.push(item);
+    const failed = items.findIndex(({ type }) => type === "attempt_failed") + 1;
+    const finished = items.findIndex(({ type }) => type === "step_finished") + 1;
+    const status = (view: View) =>
+      toPlainText(renderStatusLine(view.state(), { columns: 80, now: 2_000, questions: 0, mode: "edits" }));
+    const view = createView({ models: ["first", "second"] });
+    const lines = shown(items.slice(0, failed), view, 100);
+    expect(lines.at(-1)).toBe("✗ Model call failed (auth, attempt 1): no key. Continuing with second.");
+    expect(status(view)).toContain("esc stops · second serves · edits allowed");
+    shown(items.slice(failed), view);
+    expect(status(view)).toBe("ready · edits allowed · 3 tokens");
+    const other = createView();
+    expect(shown(items.slice(0, failed), other, 100).at(-1)).toContain("Continuing with another model.");
+    shown(items.slice(failed, finished), other);
+    expect(status(other)).toContain("second serves");
+  },
+);
+
 describe("streamed text", () => {
   const attempt = (number: number) => ({ runId: "r", modelCallIndex: 1, attempt: number });
   /** The deltas of an attempt that writes these pieces. */

@@ -2,7 +2,7 @@
  * The model of a session: chosen by name or from the environment, and how long to wait for it.
  */
 import type { Model, ModelTimeouts } from "../../index.js";
-import { chooseModel } from "../../models/index.js";
+import { chooseModel, costOfCall } from "../../models/index.js";
 import { findAlias, toProviderEnvironment } from "../configuration/model-aliases.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { importClient } from "./provider-clients.js";
@@ -52,4 +52,9 @@ function toNameOption(name: string | undefined): { readonly name?: string } {
 function toTimeouts(timeout: number | undefined, isLocal: boolean): ModelTimeouts {
   if (timeout !== undefined) return { firstChunkMs: timeout, totalMs: timeout + restMs };
   return isLocal ? { firstChunkMs: Number.POSITIVE_INFINITY, totalMs: Number.POSITIVE_INFINITY } : {};
+}
+
+/** Whether the cost of a call is known, so that a limit in dollars can apply. */
+export function hasPrice({ id, price }: Model): boolean {
+  return price !== undefined || costOfCall(id, { inputTokens: 0, outputTokens: 0 }) !== undefined;
 }

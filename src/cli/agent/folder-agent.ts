@@ -10,16 +10,20 @@ import {
   type ContextSource,
   createAgent,
   createClient,
+  type Fallback,
   type Model,
   type ModelTimeouts,
   type Observer,
   PawlError,
   type PromptCache,
   type Store,
+  type ToolContext,
 } from "../../index.js";
 import {
   agentsFile,
+  askPerson,
   type BackgroundProcesses,
+  type CommandSandbox,
   createBackgroundProcesses,
   createShellTool,
   type SkillFolder,
@@ -40,12 +44,17 @@ import { listStoreFiles, shortId } from "../files/session-store.js";
 import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools } from "../permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
+import { isPlanning } from "../permissions/plan-mode.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
-import { isAgentTool } from "../permissions/rule.js";
+import { isAgentTool, planTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
+import { fallbacksFor } from "./choose-fallbacks.js";
 import { openCommandSandbox } from "./command-sandbox.js";
 import { createEnvironment } from "./environment.js";
 import { recordFileChanges } from "./file-records.js";
+import { finishPlan, planHint } from "./finish-plan.js";
+import { createPlanShell, withReadOnlyFolder } from "./plan-shell.js";
+import { createPreparation } from "./preparation.js";
 
 /** The agent that sessions of the command line belong to. */
 export const agentName = "pawl";
@@ -79,10 +88,14 @@ export type FolderAgentOptions = {
   readonly background?: BackgroundProcesses;
   /** How providers are asked to cache prompts if no setting says so. Default: as the library does. */
   readonly promptCache?: PromptCache;
+  /** The models that take over when the model, or that of an agent in a file, has been given up. Default: none. */
+  readonly fallbacks?: readonly Fallback<Model>[];
   /** The agents in files that the agent can call. Default: none. */
   readonly agents?: readonly AgentWithModel[];
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
+  /** Awaited before the first model call of each run. If it rejects, the run fails. */
+  readonly beforeFirstCall?: () => Promise<void>;
 };
 
 /** What a person says of the agent on the command line. */
@@ -133,7 +146,7 @@ export function toAgentChoices(
 
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
-  const { store, model, root, contextWindow, timeouts = {}, observers = [] } = options;
+  const { store, model, root, contextWindow, timeouts = {}, observers = [], fallbacks = [] } = options;
   const settings = resolveSettings(options);
   const { tools: ownTools, createPermissionCheck, background } = createFolderTools({ ...options, settings });
   const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
@@ -149,8 +162,10 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     parentName: agentName,
     model,
     timeouts,
+    fallbacks,
     contextWindow,
-    tools,
+    // Only the session that the person sees can end plan mode.
+    tools: tools.filter(({ name }) => name !== planTool),
     createPermissionCheck,
     promptCache,
     limits: options.limits ?? {},
@@ -165,6 +180,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     name: agentName,
     model,
     timeouts,
+    fallbacks: fallbacksFor(model, fallbacks, options.limits ?? {}),
     root,
     store,
     tools: [...tools, ...agentTools.filter(({ name }) => !settings.toolsOff.has(name))],
@@ -175,8 +191,11 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     observers,
     context: {
-      sources: addEnvironment(createContextSources({ ...options, settings })),
-      hints: [todoHint],
+      sources: [
+        ...addEnvironment(createContextSources({ ...options, settings })),
+        ...(options.beforeFirstCall === undefined ? [] : [createPreparation(options.beforeFirstCall)]),
+      ],
+      hints: [todoHint, planHint],
     },
   });
 }
@@ -239,21 +258,25 @@ function createFolderTools({
   const sandbox = allowShell ? openCommandSandbox({ root, home }, sandboxSettings, permissions) : createNoSandbox(null);
   permissions.useSandbox(sandbox);
   const topSessions = createTopSessions(store);
-  const createShell = (env: AgentSettings["shell"]["env"]) =>
+  const createShellIn = (env: AgentSettings["shell"]["env"], ownSandbox: CommandSandbox) =>
     createShellTool({
-      ...{ root, background, ...shellSettings, env, sandbox },
+      ...{ root, background, ...shellSettings, env, sandbox: ownSandbox },
       requests: sandboxSettings.outside === "ask" ? ["hosts", "outside"] : ["hosts"],
       // The permission check of the call has found the rules that apply to it.
       decideHost: (target, { sessionId, data }) =>
         permissions.decideHost(target, topSessions.findLatest({ sessionId, data: data.all() })),
     });
+  const isReadOnly = async ({ sessionId, data }: ToolContext) =>
+    isPlanning(await topSessions.find({ sessionId, data: data.all() }));
+  const createShell = (env: AgentSettings["shell"]["env"]) =>
+    createPlanShell(createShellIn(env, sandbox), createShellIn(env, withReadOnlyFolder(sandbox)), isReadOnly);
   // The permissions alone decide whether a call needs approval.
   const shell = [
     { ...createQuietGitShell(root, shellSettings.env, createShell), needsApproval: false },
     ...background.tools,
   ];
   const guarded = createGuardedTools({ permissions, protect: listStoreFiles(home), store, topSessions });
-  const builtInTools = [...guarded.tools, todo()];
+  const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan()];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...servers.tools];
   permissions.useVersions(servers.versionOf);

@@ -16,7 +16,7 @@ import {
   type TextFiles,
 } from "../files/text-folder.js";
 import type { AgentMode } from "../permissions/mode.js";
-import { agentToolPrefix, isAgentTool, isBuiltInTool } from "../permissions/rule.js";
+import { agentToolPrefix, isAgentTool, isBuiltInTool, personTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 
 export type AgentFile = TextFile & {
@@ -126,6 +126,7 @@ const toolsElsewhere: ReadonlyMap<string, string> = new Map([
   ["KillBash", "stop_process"],
   ["WebFetch", "fetch_url"],
   ["TodoWrite", "todo"],
+  ["AskUserQuestion", personTool],
   ["Skill", "read_skill"],
 ]);
 

@@ -2,8 +2,7 @@
  * Chooses the models that agent files name.
  */
 import { type Model, type ModelTimeouts, PawlError } from "../../index.js";
-import { costOfCall } from "../../models/index.js";
-import { chooseConfiguredModel, type ModelOptions } from "../agent/choose-model.js";
+import { chooseConfiguredModel, hasPrice, type ModelOptions } from "../agent/choose-model.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { toOneLine } from "../terminal/text.js";
 import type { AgentFile } from "./agent-file.js";
@@ -74,11 +73,11 @@ export async function chooseAgentModels(
 /** Why a limit in dollars rules out the model; null if it does not. */
 function explainMissingPrice(
   { path, limits }: AgentFile,
-  { id, price }: Model,
+  model: Model,
   configuredLimits: ResolvedConfiguration["limits"],
 ): string | null {
-  const isPriced = price !== undefined || costOfCall(id, { inputTokens: 0, outputTokens: 0 }) !== undefined;
-  if (isPriced) return null;
+  if (hasPrice(model)) return null;
+  const { id } = model;
   if (limits.maxCostUsd !== undefined)
     return `${path} sets a budget, and the model ${id} has no known price. Remove the budget, or use another model.`;
   if (configuredLimits.maxCostUsd === undefined) return null;

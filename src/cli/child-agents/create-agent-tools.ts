@@ -10,12 +10,14 @@ import {
   type CanExecuteTool,
   type ContextSource,
   createAgent,
+  type Fallback,
   type Model,
   type ModelTimeouts,
   type PromptCache,
   type Store,
 } from "../../index.js";
 import { todoHint } from "../../tools/index.js";
+import { fallbacksFor } from "../agent/choose-fallbacks.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import type { AgentMode } from "../permissions/mode.js";
 import { type AgentFile, nameAgentTool } from "./agent-file.js";
@@ -29,6 +31,7 @@ export type AgentToolsDeps = {
   /** The model of agents that name none, and how long to wait for it. */
   readonly model: Model;
   readonly timeouts: ModelTimeouts;
+  readonly fallbacks: readonly Fallback<Model>[];
   /** The context window of that model in tokens, if it has to be given. */
   readonly contextWindow: number | undefined;
   /** The tools of the calling agent. */
@@ -57,10 +60,13 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
   const contextWindow = model === null ? deps.contextWindow : undefined;
   const hasTool = (name: string) => file.tools === null || file.tools.some((allowed) => matchesTool(allowed, name));
   const tools = deps.tools.filter(({ name, readOnly }) => hasTool(name) && (file.mode !== "read" || readOnly === true));
+  const ownModel = model?.model ?? deps.model;
+  const ownLimits = lowerLimits(limits, { maxSteps: defaultMaxSteps, ...file.limits });
   const agent = createAgent({
     name: `${parentName}/${file.name}`,
-    model: model?.model ?? deps.model,
+    model: ownModel,
     timeouts: model?.timeouts ?? deps.timeouts,
+    fallbacks: fallbacksFor(ownModel, deps.fallbacks, ownLimits),
     root,
     store,
     tools,
@@ -71,7 +77,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
     ),
     canExecuteTool: createPermissionCheck(file.mode),
     promptCache,
-    limits: lowerLimits(limits, { maxSteps: defaultMaxSteps, ...file.limits }),
+    limits: ownLimits,
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
     context: {
       sources: createSources(hasTool),

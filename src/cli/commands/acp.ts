@@ -8,8 +8,8 @@ import { Readable, Writable } from "node:stream";
 import { type Agent, createClient } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
@@ -104,9 +104,19 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     if (configured.notice !== null) printMessage(configured.notice);
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
-    const { agents, problems } = await chooseAgentModels(configured, options, model);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
     for (const problem of problems) printMessage(problem);
-    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, servers: started, agents });
+    const agent = createFolderAgent({
+      store,
+      home,
+      model,
+      timeouts,
+      root,
+      ...choices,
+      servers: started,
+      agents,
+      fallbacks,
+    });
     running.add(agent);
     const { contextWindow = model.contextWindow } = options;
     const { permissions } = choices;

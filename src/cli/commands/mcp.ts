@@ -4,8 +4,8 @@
 import { randomUUID } from "node:crypto";
 import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes, formatError } from "../exit.js";
@@ -34,9 +34,9 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
   const store = await openStore(home, { creates: true });
   try {
     const choices = toAgentChoices(options, { root, home }, configured);
-    const { agents, problems } = await chooseAgentModels(configured, options, model);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
     for (const problem of problems) printMessage(problem);
-    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, agents });
+    const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, agents, fallbacks });
     const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;
     const host = {
       info: { name: agentName, version },

@@ -3,7 +3,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
-import { PawlError, type SessionSummary, type Store, type UserPart } from "../../index.js";
+import { type Json, PawlError, type SessionSummary, type Store, type UserPart } from "../../index.js";
 import { composeMessage, createDataPart } from "../agent/attachments.js";
 import { agentName } from "../agent/folder-agent.js";
 import { findSession, shortId } from "../files/session-store.js";
@@ -15,6 +15,7 @@ import {
   toStartOptions,
   withSessionDriver,
 } from "../run/drive-session.js";
+import { readOutputSchema, startWithSchema } from "../run/output-schema.js";
 import { readPipedInput } from "../run/piped-input.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
@@ -24,9 +25,13 @@ export type RunCommandOptions = DriveOptions &
     readonly root?: string;
     readonly session?: string;
     readonly continue?: true;
+    /** A file with the JSON Schema that the answer must fit. */
+    readonly outputSchema?: string;
   };
 
 export async function run(words: readonly string[], options: RunCommandOptions, terminal: Terminal): Promise<number> {
+  const { outputSchema } = options;
+  const output = outputSchema === undefined ? undefined : readOutputSchema(outputSchema);
   const { task, named, piped } = await readTask(words, terminal);
   // Who names a session, or lets calls wait, needs it after this process.
   const needsDurableStore = options.session !== undefined || options.continue === true || options.park === true;
@@ -41,7 +46,10 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
       (agent, canAsk, _, files) => {
         const { input, problems } = composeMessage(task, { root, ...files, before: piped, named });
         for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
-        return agent.run(input, { sessionId, ...toStartOptions(options, canAsk) });
+        const startOptions = { sessionId, ...toStartOptions(options, canAsk) };
+        return outputSchema === undefined || output === undefined
+          ? agent.run(input, startOptions)
+          : startWithSchema(outputSchema, () => agent.run<Json>(input, { ...startOptions, output }));
       },
     );
   };

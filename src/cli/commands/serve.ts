@@ -17,9 +17,9 @@ import {
   type ServerOptions,
 } from "../../server/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { readEvalReports } from "../files/eval-reports.js";
@@ -178,7 +178,7 @@ async function createServedFolderAgent(
       configured,
     );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
-    const { agents, problems } = await chooseAgentModels(configured, options, model);
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
     for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     const agent = createFolderAgent({
       store,
@@ -188,6 +188,7 @@ async function createServedFolderAgent(
       root,
       observers: [observer],
       agents,
+      fallbacks,
       ...toAgentChoices(options, { root, home }, configured),
     });
     return { store, agents: [agent], close: () => store.close() };

@@ -17,9 +17,9 @@ import {
 } from "../../index.js";
 import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
-import { chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -182,7 +182,7 @@ function createAgents({ store, home, observers, options, terminal }: WorkerDeps)
     // The failure may pass, for example a missing key. The next session tries again.
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
-    const { agents: childAgents, problems } = await chooseAgentModels(configured, options, model);
+    const { agents: childAgents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
     for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
     return createFolderAgent({
       store,
@@ -192,6 +192,7 @@ function createAgents({ store, home, observers, options, terminal }: WorkerDeps)
       root,
       ...toAgentChoices(options, { root, home }),
       agents: childAgents,
+      fallbacks,
       observers,
     });
   }

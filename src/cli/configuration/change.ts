@@ -89,6 +89,7 @@ function parseSettingValue({ type }: SettingKind, key: string, value: string): J
     case "texts":
     case "names of files":
     case "names of variables":
+    case "names of models":
       return value
         .split(",")
         .map((one) => one.trim())

@@ -36,6 +36,11 @@ export const maxAliases = 200;
 /** `provider/model`. */
 export const modelPattern = "^[^/\\s]+/\\S+$";
 
+/** Whether a setting can name a model like this, by its provider or by an alias. The demo model is not one. */
+export function isModelName(name: string): boolean {
+  return name.length <= 300 && (new RegExp(modelPattern).test(name) || new RegExp(aliasPattern).test(name));
+}
+
 const memberRules: { readonly [name in keyof ModelAlias]-?: readonly [(value: Json) => boolean, string] } = {
   use: [(value) => typeof value === "string" && new RegExp(modelPattern).test(value), "must be provider/model"],
   contextWindow: [(value) => Number.isSafeInteger(value) && Number(value) > 0, "must be a number of tokens above 0"],

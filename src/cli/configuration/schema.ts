@@ -3,7 +3,7 @@
  */
 import type { Json } from "../../index.js";
 import { aliasPattern, maxAliases, modelPattern, variablePattern } from "./model-aliases.js";
-import { type SettingKind, settingDefaults, settingTable } from "./setting-table.js";
+import { maxFallbacks, type SettingKind, settingDefaults, settingTable } from "./setting-table.js";
 
 type JsonObject = { readonly [name: string]: Json };
 
@@ -111,6 +111,12 @@ function toSchema(kind: SettingKind): JsonObject {
     case "hosts":
     case "addresses":
       return createListSchema({ type: "string", minLength: 1, maxLength: 300 });
+    case "names of models":
+      return {
+        type: "array",
+        items: { type: "string", maxLength: 300, anyOf: [{ pattern: modelPattern }, { pattern: aliasPattern }] },
+        maxItems: maxFallbacks,
+      };
     case "models":
       return {
         type: "object",

@@ -7,7 +7,7 @@ import { readHostPattern } from "../../tools/sandbox/hosts.js";
 import { isAddressRange } from "../../tools/web/address-rules.js";
 import { readingNames } from "../permissions/known-commands.js";
 import { themes } from "../terminal/text-style.js";
-import { findAliasesProblem, isVariableName } from "./model-aliases.js";
+import { findAliasesProblem, isModelName, isVariableName } from "./model-aliases.js";
 
 /** What a value may be. */
 export type SettingKind =
@@ -22,7 +22,8 @@ export type SettingKind =
   | { readonly type: "names of variables" }
   | { readonly type: "hosts" }
   | { readonly type: "addresses" }
-  | { readonly type: "models" };
+  | { readonly type: "models" }
+  | { readonly type: "names of models" };
 
 export type SettingRule = {
   readonly kind: SettingKind;
@@ -47,6 +48,12 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     kind: { type: "models" },
     about: "Names of your own for models, with their settings. A name of two files counts as the stronger file has it.",
     effect: "names models, where they answer and the keys that they get",
+  },
+  fallbacks: {
+    kind: { type: "names of models" },
+    about:
+      "Models to try in order when a model has been given up: provider/model, or names of your own. Default: none.",
+    effect: "sets the models that take over when one fails, and so who gets the conversation",
   },
   promptCache: {
     kind: { type: "one of", choices: promptCaches },
@@ -216,6 +223,10 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
         : 'must be a list of addresses such as "10.1.2.3", or ranges such as "10.1.0.0/16"';
     case "models":
       return findAliasesProblem(value);
+    case "names of models":
+      return isList(value, (one) => typeof one === "string" && isModelName(one)) && value.length <= maxFallbacks
+        ? null
+        : `must be a list of at most ${maxFallbacks} models: provider/model, or names of your own`;
   }
 }
 
@@ -229,6 +240,8 @@ function findHostsProblem(value: Json): string | null {
 }
 
 const maxInList = 200;
+/** Each has its own attempts, so a run with more would only fail later. */
+export const maxFallbacks = 10;
 
 function isList(value: Json, isValid: (one: Json) => boolean): value is readonly Json[] {
   return Array.isArray(value) && value.length <= maxInList && value.every(isValid);

@@ -4,10 +4,12 @@
 import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
-import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { type ChosenFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
+import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
-import { type ChosenAgents, chooseAgentModels } from "../child-agents/choose-agent-models.js";
+import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
   findSettingValue,
@@ -21,7 +23,7 @@ import { getSession, openStoreOrMemory, resolveHome, shortId } from "../files/se
 import { formatServerNotes } from "../mcp/start-servers.js";
 import { resolveFolder } from "../run/drive-session.js";
 import { openPrompt } from "../screen/early-prompt.js";
-import { type Line, lineOf } from "../screen/line.js";
+import { lineOf } from "../screen/line.js";
 import { hasLiveScreen } from "../terminal/should-open-conversation.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
@@ -135,40 +137,28 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
     );
     const sessionId = summary?.sessionId ?? randomUUID();
     const folder = { root, configured, hasShell: hasShell(options, configured) };
-    const { agents, problems } = await chooseAgentModels(configured, options, chosen.model);
-    const talkAgent = createTalkAgent(conversation, chosen, { ...folder, agents }, (lines) => control.say(lines));
-    const control: SessionControl = createSessionControl({
-      agent: talkAgent.agent,
-      store,
-      sessionId,
-      root,
-      mayReach: talkAgent.permissions.mayReach,
-      ...(chosen.model.whyRefused === undefined ? {} : { whyRefused: chosen.model.whyRefused }),
-      redaction: conversation.terminal.redaction,
-      by: resolveUserName(),
-      columns: front.columns,
-      onChange: front.changed,
-    });
+    const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, chosen.model);
+    const talk = createTalk(conversation, { ...folder, sessionId, chosen, agents, fallbacks });
+    const { control } = talk;
     const untrusted = canAsk ? listUntrustedFiles(configured.trust) : [];
     canAsk = false;
-    if (configured.notice !== null && untrusted.length === 0)
-      control.say(wrapNote(sanitize(configured.notice), front.columns(), "yellow"));
-    // A talk after `/trust` may have more agents. What was said stays on the screen.
-    for (const problem of problems.filter((one) => !saidProblems.has(one))) {
-      saidProblems.add(problem);
-      control.say(wrapNote(sanitize(conversation.terminal.redaction.text(problem)), front.columns(), "yellow"));
-    }
     const unsandboxed =
       isFirst && folder.hasShell
-        ? explainNoSandbox({ root, home: conversation.home }, configured, talkAgent.permissions)
+        ? explainNoSandbox({ root, home: conversation.home }, configured, talk.permissions)
         : null;
-    if (unsandboxed !== null) control.say(wrapNote(sanitize(unsandboxed), front.columns(), "yellow"));
-    for (const note of formatServerNotes(conversation.servers.current(), restartCommand))
+    const notes = [
+      untrusted.length === 0 ? configured.notice : null,
+      // A talk after `/trust` may have more agents. What was said stays on the screen.
+      ...problems.filter((one) => !saidProblems.has(one)),
+      unsandboxed,
+      ...formatServerNotes(conversation.servers.current(), restartCommand),
+    ];
+    for (const problem of problems) saidProblems.add(problem);
+    for (const note of notes.filter((one) => one !== null))
       control.say(wrapNote(sanitize(conversation.terminal.redaction.text(note)), front.columns(), "yellow"));
     const end = await runTalk(conversation, {
-      ...talkAgent,
+      ...talk,
       ...folder,
-      control,
       chosen,
       summary,
       text,
@@ -186,18 +176,18 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
   }
 }
 
-function createTalkAgent(
-  { store, home, options, background, servers }: ConversationDeps,
-  { model, timeouts }: ChosenModel,
-  {
-    root,
-    configured,
-    hasShell,
-    agents,
-  }: Pick<TalkSetup, "root" | "configured" | "hasShell"> & Pick<ChosenAgents, "agents">,
-  say: (lines: readonly Line[]) => void,
-): Pick<TalkSetup, "agent" | "permissions"> {
+type NewTalk = Pick<TalkSetup, "root" | "configured" | "hasShell" | "chosen"> &
+  Pick<ChosenAgents, "agents"> &
+  Pick<ChosenFallbacks, "fallbacks"> & { readonly sessionId: string };
+
+/** The agent of a talk, and the control of its session. Each of them uses the other. */
+function createTalk(
+  { store, home, options, background, servers, front, terminal }: ConversationDeps,
+  { root, configured, hasShell, sessionId, chosen, agents, fallbacks }: NewTalk,
+): Pick<TalkSetup, "agent" | "permissions" | "control"> {
+  const { model, timeouts } = chosen;
   const choices = toAgentChoices(options, { root, home }, configured);
+  const { permissions } = choices;
   const agent = createFolderAgent({
     store,
     home,
@@ -209,11 +199,27 @@ function createTalkAgent(
     background: background.processes,
     servers: servers.current(),
     agents,
+    fallbacks,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
-    onContextFiles: (paths) => say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+    onContextFiles: (paths) => control.say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+    // A mode that was chosen before the first message applies to the first call.
+    beforeFirstCall: () => control.mode.storePending(),
   });
-  return { agent, permissions: choices.permissions };
+  const control: SessionControl = createSessionControl({
+    agent,
+    models: [chosen, ...fallbacksFor(model, fallbacks, configured.limits)].map((one) => one.model.id),
+    store,
+    sessionId,
+    root,
+    mayReach: permissions.mayReach,
+    ...(model.whyRefused === undefined ? {} : { whyRefused: model.whyRefused }),
+    redaction: terminal.redaction,
+    by: resolveUserName(),
+    columns: front.columns,
+    onChange: front.changed,
+  });
+  return { agent, permissions, control };
 }
 
 function explainNoSandbox(

@@ -29,6 +29,8 @@ import { createView, type View } from "./view/view.js";
 
 export type SessionControlDeps = {
   readonly agent: Agent;
+  /** The ids of the agent's models: its own, then its fallbacks. */
+  readonly models: readonly string[];
   readonly store: Store;
   readonly sessionId: string;
   /** The folder of the session. */
@@ -91,7 +93,7 @@ const sliceMs = 8;
 export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = deps;
   const session = agent.session(sessionId);
-  const view = createView({ fileOf });
+  const view = createView({ fileOf, models: deps.models });
   const choices = createRunSettingsStore(session, by);
   const mode = createSessionMode(session, by);
   /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */

@@ -2,7 +2,7 @@
  * A value that a person chose for a session, stored in the session's data.
  *
  * 1. A new value becomes the current one only when it is durable. Before the first message there is no session: then the value
- *    becomes current at once, and is stored once that message has been accepted.
+ *    becomes current at once, and is stored once that message has been accepted, before the first model call.
  * 2. Reads and writes come one after another, so an earlier one never undoes a later one.
  */
 import type { Session, SessionData } from "../../index.js";

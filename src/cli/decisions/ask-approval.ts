@@ -16,6 +16,7 @@ import type { Terminal } from "../terminal/terminal.js";
 import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
 import { parseToolReply } from "./parse-reply.js";
 import { recoveryChoices } from "./recovery-choices.js";
+import { listReplyChoices } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
 export type ApprovalReply =
@@ -100,8 +101,12 @@ async function askToolQuestion(
     `${style("yellow", "?")} ${style("bold", sanitizeStrictly(name))} asks: ${sanitizeStrictly(question)}\n`,
   );
   if (url !== undefined) terminal.err(`  ${sanitizeStrictly(url)}\n`);
-  if (schema !== undefined) terminal.err(style("dim", `${formatInput(schema).replace(/^/gm, "    ")}\n`));
-  const line = await promptLine("  Your answer, as JSON or as text; nothing to decline > ", interruptions);
+  const choices = listReplyChoices(schema);
+  for (const [at, { label }] of choices.entries()) terminal.err(`    ${at + 1} ${sanitizeStrictly(label)}\n`);
+  if (schema !== undefined && choices.length === 0)
+    terminal.err(style("dim", `${formatInput(schema).replace(/^/gm, "    ")}\n`));
+  const form = choices.length > 0 ? "by its number" : schema?.type === "string" ? "as text" : "as JSON or as text";
+  const line = await promptLine(`  Your answer, ${form}; nothing to decline > `, interruptions);
   if (line === null) return null;
   return line.trim() === "" ? { type: "decline" } : { type: "reply", value: parseToolReply(line, schema) };
 }

@@ -18,6 +18,7 @@ import {
   truncate,
 } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
+import { listReplyChoices } from "./reply-choices.js";
 
 export type PendingCall = StoredApproval & {
   /** `session/step/position`, which the commands print and accept. */
@@ -128,16 +129,18 @@ const reasonTexts: { readonly [why in PendingCall["why"]]: string } = {
 /** Formats a call with its whole input: nothing is omitted or hidden. */
 export function formatCall(call: PendingCall, now: number, style: StyleText): string {
   const lines = [formatTitle(call, now, style), style("dim", `  ${formatSessionLine(call)}`)];
-  if (call.question !== undefined) lines.push(`  ${sanitizeStrictly(call.question)}`);
+  if (call.question !== undefined) lines.push(sanitizeStrictly(call.question).replace(/^/gm, "  "));
   if (call.url !== undefined) lines.push(`  ${sanitizeStrictly(call.url)}`);
   if (call.questionId !== undefined)
     lines.push(style("dim", `  question ${sanitizeStrictly(call.questionId)}${formatExpectedReply(call)}`));
+  lines.push(...listReplyChoices(call.schema).map(({ label }, at) => `    ${at + 1} ${sanitizeStrictly(label)}`));
   lines.push(formatInput(call.input).replace(/^/gm, "    "));
   return `${lines.join("\n")}\n`;
 }
 
 /** Describes the schema of the reply. */
 function formatExpectedReply({ schema }: Pick<PendingCall, "schema">): string {
+  if (listReplyChoices(schema).length > 0) return ", answered with one of these, or its number:";
   return schema === undefined
     ? ""
     : `, answered with ${sanitizeStrictly(JSON.stringify(schema).slice(0, maxSchemaCharacters))}`;

@@ -21,7 +21,7 @@ import {
 import { createFetchTool, createFileTools } from "../../tools/index.js";
 import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
-import { writesFiles } from "./rule.js";
+import { personTool, writesFiles } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
 import type { TopSessions } from "./top-sessions.js";
 
@@ -91,7 +91,8 @@ export function createGuardedTools({ permissions, protect, store, topSessions }:
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
         decidedPaths.set(call.callKey, path);
       });
-      return mode === "deny" ? denyQuestion(permission) : permission;
+      if (mode !== "deny") return permission;
+      return denyQuestion(call.tool.name === personTool ? "ask" : permission);
     },
   };
 }

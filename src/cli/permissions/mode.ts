@@ -1,15 +1,17 @@
 /**
- * The mode of a session: *edits* lets the file tools that write run in the folder without a question, until it is switched off.
+ * The mode of a session: *edits* lets the file tools that write run in the folder without a question, and *plan* lets nothing change,
+ * until it is switched off.
  *
  * 1. It is part of the session's data, so it is in the log and survives a resume. It names its session, so a fork does not have
  *    it.
- * 2. It is an allowing rule of the session. What another rule denies or asks about stays so, and protected files stay protected.
+ * 2. *edits* is an allowing rule of the session. What another rule denies or asks about stays so, and protected files stay protected.
  */
 import { userHome } from "./path-pattern.js";
 import { parseRule, type Rule } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
 
-export const modes = ["ask", "edits"] as const;
+/** In the order in which Shift+Tab goes through them. */
+export const modes = ["ask", "edits", "plan"] as const;
 export type Mode = (typeof modes)[number];
 
 /**
@@ -26,12 +28,20 @@ export function modeOf({ sessionId, data }: SessionRules): Mode {
   const value = data[modeKey];
   if (typeof value !== "object" || value === null || Array.isArray(value)) return "ask";
   const { session, is } = value as { readonly [name: string]: unknown };
-  return session === sessionId && is === "edits" ? "edits" : "ask";
+  if (session !== sessionId) return "ask";
+  return is === "edits" || is === "plan" ? is : "ask";
 }
 
-/** The same session in the mode `edits`. */
-export function withEditMode({ sessionId, data }: SessionRules): SessionRules {
-  return { sessionId, data: { ...data, [modeKey]: { session: sessionId, is: "edits" } } };
+/** The value in the session's data. The mode `ask` has none. */
+export function toStoredMode(sessionId: string, mode: Exclude<Mode, "ask">) {
+  return { session: sessionId, is: mode };
+}
+
+/** The same session in the mode `edits`, unless it is in the mode `plan`. */
+export function withEditMode(session: SessionRules): SessionRules {
+  const { sessionId, data } = session;
+  if (modeOf(session) === "plan") return session;
+  return { sessionId, data: { ...data, [modeKey]: toStoredMode(sessionId, "edits") } };
 }
 
 /** A relative pattern applies only to the folder, by the real path of the file. */

@@ -17,9 +17,10 @@ import { createReadingAccess } from "./decide-shell.js";
 import { readingNames } from "./known-commands.js";
 import { listModeRules } from "./mode.js";
 import { userHome } from "./path-pattern.js";
+import { findPlanVerdict, isPlanning, planReason } from "./plan-mode.js";
 import { resolveProjectFolder } from "./project-folder.js";
 import { onlyReads, readsInputsBelow } from "./reading-commands.js";
-import { formatRuleSource, parseRule, type Rule, toPermissionRule, writesFiles } from "./rule.js";
+import { formatRuleSource, parseRule, personTool, type Rule, toPermissionRule, writesFiles } from "./rule.js";
 import { openRuleFile, type parseRuleLists, type RuleFile } from "./rule-file.js";
 import { createOffers, type RuleOffers } from "./rule-offers.js";
 import type { CallToDecide } from "./rule-test.js";
@@ -110,14 +111,24 @@ export function createPermissions(options: PermissionOptions): Permissions {
   const isSandboxed = () => sandbox.kind === "bubblewrap";
   const decide = async (asked: CallToDecide, session?: SessionRules): Promise<RuleDecision> => {
     const call = { ...asked, version: versionOf(asked.tool) };
+    const planVerdict = isPlanning(session) ? findPlanVerdict(call, isSandboxed()) : "allow";
+    const denied = { verdict: "deny", why: planReason } as const;
     let effectiveRules: readonly Rule[];
     try {
       effectiveRules = [...rules(session), ...listModeRules(session)];
     } catch (error) {
       if (!(error instanceof PawlError)) throw error;
+      if (planVerdict !== "allow") return denied;
       return { verdict: allowAll ? "deny" : "ask", why: error.message };
     }
     const decided = await decideByRules(call, effectiveRules, root, reading, reachable);
+    if (
+      decided.verdict !== "deny" &&
+      (planVerdict === "deny" || (planVerdict !== "allow" && !onlyReadsByItself(decided)))
+    )
+      return denied;
+    if (allowAll && call.tool === personTool && decided.rule === undefined)
+      return { verdict: "deny", why: "Nobody is asked with --yes: decide yourself, and say what you assumed." };
     if (decided.verdict !== "ask" || decided.isBeyondSandbox === true) return decided;
     const isHeld = call.tool === "shell" && options.ask === "outside" && isSandboxed() && decided.rule === undefined;
     if (isHeld && decided.mayBeDenied !== true) return { verdict: "allow" };
@@ -208,6 +219,11 @@ export function createPermissions(options: PermissionOptions): Permissions {
     },
     closedFiles: (signal) => findClosedFiles(root, readClosedPathRules(), signal),
   };
+}
+
+/** Whether a command runs because it only reads, and not because a rule allows it. */
+function onlyReadsByItself({ verdict, rule }: RuleDecision): boolean {
+  return verdict === "allow" && rule === undefined;
 }
 
 function compileRule(verdict: Verdict, kept: StoredRule, scope: RuleScope): Rule {

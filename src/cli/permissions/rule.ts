@@ -48,9 +48,26 @@ export const agentToolPrefix = "agent_";
 /** Whether the tool calls the agent of a file. */
 export const isAgentTool = (tool: string) => tool.startsWith(agentToolPrefix);
 
+/** The tool that asks the person a question of the model. */
+export const personTool = "ask_person";
+
+/** The tool with which the model shows its plan. */
+export const planTool = "finish_plan";
+
 const knownTools = [
   ...pathFields.keys(),
-  ...["shell", "read_process", "stop_process", "fetch_url", "todo", "read_skill", "read_output", "search_output"],
+  ...[
+    "shell",
+    "read_process",
+    "stop_process",
+    "fetch_url",
+    "todo",
+    personTool,
+    planTool,
+    "read_skill",
+    "read_output",
+    "search_output",
+  ],
 ];
 
 /** Names of rules about leaving the limits of the sandbox. They are not tools. */

@@ -7,8 +7,9 @@ import { formatDuration, sanitize, toOneLine, truncate } from "../terminal/text.
 type FailedAttempt = Extract<PublicEvent, { readonly type: "attempt_failed" }>;
 type FailedToolAttempt = Extract<PublicEvent, { readonly type: "tool_failed" }>;
 
-export function formatFailedAttempt(event: FailedAttempt | FailedToolAttempt): string {
-  return event.type === "tool_failed" ? formatFailedToolAttempt(event) : formatFailedModelCall(event);
+/** @param nextModel the model that takes over, if one does and it is known */
+export function formatFailedAttempt(event: FailedAttempt | FailedToolAttempt, nextModel: string | null = null): string {
+  return event.type === "tool_failed" ? formatFailedToolAttempt(event) : formatFailedModelCall(event, nextModel);
 }
 
 function formatFailedToolAttempt({ name, attempt, fault, retryInMs }: FailedToolAttempt): string {
@@ -16,10 +17,13 @@ function formatFailedToolAttempt({ name, attempt, fault, retryInMs }: FailedTool
   return `  ${subject}: ${endSentence(truncate(toOneLine(fault.message), 100))} Trying again in ${formatDuration(retryInMs)}.`;
 }
 
-function formatFailedModelCall({ failure, attempt, next, retryInMs = 0 }: FailedAttempt): string {
+function formatFailedModelCall(
+  { failure, attempt, next, retryInMs = 0 }: FailedAttempt,
+  nextModel: string | null,
+): string {
   const nextSteps = {
     retry: `Trying again in ${formatDuration(retryInMs)}.`,
-    fallback: "Continuing with the next model.",
+    fallback: `Continuing with ${sanitize(nextModel ?? "the next model")}.`,
     compact: "Summarising the conversation to make room.",
     give_up: formatRetryAfter(failure.retryAfterMs),
   };

@@ -17,7 +17,7 @@ import {
 import { createSessionView, type SessionView } from "../../view/session-view.js";
 import { type Attempt, findLogEvent, isSameAttempt, type TextKind, type ViewChange } from "../../view/view-change.js";
 import { formatDecision, formatDecisionType } from "../decisions/format-decision.js";
-import { sanitize } from "../terminal/text.js";
+import { formatJsonLine, sanitize } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
 import { formatWait } from "../wait-text.js";
 import { addSavings, type CacheSavings, noSavings } from "./cache-savings.js";
@@ -238,8 +238,18 @@ function showFinal(state: RenderState, { result, at }: PublicEventOf<"final">, o
       ? [textOfEnd(result.reason), textOfEnd(result.reason, fault)]
       : [];
   if (text === "" || fixedTexts.includes(text)) flushBuffered(state);
-  else writeAnswer(state, text);
+  else if (state.bufferedTexts === null) writeAnswer(state, text);
+  else writeBufferedAnswer(state, result);
   writeClosingLine(state, result, at, options);
+}
+
+/** A program that reads the answer as data gets nothing that is not valid. */
+function writeBufferedAnswer(state: RenderState, result: RunResult): void {
+  if (result.status === "completed" && result.output !== undefined) {
+    flushBuffered(state, result.text);
+    write(state, "out", formatJsonLine(result.output), "\n");
+  } else if (result.status === "failed" && result.reason === "invalid_output") flushBuffered(state);
+  else writeAnswer(state, result.text);
 }
 
 function writeClosingLine(state: RenderState, result: RunResult, at: number, { style }: RenderOptions): void {

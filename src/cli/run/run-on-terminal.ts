@@ -13,6 +13,7 @@ import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodeOf, exitCodes, formatError } from "../exit.js";
 import { findSession, shortId } from "../files/session-store.js";
 import type { Permissions } from "../permissions/permissions.js";
+import { personTool } from "../permissions/rule.js";
 import { loadSessionData } from "../permissions/save-rule.js";
 import type { SessionRules } from "../permissions/session-rules.js";
 import type { Interruptions } from "../terminal/interruptions.js";
@@ -52,7 +53,14 @@ export async function runOnTerminal(
 ): Promise<number> {
   const { agent, sessionId, view, terminal, canAsk } = run;
   const session = agent.session(sessionId);
-  const state: ShownState = { seq: after, undecided: new Set(), denied: 0, hasEnd: false, hasSteered: false };
+  const state: ShownState = {
+    seq: after,
+    undecided: new Set(),
+    denied: 0,
+    unanswered: 0,
+    hasEnd: false,
+    hasSteered: false,
+  };
   let result = await runUntilPause(run, session, state, () => start(session));
   while (!("exitCode" in result)) {
     if (result.status === "waiting") break;
@@ -77,6 +85,7 @@ export async function runOnTerminal(
   if ("exitCode" in result) return result.exitCode;
   view.end(result);
   if (state.denied > 0 && !canAsk) terminal.err(`${formatDeniedNotice(state.denied)}\n`);
+  if (state.unanswered > 0 && !canAsk) terminal.err(`${formatUnansweredNotice(state.unanswered)}\n`);
   return exitCodeOf(result);
 }
 
@@ -96,6 +105,11 @@ function formatDeniedNotice(denied: number): string {
   return `${calls} denied because nobody could be asked.\nRun pawl on a terminal, let calls wait with --park, or allow every tool with --yes.`;
 }
 
+function formatUnansweredNotice(unanswered: number): string {
+  const questions = unanswered === 1 ? "1 question of the model was" : `${unanswered} questions of the model were`;
+  return `${questions} not asked, because nobody could answer.\nRun pawl on a terminal and without --yes, let questions wait with --park, or write the answer into the task.`;
+}
+
 /** What the stream has shown so far. */
 type ShownState = {
   /** The last entry that was shown. */
@@ -104,6 +118,8 @@ type ShownState = {
   readonly undecided: Set<string>;
   /** How many of `undecided` were denied. */
   denied: number;
+  /** How many questions of the model were answered for the person: nobody could be asked. */
+  unanswered: number;
   /** Whether the last entry ends or suspends the run. */
   hasEnd: boolean;
   /** Whether the person has sent a message. */
@@ -184,7 +200,9 @@ function updateState(state: ShownState, item: StreamItem): void {
   }
   if (item.type === "tool_call") state.undecided.add(item.callKey);
   if (item.type === "approval_requested") state.undecided.delete(item.callKey);
-  if (item.type === "tool_result" && item.outcome === "denied" && state.undecided.has(item.callKey)) state.denied += 1;
+  if (item.type !== "tool_result" || !state.undecided.has(item.callKey)) return;
+  if (item.name === personTool) state.unanswered += 1;
+  else if (item.outcome === "denied") state.denied += 1;
 }
 
 const ctrlCReason = { note: "Ctrl-C" };

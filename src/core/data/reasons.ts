@@ -25,7 +25,7 @@ export const reasons = deepFreeze({
   empty_response: { status: "failed", exitCode: 5, text: "The model gave an empty answer twice." },
   invalid_output: {
     status: "failed",
-    exitCode: 5,
+    exitCode: 4,
     text: "The model's answer did not have the shape that was asked for.",
   },
   output_refused: { status: "failed", exitCode: 5, text: "The answer was refused." },

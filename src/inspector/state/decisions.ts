@@ -3,6 +3,7 @@
  */
 import type { ApprovalDecision } from "../../index.js";
 import type { WaitingCall } from "./app-state.js";
+import { toFormFields } from "./input-form.js";
 
 /** One way to answer, with its key. */
 export type Choice = { readonly key: string; readonly label: string } & (
@@ -77,18 +78,25 @@ export function listChoices(approval: WaitingCall): Choices {
       return {
         why: "The tool asks while it runs.",
         choices: [
-          {
-            type: "write",
-            key: "e",
-            label: "Reply",
-            schema: approval.schema,
-            initialValue: undefined,
-            toDecision: (value) => ({ type: "reply", value }),
-          },
+          replyChoice(approval.schema),
           { type: "note", key: "n", label: "Decline", toDecision: (note) => ({ type: "decline", ...pickNote(note) }) },
         ],
       };
   }
+}
+
+/** A form edits an object, so an answer of one value is the only field of one. */
+function replyChoice(schema: unknown): WriteChoice {
+  const base = { type: "write", key: "e", label: "Reply", initialValue: undefined } as const;
+  const form = {
+    type: "object",
+    properties: { answer: { title: "Your answer", ...Object(schema) } },
+    required: ["answer"],
+  };
+  const [field] = toFormFields(form) ?? [];
+  const isOneValue = field !== undefined && field.kind !== "group" && field.kind !== "list";
+  if (!isOneValue) return { ...base, schema, toDecision: (value) => ({ type: "reply", value }) };
+  return { ...base, schema: form, toDecision: (value) => ({ type: "reply", value: Object(value).answer }) };
 }
 
 function approvalChoices({ why, tool, input }: WaitingCall): Choices {

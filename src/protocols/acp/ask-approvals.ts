@@ -6,7 +6,14 @@ import { type ApprovalDecision, PawlError, type PendingApproval } from "../../in
 import { questionKey } from "../../view/view-change.js";
 import { resumeHere } from "../resume-here.js";
 import { cancelTurns, type OpenSession } from "./open-session.js";
-import { type Choice, createForm, createPermissionRequest, toChoice, toDecision } from "./permission.js";
+import {
+  type Choice,
+  createChoiceRequest,
+  createForm,
+  createPermissionRequest,
+  toChoice,
+  toDecision,
+} from "./permission.js";
 
 export type AskContext = { readonly open: OpenSession; readonly client: AgentContext };
 
@@ -100,12 +107,15 @@ async function askForm(
   requestOptions: RequestOptions,
 ): Promise<Choice | "nothing"> {
   const form = open.updates.client.elicitation?.form == null ? null : createForm(open.id, approval);
-  if (form === null) {
-    const note = "The editor has no form for this question.";
-    return { decision: { type: "decline", note } };
-  }
+  const choice = createChoiceRequest(open.id, approval, open.updates.root);
+  const ask = async (): Promise<ApprovalDecision | null> => {
+    if (form !== null) return toDecision(await client.request("elicitation/create", form, requestOptions), approval);
+    if (choice === null) return { type: "decline", note: "The editor has no form for this question." };
+    const { outcome } = await client.request("session/request_permission", choice.request, requestOptions);
+    return choice.toDecision(outcome);
+  };
   try {
-    const decision = toDecision(await client.request("elicitation/create", form, requestOptions), approval);
+    const decision = await ask();
     return decision === null ? null : { decision };
   } catch (error) {
     if (requestOptions.cancellationSignal.aborted) return "nothing";

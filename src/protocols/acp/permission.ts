@@ -73,6 +73,36 @@ export function createPermissionRequest(
   };
 }
 
+/** A question of a tool with a list of answers, for editors without forms. */
+export type ChoiceRequest = {
+  readonly request: RequestPermissionRequest;
+  /** The decision of an option; null if the request was cancelled. */
+  readonly toDecision: (outcome: RequestPermissionOutcome) => ApprovalDecision | null;
+};
+
+/** More options than these do not fit in a menu. */
+const maxChoices = 20;
+
+/** Each answer becomes an option. Null if the question lists none, or too many. */
+export function createChoiceRequest(sessionId: string, approval: PendingApproval, root: string): ChoiceRequest | null {
+  const values = approval.schema?.enum;
+  const isList = Array.isArray(values) && values.length <= maxChoices;
+  if (!isList || values.some((value) => typeof value !== "string")) return null;
+  const texts = values as readonly string[];
+  const answers = texts.map(
+    (name, at): PermissionOption => ({ optionId: `answer-${at + 1}`, name, kind: "allow_once" }),
+  );
+  const decline: PermissionOption = { optionId: "decline", name: "No answer", kind: "reject_once" };
+  return {
+    request: { ...createPermissionRequest(sessionId, approval, root), options: [...answers, decline] },
+    toDecision(outcome) {
+      if (outcome.outcome === "cancelled") return null;
+      const value = texts[answers.findIndex(({ optionId }) => optionId === outcome.optionId)];
+      return value === undefined ? { type: "decline" } : { type: "reply", value };
+    },
+  };
+}
+
 /** The person's choice; null if the request was cancelled. */
 export type Choice = { readonly decision: ApprovalDecision; readonly rule?: RuleChoice } | null;
 

@@ -35,6 +35,8 @@ export type SandboxLayout = {
   readonly shown: readonly string[];
   /** Further folders that commands can write. */
   readonly write: readonly string[];
+  /** Whether this command can only read the folders that others can write. */
+  readonly readOnly: boolean;
   /** The proxy's socket, for a command with its own network; null if commands share one. */
   readonly socket: string | null;
 };
@@ -50,13 +52,14 @@ export const systemFolders: readonly string[] = [
 ];
 
 export async function createBubblewrapArguments(
-  { root, ownHome, settings, shown, write, socket }: SandboxLayout,
+  { root, ownHome, settings, shown, write, readOnly, socket }: SandboxLayout,
   folder: FolderMounts,
   shared: SharedFolder,
   { closesNamespaces }: Pick<Bubblewrap, "closesNamespaces">,
 ): Promise<readonly string[]> {
   const writable = [root, ...write];
   const visible = [...shown, ...folder.shown];
+  const bind = readOnly ? "--ro-bind" : "--bind";
   return [
     ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
     ...(closesNamespaces ? ["--disable-userns"] : []),
@@ -71,8 +74,8 @@ export async function createBubblewrapArguments(
     ...(settings === null ? [] : ["--ro-bind", settings, commandSettings]),
     ...(socket === null ? [] : ["--ro-bind", socket, socketInside]),
     ...visible.flatMap((path) => ["--ro-bind-try", resolveLinks(path), path]),
-    ...writable.flatMap((path) => ["--bind", path, path]),
-    ...folder.writable.flatMap(({ path }) => ["--bind", path, path]),
+    ...writable.flatMap((path) => [bind, path, path]),
+    ...folder.writable.flatMap(({ path }) => [bind, path, path]),
     ...folder.closed.flatMap(({ path }) => ["--ro-bind", path, path]),
     ...folder.hidden.filter((path) => [...writable, ...visible].some((one) => isWithin(one, path))).flatMap(hide),
     ...["--remount-ro", "/", "--chdir", root],

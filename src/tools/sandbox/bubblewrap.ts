@@ -144,7 +144,13 @@ type Present = { readonly plan: Plan; readonly settings: SettingsCopies; readonl
 async function prepareCommand(
   command: readonly [string, ...string[]],
   { plan, settings, session }: Present,
-  { hosts: further = [], decideHost = () => undefined, onForbidden = () => {}, signal }: PrepareOptions,
+  {
+    hosts: further = [],
+    decideHost = () => undefined,
+    readOnly = false,
+    onForbidden = () => {},
+    signal,
+  }: PrepareOptions,
 ): Promise<PreparedCommand> {
   const { bubblewrap, root, home, tools, write, cache, socat, stat, filter } = plan;
   const listed = [...plan.hosts, ...further.map(readHost)];
@@ -154,6 +160,7 @@ async function prepareCommand(
     settings: settings.folder,
     shown: [...plan.shown, ...settings.certificates.filter(isOutside(root))],
     write,
+    readOnly,
     socket: socat === null ? null : session.socket,
   };
   const hidden = [cache, ...(await plan.hide(signal)).map((path) => resolve(root, path))];

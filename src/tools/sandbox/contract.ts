@@ -37,6 +37,8 @@ export type PrepareOptions = {
   readonly hosts?: readonly string[];
   /** Decides about a host; undefined leaves it to the lists of hosts. Called for each connection. */
   readonly decideHost?: (target: HostTarget) => "allow" | "deny" | undefined;
+  /** Whether the command cannot write `root` and the `write` folders. It still has its own home and `/tmp`. Default: it can. */
+  readonly readOnly?: boolean;
   /** Called when the command has done something for which it must be stopped. */
   readonly onForbidden?: () => void;
   /** Stops the preparation, which examines the folder. */

@@ -185,7 +185,8 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const { agent, parentModel, childModel } = createWorld([callScout(), done], [done]);
     await agent.run("Go.", { sessionId: "s" });
     const namesOf = (model: typeof parentModel) => model.requests[0]?.tools.map(({ name }) => name).sort() ?? [];
-    expect(namesOf(childModel)).toEqual(namesOf(parentModel).filter((name) => name !== "agent_scout"));
+    const ofTheParent = ["agent_scout", "finish_plan"];
+    expect(namesOf(childModel)).toEqual(namesOf(parentModel).filter((name) => !ofTheParent.includes(name)));
   });
 
   test("is not possible while the file is not trusted", async () => {
@@ -352,6 +353,24 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
     expect([read("a.txt"), read("b.txt")]).toEqual([null, "new\n"]);
   });
 
+  test("dontAsk asks nobody for an answer either", async () => {
+    const asking = { calls: [{ name: "ask_person", input: { question: "Which colour?" } }] };
+    const { agent, childModel } = createWorld([callScout(), done], [asking, done], { file: "permissionMode: dontAsk" });
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("This agent does not ask");
+  });
+
+  test("an agent asks the person through the session that called it", async () => {
+    const asking = { calls: [{ name: "ask_person", input: { question: "Which colour?", options: ["red", "blue"] } }] };
+    const { agent, store, childModel } = createWorld([callScout(), done], [asking, done]);
+    const [question] = requireQuestions(await agent.run("Go.", { sessionId: "s" }));
+    expect(question).toMatchObject({ name: "ask_person", why: "tool", question: "Which colour?" });
+    const child = createClient({ store }).session(question?.sessionId ?? "");
+    await child.answer(question?.callKey ?? "", { type: "reply", value: "blue" });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("blue");
+  });
+
   test("dontAsk says why it denies: no rule allows the call, or a rule asks about it", async () => {
     const { agent, store, permissions } = createWorld(
       [{ text: "Ready." }, callScout(), done],
@@ -378,6 +397,7 @@ describe("The permissionMode of a file", verifies("AGENT-4#rules"), () => {
     const { agent, childModel } = createWorld([callScout(), done], [done], { file: "permissionMode: plan" });
     await agent.run("Go.", { sessionId: "s" });
     expect(childModel.requests[0]?.tools.map(({ name }) => name).sort()).toEqual([
+      "ask_person",
       "list_files",
       "read_file",
       "search_files",

@@ -58,6 +58,16 @@ test("rules that deny or ask win over edits", verifies("CHAT-2#rules"), async ()
   expect((await decide(writing("write_file", "b.ts"), asking)).verdict).toBe("ask");
 });
 
+test("with --yes the model asks nobody, unless a rule allows it to", verifies("CHAT-2#rules"), async () => {
+  const asking = { tool: "ask_person", readOnly: true, input: { question: "Which?" } };
+  expect((await world().decide(asking)).verdict).toBe("allow");
+  expect(await world({ allowAll: true }).decide(asking)).toMatchObject({
+    verdict: "deny",
+    why: expect.stringContaining("decide yourself"),
+  });
+  expect((await world({ allowAll: true, allow: ["ask_person"] }).decide(asking)).verdict).toBe("allow");
+});
+
 test.each([null, "edits", [], {}, { session: "s", is: "all" }, { is: "edits" }])(
   "%j in the data is no mode",
   async (mode) => {

@@ -78,6 +78,27 @@ function shown(items: readonly StreamItem[], options: Partial<RenderOptions> = {
 
 const end = "|done · 1 step · 0 ms · session session-\n";
 
+describe("an answer as data", () => {
+  const raw = '```json\n{ "title": "a\u202e" }\n```';
+  const answer = (changes: Partial<RunResult>) => [
+    message(1, raw),
+    final({ text: raw, ...changes } as Partial<RunResult>),
+  ];
+
+  test("goes to standard output as one line of JSON that is safe on a terminal", () => {
+    const items = answer({ output: { title: "a\u202e" } } as Partial<RunResult>);
+    expect(shown(items, { text: "answer" })).toBe(`{"title":"a\\u202e"}\n${end}`);
+  });
+
+  test("that does not fit leaves standard output empty", () => {
+    const items = answer({ status: "failed", reason: "invalid_output" } as Partial<RunResult>);
+    const renderer = createRenderer({ style: plainText, columns: 80, text: "answer" });
+    const pieces = items.flatMap((item) => renderer.show(item));
+    expect(pieces.filter(({ to }) => to === "out")).toEqual([]);
+    expect(pieces.map(({ text }) => text).join("")).toContain('{ "title": ');
+  });
+});
+
 describe("a stream, as a person sees it", () => {
   const cases: readonly (readonly [string, readonly StreamItem[], string, Partial<RenderOptions>?])[] = [
     [

@@ -2,7 +2,7 @@
  * Honest work in the sandbox: what people let agents do has to work in it.
  */
 import { execFileSync } from "node:child_process";
-import { chmodSync, symlinkSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test, vi } from "vitest";
 import { detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
@@ -169,4 +169,27 @@ describe.runIf(detectSandbox() === "bubblewrap")("in the sandbox,", () => {
     expect(await run("curl -sS -o /dev/null -w '%{http_code}' http://other.example/")).toMatch(/^403/);
     expect(proxy.requested).toHaveLength(1);
   });
+
+  test(
+    "a command that is prepared as read-only writes its home and /tmp, and no folder of the person",
+    verifies("BOX-2"),
+    async () => {
+      const machine = createMachine({ "a.txt": "one\n" });
+      execFileSync("git", ["init", "-q", machine.root]);
+      const out = join(machine.base, "out");
+      mkdirSync(out);
+      const { sandbox, run: runWritable } = machine.open({ write: [out] });
+      const prepare: typeof sandbox.prepare = (command, options) =>
+        sandbox.prepare(command, { ...options, readOnly: true });
+      const { run } = machine.open({}, { sandbox: { ...sandbox, prepare } });
+      const attempts = ["touch b.txt", "rm a.txt", "mv a.txt c.txt", "touch .git/x", `touch ${out}/x`, "mkdir d"];
+      for (const attempt of attempts)
+        expect(await run(attempt), attempt).toMatch(/Read-only file system[\s\S]*\(exit code 1\)$/);
+      expect(await run("cat a.txt && git status --short")).toBe("one\n?? a.txt\n(exit code 0)");
+      expect(await run("echo kept > ~/x && mv ~/x /tmp/x && cat /tmp/x")).toBe("kept\n(exit code 0)");
+      expect(readdirSync(machine.root).sort()).toEqual([".git", "a.txt"]);
+      expect(readdirSync(out)).toEqual([]);
+      expect(await runWritable(`touch b.txt ${out}/x`)).toBe("(no output)\n(exit code 0)");
+    },
+  );
 });

@@ -17,6 +17,7 @@ import {
   requireOneMatch,
 } from "../../decisions/pending-calls.js";
 import { recoveryChoices } from "../../decisions/recovery-choices.js";
+import { listReplyChoices } from "../../decisions/reply-choices.js";
 import { confirmationTexts, sendDecision } from "../../decisions/send-decision.js";
 import { resolveUserName } from "../../decisions/user-name.js";
 import { shortId } from "../../files/session-store.js";
@@ -109,7 +110,11 @@ function listAnswerChoices({ why, schema }: PendingCall, text: string): readonly
     case "tool":
       return [
         ...(text === ""
-          ? []
+          ? listReplyChoices(schema).map(({ value, label }, at) => ({
+              id: `reply ${at + 1}`,
+              text: `answer: ${toOneLine(label)}`,
+              decision: { type: "reply", value } as const,
+            }))
           : [
               {
                 id: "reply",

@@ -186,8 +186,9 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   },
   {
     name: "mode",
-    takes: "[edits]",
-    about: "edits: files of the folder are changed without a question, in this session; ask: with one",
+    takes: "[edits|plan]",
+    about:
+      "edits: files of the folder are changed without a question, in this session; ask: with one; plan: not before you accept a plan",
     atRest: false,
     run: runModeCommand,
   },

@@ -1,28 +1,31 @@
 /**
- * `/mode`, and Shift+Tab: whether files in the folder are changed without asking.
+ * `/mode`, and Shift+Tab: whether files in the folder are changed without asking, or not at all.
  */
 import { PawlError } from "../../../index.js";
 import { type Mode, modes } from "../../permissions/mode.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./sessions.js";
 
-/** @param words a mode; `next` for the other mode; empty: shows the current one */
+/** @param words a mode; `next` for the next one; empty: shows the current one */
 export async function runModeCommand(
   { mode: sessionMode, columns, say }: CommandContext,
   words: string,
 ): Promise<void> {
   const requestedMode = modes.find((one) => one === words);
   if (requestedMode === undefined && words !== "" && words !== "next")
-    throw new PawlError("bad_input", `/mode takes ${modes.join(" or ")}.`);
+    throw new PawlError("bad_input", `/mode takes ${modes.slice(0, -1).join(", ")} or ${modes.at(-1)}.`);
   const newMode =
-    words === ""
-      ? sessionMode.current()
-      : await sessionMode.change((present) => requestedMode ?? (present === "ask" ? "edits" : "ask"));
+    words === "" ? sessionMode.current() : await sessionMode.change((present) => requestedMode ?? nextMode(present));
   say(wrapNote(modeTexts[newMode], columns(), "dim"));
+}
+
+function nextMode(mode: Mode): Mode {
+  return modes[(modes.indexOf(mode) + 1) % modes.length] ?? "ask";
 }
 
 const modeTexts: { readonly [Name in Mode]: string } = {
   ask: "Mode ask: changes of files ask, unless a rule allows them.",
   edits:
-    "Mode edits: edit_file and write_file run in this folder without a question, in this session. What a rule denies or asks about stays so. Shift+Tab takes it back.",
+    "Mode edits: edit_file and write_file run in this folder without a question, in this session. What a rule denies or asks about stays so. Shift+Tab goes on to plan.",
+  plan: "Mode plan: until you accept a plan, neither the model nor its agents can change this folder. Shift+Tab ends it.",
 };

@@ -48,16 +48,18 @@ function list({ permissions: { rules }, say }: CommandContext, session: SessionR
     (rule, at): Line => [spanOf(`${at + 1}`.padStart(3), "bold"), spanOf(`  ${sanitize(formatRule(rule))}`)],
   );
   const emptyLine = lineOf("No rule has been kept. Tools and commands that only read run; everything else asks.");
-  const modeLine: Line = lineOf(
-    "Mode edits: edit_file and write_file run in the folder. /mode ask takes it back.",
-    "yellow",
-  );
+  const mode = modeOf(session);
   say([
-    ...(modeOf(session) === "edits" ? [modeLine] : []),
+    ...(mode === "ask" ? [] : [lineOf(modeLines[mode], "yellow")]),
     ...(ruleLines.length === 0 ? [emptyLine] : ruleLines),
     ...usageLines.map((line) => lineOf(line, "dim")),
   ]);
 }
+
+const modeLines = {
+  edits: "Mode edits: edit_file and write_file run in the folder. /mode ask takes it back.",
+  plan: "Mode plan: whatever rules allow, nothing in the folder is changed until you accept a plan. /mode ask ends it.",
+} as const;
 
 const scopes: readonly StorageScope[] = ["session", "project", "user"];
 

@@ -8,13 +8,15 @@ import { parseJson } from "../../../core/index.js";
 import type { ApprovalDecision, Json } from "../../../index.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import { recoveryChoices } from "../../decisions/recovery-choices.js";
+import { listReplyChoices, maxChoiceKeys } from "../../decisions/reply-choices.js";
 import type { RuleOffer } from "../../permissions/rule-offers.js";
 import type { StorageScope } from "../../permissions/save-rule.js";
+import { toOneLine } from "../../terminal/text.js";
 import type { OpenQuestion } from "../view/questions.js";
 
 export type AnswerState =
   | { readonly mode: "choose"; readonly edited?: Json }
-  /** The person writes the reason for a denial. */
+  /** The person writes the reason for a denial, or why no answer of a list fits. */
   | { readonly mode: "because"; readonly edited?: Json }
   /** The person writes the answer to a tool. */
   | { readonly mode: "reply" }
@@ -61,10 +63,22 @@ export function listAnswerKeys(question: OpenQuestion): readonly AnswerKey[] {
     case "recovery":
       return [...recoveryChoices, whyKey];
     case "tool":
-      return [{ key: "t", label: "type an answer" }, { key: "n", label: "no answer" }, whyKey];
+      return [...listReplyKeys(question), { key: "n", label: "no answer" }, whyKey];
     case "external":
       return [whyKey];
   }
+}
+
+/** The keys that choose or write the answer to a tool. */
+function listReplyKeys({ schema }: Pick<OpenQuestion, "schema">): readonly AnswerKey[] {
+  const choices = listReplyChoices(schema);
+  const typeKey = { key: "t", label: "type an answer" };
+  if (choices.length === 0) return [typeKey];
+  return [
+    ...choices.slice(0, maxChoiceKeys).map(({ label }, at) => ({ key: String(at + 1), label: toOneLine(label) })),
+    ...(choices.length > maxChoiceKeys ? [typeKey] : []),
+    { key: "r", label: "none of these, because…" },
+  ];
 }
 
 /** The keys that choose the scope of a rule. */
@@ -107,7 +121,12 @@ export function pressAnswer(key: string, answering: AnswerState, question: OpenQ
   // An edited call has no rule: it is allowed once, as edited.
   if (key === "a") return edited === undefined ? { type: "always" } : null;
   if (key === "t") return { type: "go", to: { mode: "reply" }, text: "" };
-  if (question.why === "tool") return { type: "decision", decision: { type: "decline" } };
+  if (question.why === "tool" && key !== "r") {
+    const choice = key === "n" ? undefined : listReplyChoices(question.schema)[Number(key) - 1];
+    const decision =
+      choice === undefined ? ({ type: "decline" } as const) : ({ type: "reply", value: choice.value } as const);
+    return { type: "decision", decision };
+  }
   if (key === "n") return { type: "decision", decision: { type: "deny" } };
   if (key === "r")
     return { type: "go", to: { mode: "because", ...(edited === undefined ? {} : { edited }) }, text: "" };
@@ -126,11 +145,10 @@ export function submitAnswer(text: string, answering: AnswerState, question: Ope
     case "choose":
     case "always":
       return null;
-    case "because":
-      return {
-        type: "decision",
-        decision: text.trim() === "" ? { type: "deny" } : { type: "deny", note: text.trim() },
-      };
+    case "because": {
+      const type = question.why === "tool" ? "decline" : "deny";
+      return { type: "decision", decision: text.trim() === "" ? { type } : { type, note: text.trim() } };
+    }
     case "reply":
       return { type: "decision", decision: { type: "reply", value: parseToolReply(text, question.schema) } };
     case "edit":

@@ -9,15 +9,17 @@ import { renderDraft } from "../../screen/draft-rows.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { type Picker, renderPicker } from "../../screen/picker.js";
 import type { Region } from "../../screen/screen.js";
-import { toOneLine } from "../../terminal/text.js";
+import { toOneLine, truncate } from "../../terminal/text.js";
 import type { OpenQuestion } from "../view/questions.js";
 import type { View } from "../view/view.js";
-import { type AnswerState, formatAnswerPrompt, listAnswerKeys, listScopes } from "./answering.js";
+import { type AnswerKey, type AnswerState, formatAnswerPrompt, listAnswerKeys, listScopes } from "./answering.js";
 import { renderStatusLine } from "./status-line.js";
 
 /** The maximum number of rows. The region also never takes more than half of the screen. */
 const maxRows = 14;
 const maxDraftRows = 8;
+/** The rows that are always there: a row of the draft, and the status. */
+const fixedRows = 2;
 /** With fewer columns, hints show only keys. */
 const narrowColumns = 60;
 
@@ -59,7 +61,7 @@ export function renderRegion(content: RegionContent, columns: number, rows: numb
     ? renderLeaving(columns)
     : question === undefined
       ? content.hints
-      : renderQuestion(question, content, columns);
+      : renderQuestion(question, content, columns, maxRegionRows - fixedRows);
   const prompt = question === undefined ? "> " : formatAnswerPrompt(answering);
   const input = renderDraft(
     draft,
@@ -92,18 +94,37 @@ function renderQuestion(
   question: OpenQuestion,
   { answering, isOnQuestion, draft }: RegionContent,
   columns: number,
+  maxQuestionRows: number,
 ): readonly Line[] {
   if (answering.mode === "always") return renderRuleOffers(answering);
   const title = renderQuestionTitle(question, answering, columns);
   if (answering.mode !== "choose") return [...title, lineOf("  enter goes on · esc back", "dim")];
-  const keys = listAnswerKeys(question);
+  const [choiceKeys, keys] = splitKeys(question);
   const isNarrow = columns < narrowColumns;
   const hint = keys.map(({ key, label }) => (isNarrow ? key : `${key} ${label}`)).join(isNarrow ? " " : "   ");
   const isReady = isOnQuestion || draft.text === "";
   return [
     ...title,
+    ...renderChoices(choiceKeys, { columns, isReady, room: maxQuestionRows - title.length - 1 }),
     isReady ? lineOf(`  ${hint}`) : lineOf(isNarrow ? "  tab goes to the question" : `  tab, then ${hint}`, "dim"),
   ];
+}
+
+/** The keys of the answers that the question lists, and the other keys. */
+function splitKeys(question: OpenQuestion): readonly [readonly AnswerKey[], readonly AnswerKey[]] {
+  const keys = listAnswerKeys(question);
+  const isChoice = ({ key }: AnswerKey) => /^\d$/.test(key);
+  return [keys.filter(isChoice), keys.filter((key) => !isChoice(key))];
+}
+
+/** The answers that the question lists, one for each row. The history shows all of them whole, so a small screen only says so. */
+function renderChoices(
+  choices: readonly AnswerKey[],
+  { columns, isReady, room }: { readonly columns: number; readonly isReady: boolean; readonly room: number },
+): readonly Line[] {
+  const style = isReady ? undefined : "dim";
+  if (choices.length > room) return [lineOf(`  1–${choices.length} for the answers above`, style)];
+  return choices.map(({ key, label }) => lineOf(`  ${key} ${truncate(label, Math.max(8, columns - 5))}`, style));
 }
 
 const maxTitleRows = 2;
@@ -113,7 +134,11 @@ function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, col
   const input = answering.mode === "choose" ? (answering.edited ?? question.input) : question.input;
   const titleEnd = ", whole above";
   const name = toOneLine(question.name);
-  const call = formatCallTitle(name, input, maxTitleRows * (columns - 4) - titleEnd.length);
+  const titleColumns = maxTitleRows * (columns - 4) - titleEnd.length;
+  const call =
+    question.why === "tool" && question.question !== undefined
+      ? `${name} ${truncate(firstLineOf(question.question), Math.max(8, titleColumns - name.length - 1))}`
+      : formatCallTitle(name, input, titleColumns);
   const title: Line = [
     spanOf("? ", "yellow"),
     spanOf(name, "bold"),
@@ -121,6 +146,10 @@ function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, col
     spanOf(titleEnd, "dim"),
   ];
   return wrapLine(title, Math.max(8, columns - 1)).slice(0, maxTitleRows);
+}
+
+function firstLineOf(text: string): string {
+  return toOneLine(text.trim().split("\n", 1)[0] ?? "");
 }
 
 /** Renders the rules that the person can choose. */

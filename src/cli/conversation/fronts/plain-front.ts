@@ -115,7 +115,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
   }
 
   function pressNumber(line: string, { question, since }: NonNullable<typeof shownQuestion>): boolean {
-    if (!/^\s*\d\s*$/.test(line)) return false;
+    if (!/^\s*\d{1,2}\s*$/.test(line)) return false;
     if (performance.now() - since < answerDelayMs) {
       print("This was typed before the question could be read, so it is no answer. Type the number again.");
       return true;

@@ -24,9 +24,17 @@ export type StatusOptions = {
   readonly notice?: string;
 };
 
+const modeFacts: { readonly [Name in Mode]: string } = { ask: "", edits: "edits allowed", plan: "plan mode" };
+
 /** Facts that do not fit are omitted, starting at the end. */
 export function renderStatusLine(state: ViewState, { columns, now, questions, mode, notice }: StatusOptions): Line {
-  const facts = [mode === "edits" ? "edits allowed" : "", formatTokens(state.usage), formatCost(state.usage)];
+  const fallback = state.fallback === null ? "" : `${toOneLine(state.fallback)} serves`;
+  const facts = [
+    fallback,
+    mode === undefined ? "" : modeFacts[mode],
+    formatTokens(state.usage),
+    formatCost(state.usage),
+  ];
   if (notice !== undefined) return lineOf(notice, "dim");
   const { activity } = state;
   if (questions > 0)

@@ -3,6 +3,7 @@
  */
 import type { Json, PublicEvent, PublicEventOf, RunResult } from "../../../index.js";
 import { formatDecision } from "../../decisions/format-decision.js";
+import { listReplyChoices } from "../../decisions/reply-choices.js";
 import { shortId } from "../../files/session-store.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatClosingLine } from "../../render/format-closing-line.js";
@@ -42,13 +43,55 @@ export function renderQuestion(
     spanOf(`${child} ${formatQuestionTitle(question)}:`),
   ];
   const questionTexts = [question.question, question.url].filter((text) => text !== undefined);
+  const width = Math.max(8, Math.min(100, columns - 1));
   const textLines = questionTexts.flatMap((text) =>
-    text.split("\n").map((line) => lineOf(`    ${sanitizeStrictly(line)}`, "bold")),
+    text.split("\n").flatMap((line) => wrapIndented("    ", lineOf(sanitizeStrictly(line), "bold"), width)),
   );
+  const choiceLines = renderReplyChoices(question, width);
   return [
-    ...wrapLine(title, Math.max(8, Math.min(100, columns - 1))),
-    ...renderInput(question.input, file),
+    ...wrapLine(title, width),
+    ...(isAllInQuestion(question) ? [] : renderInput(question.input, file)),
     ...textLines,
+    // A text of several lines may have numbers of its own, as a plan has.
+    ...(textLines.length > 1 && choiceLines.length > 0 ? [lineOf("")] : []),
+    ...choiceLines,
+  ];
+}
+
+/** Wraps a line whose first row begins with `lead`. Its other rows are indented by as much. */
+function wrapIndented(lead: string, line: Line, columns: number): readonly Line[] {
+  return wrapLine(line, Math.max(8, columns - lead.length)).map(
+    (row, at): Line => [spanOf(at === 0 ? lead : " ".repeat(lead.length), "bold"), ...row],
+  );
+}
+
+/** An input with more values is always shown. */
+const maxComparedValues = 100;
+
+/** Whether the question and its choices contain all text of the input, so that the input need not be shown as well. */
+function isAllInQuestion({ why, input, question = "", schema }: OpenQuestion): boolean {
+  if (why !== "tool") return false;
+  const values = listValues(input);
+  if (values.length === 0 || values.length > maxComparedValues) return false;
+  const shown = [question, ...listReplyChoices(schema).map(({ label }) => label)].join("\n");
+  return values.every((value) => typeof value === "string" && shown.includes(value));
+}
+
+/** The strings, numbers, booleans and nulls in JSON, at any depth. */
+function listValues(json: Json): readonly Json[] {
+  return typeof json === "object" && json !== null ? Object.values(json).flatMap(listValues) : [json];
+}
+
+const maxShownChoices = 20;
+
+function renderReplyChoices({ why, schema }: OpenQuestion, width: number): readonly Line[] {
+  const choices = why === "tool" ? listReplyChoices(schema) : [];
+  const shown = choices.slice(0, maxShownChoices);
+  return [
+    ...shown.flatMap(({ label }, at) => wrapIndented(`    ${at + 1} `, lineOf(sanitizeStrictly(label)), width)),
+    ...(choices.length === shown.length
+      ? []
+      : [lineOf(`    … ${(choices.length - shown.length).toLocaleString("en-US")} more, which /approve lists`, "dim")]),
   ];
 }
 
@@ -64,17 +107,24 @@ export function renderDecision(event: PublicEventOf<"approval_answered">, input:
   return lineOf(`  ${title}: ${formatDecision(event)}`, event.overruled === undefined ? "dim" : "yellow");
 }
 
-/** Renders a failed model call, what follows, and what the person can do. */
-export function renderFailure(event: PublicEventOf<"attempt_failed">, columns: number): readonly Line[] {
+/**
+ * Renders a failed model call, what follows, and what the person can do.
+ * @param nextModel the model that takes over, if one does
+ */
+export function renderFailure(
+  event: PublicEventOf<"attempt_failed">,
+  columns: number,
+  nextModel: string | null = null,
+): readonly Line[] {
   // The person or a limit has stopped the call: the end of the run says so.
   if (event.failure.kind === "cancelled") return [];
   const advice =
-    event.failure.kind === "auth"
+    event.failure.kind === "auth" && event.next !== "fallback"
       ? " Set another key and start pawl again."
       : event.next === "retry"
         ? " Esc stops."
         : "";
-  return wrapNote(`✗ ${formatFailedAttempt(event)}${advice}`, columns, "yellow");
+  return wrapNote(`✗ ${formatFailedAttempt(event, nextModel)}${advice}`, columns, "yellow");
 }
 
 /** Renders other events that a person should know; no lines for all others. */

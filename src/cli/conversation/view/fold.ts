@@ -35,11 +35,15 @@ export type FoldState = {
   waits: readonly RunWait[];
   isStopping: boolean;
   model: Activity | null;
+  /** The model that has taken over in this run; null while the session's own serves. */
+  fallback: string | null;
   /** The person's own command, if one is running. */
   ownCommand: Activity | null;
   usage: Usage;
   queued: readonly QueuedRun[];
   readonly fileOf: (question: OpenQuestion) => string | null;
+  /** The ids of the agent's models, in the order in which they are tried. */
+  readonly models: readonly string[];
   /** The kind of the last lines. */
   last: "text" | "call" | "message" | "message-part" | "note" | "none";
 };
@@ -65,6 +69,17 @@ export function appendLines(fold: FoldState, kind: FoldState["last"], lines: rea
   if (needsBlankLine) fold.history.push([]);
   for (const line of lines) fold.history.push(line);
   fold.last = kind;
+}
+
+/** Ends the open block, because what follows is not part of the text. */
+export function endText(fold: FoldState, columns: number): void {
+  appendLines(fold, "text", fold.markdown.end(columns));
+}
+
+/** The model that is tried after this one. Its id is known only if this process has the agent's models. */
+export function findNextModel({ models }: FoldState, model: string): string {
+  const at = models.indexOf(model);
+  return (at < 0 ? undefined : models[at + 1]) ?? "another model";
 }
 
 export function updateCall(fold: FoldState, callKey: string, change: Partial<StartedCall>): void {

@@ -37,9 +37,11 @@ import {
   type Activity,
   appendLines,
   continueIfAnswered,
+  endText,
   endWaits,
   type FoldState,
   findActivity,
+  findNextModel,
   type QueuedRun,
   renderOpen,
   updateCall,
@@ -76,6 +78,8 @@ export type ViewState = {
   readonly isStopping: boolean;
   /** The activity in progress; null if there is none. */
   readonly activity: Activity | null;
+  /** The model that has taken over in the current run; null while the session's own serves. */
+  readonly fallback: string | null;
   /** The usage of the current or last run. */
   readonly usage: Usage;
   readonly queued: readonly QueuedRun[];
@@ -84,9 +88,11 @@ export type ViewState = {
 export type ViewOptions = {
   /** The current text of the file that the call of an open question changes; null if there is none, or it is not known. */
   readonly fileOf?: (question: OpenQuestion) => string | null;
+  /** The ids of the agent's models, in the order in which they are tried. Default: unknown. */
+  readonly models?: readonly string[];
 };
 
-export function createView({ fileOf = () => null }: ViewOptions = {}): View {
+export function createView({ fileOf = () => null, models = [] }: ViewOptions = {}): View {
   const fold: FoldState = {
     session: createSessionView(),
     history: [],
@@ -103,11 +109,13 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
     waits: [],
     isStopping: false,
     model: null,
+    fallback: null,
     ownCommand: null,
     usage: {},
     queued: [],
     last: "none",
     fileOf,
+    models,
   };
   return {
     show(item, columns, now) {
@@ -135,6 +143,7 @@ export function createView({ fileOf = () => null }: ViewOptions = {}): View {
       waits: fold.waits,
       isStopping: fold.isStopping,
       activity: findActivity(fold),
+      fallback: fold.fallback,
       usage: fold.usage,
       queued: fold.queued,
     }),
@@ -152,11 +161,6 @@ function* addLongText(fold: FoldState, text: string, columns: number): Generator
     addText(fold, piece, columns);
     yield;
   }
-}
-
-/** Ends the open block, because what follows is not part of the text. */
-function endText(fold: FoldState, columns: number): void {
-  appendLines(fold, "text", fold.markdown.end(columns));
 }
 
 function* showItem(fold: FoldState, item: StreamItem, columns: number, now: number): Generator<void> {
@@ -232,7 +236,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       break;
     case "run_started":
       fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
-      [fold.runId, fold.isWaiting, fold.isStopping] = [event.runId, false, false];
+      [fold.runId, fold.isWaiting, fold.isStopping, fold.fallback] = [event.runId, false, false, null];
       [fold.usage, fold.model, fold.waits] = [{}, { name: "model", since: now }, []];
       showMessage(fold, "> ", event.input, columns);
       break;
@@ -267,12 +271,14 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
     case "step_finished":
       endText(fold, columns);
       fold.usage = addUsage(fold.usage, event.usage);
+      if (fold.fallback !== null) fold.fallback = event.model;
       fold.model = null;
       break;
     case "attempt_failed":
       endText(fold, columns);
       fold.model = { name: "model", since: now + (event.retryInMs ?? 0) };
-      appendLines(fold, "note", renderFailure(event, columns));
+      if (event.next === "fallback") fold.fallback = findNextModel(fold, event.model);
+      appendLines(fold, "note", renderFailure(event, columns, fold.fallback));
       break;
     case "final":
       endText(fold, columns);
@@ -389,6 +395,6 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   fold.agents.clear();
   fold.callsOfAgents.clear();
   [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
-  [fold.isStopping, fold.model] = [false, null];
+  [fold.isStopping, fold.model, fold.fallback] = [false, null, null];
   appendLines(fold, "note", renderEnd(result, columns));
 }

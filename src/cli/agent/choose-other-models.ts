@@ -1,0 +1,22 @@
+/**
+ * The models that a command needs in addition to the session's own: those of agents in files, and the fallbacks.
+ */
+
+import type { Model } from "../../index.js";
+import { type ChosenAgents, chooseAgentModels } from "../child-agents/choose-agent-models.js";
+import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
+import { type ChosenFallbacks, chooseFallbacks } from "./choose-fallbacks.js";
+import type { ModelOptions } from "./choose-model.js";
+
+/** @returns also the problems of both, in whole sentences, for the person */
+export async function chooseOtherModels(
+  configured: ResolvedConfiguration,
+  options: ModelOptions,
+  sessionModel: Model,
+): Promise<ChosenAgents & ChosenFallbacks> {
+  const [ofAgents, { fallbacks, problems }] = await Promise.all([
+    chooseAgentModels(configured, options, sessionModel),
+    chooseFallbacks(configured, options),
+  ]);
+  return { agents: ofAgents.agents, fallbacks, problems: [...ofAgents.problems, ...problems] };
+}

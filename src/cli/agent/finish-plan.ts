@@ -1,0 +1,70 @@
+/**
+ * The tool with which the model shows its plan in plan mode. The person accepts it, and so ends the mode.
+ */
+import { type AnyTool, defineTool, type Hint } from "../../index.js";
+import { modeKey, modeOf, toStoredMode } from "../permissions/mode.js";
+import { planTool } from "../permissions/rule.js";
+import { toOneLine } from "../terminal/text.js";
+
+const inputSchema = {
+  type: "object",
+  properties: {
+    steps: {
+      type: "array",
+      minItems: 1,
+      maxItems: 50,
+      items: { type: "string", minLength: 1, maxLength: 300 },
+      description: "What you will do, in order: one sentence each, with the files that you will change.",
+    },
+  },
+  required: ["steps"],
+  additionalProperties: false,
+} as const;
+
+/** The answers of the person, by the mode in which the work goes on. */
+const answers = { ask: "start, and ask before changes", edits: "start, and edit files without asking" } as const;
+
+/** Accepting a plan ends the mode, and makes its steps the plan that `todo` keeps, in the same entry of the log as the result. */
+export function finishPlan(): AnyTool {
+  return defineTool({
+    name: planTool,
+    lenientInput: true,
+    description:
+      "Only in plan mode: shows the person the plan, and waits. When they accept it, plan mode ends, and you do what the plan says.",
+    input: inputSchema,
+    readOnly: true,
+    sequential: true,
+    durable: true,
+    async execute({ steps }, { ask, data, sessionId, step }) {
+      const plan = steps as readonly string[];
+      // After the answer, the tool runs again, and the person may have changed the mode meanwhile.
+      const mode = await step("mode", () => modeOf({ sessionId, data: data.all() }));
+      if (mode !== "plan") return "There is no plan mode now: go on with the work.";
+      const message = `Start with this plan?\n${plan.map((text, at) => `${at + 1}. ${toOneLine(text)}`).join("\n")}`;
+      const answer = await ask({ message, name: "plan", schema: { type: "string", enum: Object.values(answers) } });
+      switch (answer.type) {
+        case "answered":
+          if (answer.value === answers.edits) data.set(modeKey, toStoredMode(sessionId, "edits"));
+          else data.delete(modeKey);
+          data.set(
+            "todo",
+            plan.map((text) => ({ text, status: "open" })),
+          );
+          return "The person accepts the plan, and plan mode has ended. Begin with the first step. The plan is in the list of `todo`.";
+        case "declined":
+          return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note}`}.\nChange the plan and show it again, or ask what is missing.`;
+        case "expired":
+          return "Nobody answered in time. Say what the plan is, and end.";
+      }
+    },
+  });
+}
+
+/** Tells the model that plan mode is on. */
+export const planHint: Hint = Object.freeze({
+  name: "mode",
+  text({ sessionId }, { data }) {
+    if (modeOf({ sessionId, data }) !== "plan") return undefined;
+    return "Plan mode is on: you can read, and run commands that change nothing, but no file of the folder can be changed. Find out what is needed, and show the person a plan with finish_plan. The work begins when they accept it.";
+  },
+} satisfies Hint);

@@ -1,0 +1,211 @@
+/**
+ * Plan mode: which calls it denies, whatever else allows them, and how a plan ends it.
+ */
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createFolderAgent } from "../../../src/cli/agent/folder-agent.js";
+import { parseAgentFile } from "../../../src/cli/child-agents/agent-file.js";
+import { toStoredMode } from "../../../src/cli/permissions/mode.js";
+import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
+import { saveRule } from "../../../src/cli/permissions/save-rule.js";
+import { createMemoryStore, type Json, type RunResult } from "../../../src/index.js";
+import { createScriptedModel, type Script } from "../../../src/testing/index.js";
+import { verifies } from "../../verifies.js";
+
+const keys = verifies("CHAT-2#keys");
+
+function createFolder(options: Partial<PermissionOptions> = {}) {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-plan-")));
+  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const [root, home] = [join(base, "root"), join(base, "home")];
+  mkdirSync(root);
+  writeFileSync(join(root, "notes.txt"), "one\n");
+  const environment = { XDG_CONFIG_HOME: join(base, "config"), HOME: base };
+  return { base, root, home, permissions: createPermissions({ allowAll: false, root, home, environment, ...options }) };
+}
+
+const planning = (sessionId = "s") => ({ sessionId, data: { mode: toStoredMode(sessionId, "plan") } });
+const call = (tool: string, input: Json = {}, readOnly = false) => ({ tool, input, readOnly });
+const everything = ["edit_file", "write_file", "shell", "mcp__files__write", "outside(make)"];
+
+describe("plan mode", () => {
+  test("denies whatever can change something, also with --yes and under rules that allow it", keys, async () => {
+    const worlds = [
+      createFolder(),
+      createFolder({ allowAll: true }),
+      createFolder({ allow: everything.filter((rule) => !rule.startsWith("outside")) }),
+    ];
+    for (const { permissions } of worlds)
+      for (const changing of [
+        call("write_file", { path: "a.txt", content: "x" }),
+        call("edit_file", { path: "notes.txt", oldText: "one", newText: "two" }),
+        call("shell", { command: "touch a.txt" }),
+        call("shell", { command: "make", outside: true, why: "it must" }),
+        call("shell", { command: "ls", hosts: ["example.org"] }),
+        call("mcp__files__write", { path: "a.txt" }),
+      ])
+        expect(await permissions.decide(changing, planning())).toMatchObject({
+          verdict: "deny",
+          why: expect.stringContaining("plan mode: nothing is changed"),
+        });
+  });
+
+  test("lets everything run that only reads, and agents, under the rules that there are", keys, async () => {
+    const { permissions } = createFolder({ deny: ["read_file(.env)"] });
+    for (const reading of [
+      call("read_file", { path: "notes.txt" }, true),
+      call("todo", { items: [] }, true),
+      call("shell", { command: "ls && git status" }),
+      call("agent_scout", { task: "Look." }),
+      call("stop_process", { process: 1 }),
+    ])
+      expect((await permissions.decide(reading, planning())).verdict).toBe("allow");
+    expect((await permissions.decide(call("fetch_url", { url: "https://example.org/" }), planning())).verdict).toBe(
+      "ask",
+    );
+    expect(await permissions.decide(call("read_file", { path: ".env" }, true), planning())).toMatchObject({
+      verdict: "deny",
+      rule: { rule: "read_file(.env)" },
+    });
+  });
+
+  test("lets commands ask as ever where a sandbox keeps the folder read-only", keys, async () => {
+    const { permissions } = createFolder();
+    permissions.useSandbox({ kind: "bubblewrap", hosts: [] });
+    const { decide } = permissions;
+    expect((await decide(call("shell", { command: "npm test" }), planning())).verdict).toBe("ask");
+    expect((await decide(call("shell", { command: "npm test", outside: true }), planning())).verdict).toBe("deny");
+  });
+
+  test("is not inherited by a fork", keys, async () => {
+    const { permissions } = createFolder();
+    const fork = { ...planning("origin"), sessionId: "fork" };
+    expect((await permissions.decide(call("write_file", { path: "a.txt" }), fork)).verdict).toBe("ask");
+  });
+});
+
+function createWorld(parent: Script, child: Script = [], options: Partial<PermissionOptions> = {}) {
+  const { root, home, permissions } = createFolder(options);
+  const store = createMemoryStore();
+  const model = createScriptedModel(parent, { id: "parent" });
+  const childModel = createScriptedModel(child, { id: "child" });
+  const text = "---\ndescription: Writes.\npermissionMode: acceptEdits\n---\nYou write.\n";
+  const file = parseAgentFile({ name: "writer", path: "writer.md", real: "/writer.md", text });
+  const agent = createFolderAgent({
+    ...{ store, home, root, permissions, model },
+    allowShell: false,
+    contextFiles: false,
+    agents: [{ file, model: { model: childModel, timeouts: {} } }],
+  });
+  const session = agent.session("s");
+  const setMode = (mode: "edits" | "plan") =>
+    session.setData({ set: { mode: toStoredMode("s", mode) } }, { by: "ada" });
+  const exists = (path: string) => existsSync(join(root, path));
+  return { agent, session, store, model, childModel, setMode, exists, permissions };
+}
+
+const writeTo = (path: string) => ({ name: "write_file", input: { path, content: "new\n" } });
+const showPlan = { calls: [{ name: "finish_plan", input: { steps: ["Write a.txt.", "Write b.txt."] } }] };
+const hello = { text: "Hello." };
+const done = { text: "Done." };
+
+function requireQuestion(result: RunResult) {
+  const [question] = result.status === "awaiting_human" ? result.approvals : [];
+  if (question === undefined) throw new Error(`${result.status}: ${result.text}`);
+  return question;
+}
+
+const answers = [
+  ["start, and ask before changes", "ask"],
+  ["start, and edit files without asking", "edits"],
+] as const;
+
+describe("a plan", () => {
+  test.each(answers)(
+    "that is accepted with %j ends plan mode, and its steps become the list",
+    keys,
+    async (value, then) => {
+      const { agent, session, setMode, exists, model } = createWorld([
+        hello,
+        { calls: [writeTo("early.txt")] },
+        showPlan,
+        { calls: [writeTo("a.txt")] },
+        done,
+      ]);
+      await agent.run("Hi", { sessionId: "s" });
+      await setMode("plan");
+      const question = requireQuestion(await agent.run("Write two files.", { sessionId: "s" }));
+      expect(question).toMatchObject({
+        name: "finish_plan",
+        why: "tool",
+        question: expect.stringContaining("2. Write b.txt."),
+      });
+      expect(exists("early.txt")).toBe(false);
+      expect(JSON.stringify(model.requests[1]?.messages)).toContain("Plan mode is on");
+      await session.answer(question.callKey, { type: "reply", value });
+      const result = await session.resume();
+      expect((await session.data()).todo).toEqual([
+        { text: "Write a.txt.", status: "open" },
+        { text: "Write b.txt.", status: "open" },
+      ]);
+      if (then === "ask") {
+        expect(requireQuestion(result)).toMatchObject({ name: "write_file", why: "policy" });
+        expect((await session.data()).mode).toBeUndefined();
+      } else {
+        expect(result).toMatchObject({ status: "completed" });
+        expect(exists("a.txt")).toBe(true);
+        expect((await session.data()).mode).toEqual({ session: "s", is: "edits" });
+      }
+    },
+  );
+
+  test("that is not accepted leaves plan mode on, and the model gets the reason", keys, async () => {
+    const { agent, session, setMode, exists, model } = createWorld([
+      hello,
+      showPlan,
+      { calls: [writeTo("a.txt")] },
+      done,
+    ]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    const question = requireQuestion(await agent.run("Write two files.", { sessionId: "s" }));
+    await session.answer(question.callKey, { type: "decline", note: "only one file" });
+    expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
+    expect(exists("a.txt")).toBe(false);
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toMatch(/only one file[\s\S]*nothing is changed before/);
+  });
+
+  test("is not asked about outside of plan mode", keys, async () => {
+    const { agent, model } = createWorld([showPlan, done]);
+    expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain("There is no plan mode now");
+  });
+});
+
+describe("plan mode holds for agents below", () => {
+  test("whatever their files allow, and they have no plan of their own to show", keys, async () => {
+    const callWriter = { calls: [{ name: "agent_writer", input: { task: "Write." } }] };
+    const { agent, session, setMode, exists, childModel, permissions } = createWorld(
+      [hello, callWriter, done],
+      [{ calls: [writeTo("a.txt")] }, done],
+    );
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    await saveRule({ permissions, session, by: "ada" }, "session", "allow", { rule: "write_file(**)" });
+    expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(exists("a.txt")).toBe(false);
+    expect(JSON.stringify(childModel.requests[1]?.messages)).toContain("nothing is changed before");
+    expect(childModel.requests[0]?.tools.map(({ name }) => name)).not.toContain("finish_plan");
+  });
+});
+
+test("a question from before plan mode is not answered into a change", keys, async () => {
+  const { agent, session, setMode, exists } = createWorld([{ calls: [writeTo("a.txt")] }, done]);
+  const question = requireQuestion(await agent.run("Go", { sessionId: "s" }));
+  await setMode("plan");
+  await session.answer(question.callKey, { type: "approve" });
+  expect(await session.resume()).toMatchObject({ status: "completed" });
+  expect(exists("a.txt")).toBe(false);
+});
