@@ -2,9 +2,10 @@
  * The tools of an MCP server: each agent is one.
  */
 import type * as Sdk from "@modelcontextprotocol/server";
-import { PawlError } from "../../index.js";
-import { type AgentCall, type CallState, callAgent } from "./call-agent.js";
-import type { McpAgent, McpHost } from "./host.js";
+import { PawlError, type RunResult } from "../../index.js";
+import { type AgentCall, beginTask, type CallState, callAgent, sendDecisions, toToolResult } from "./call-agent.js";
+import type { CalledSession, McpAgent, McpHost } from "./host.js";
+import { formatRequestKey, listQuestions, parseTaskId, readTask, type TaskRun, taskParams, tasksExtension } from "./tasks.js";
 import { formatTranscript } from "./transcript.js";
 
 export type McpServerSdk = Pick<typeof Sdk, "ProtocolError" | "Server" | "createRequestStateCodec" | "inputRequired">;
@@ -20,9 +21,16 @@ export function createStateCodec(sdk: McpServerSdk, key: Uint8Array): Sdk.Reques
 
 export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.RequestStateCodec<CallState>): Sdk.Server {
   const server = new sdk.Server(host.info, {
-    capabilities: { tools: {}, ...(host.sessions === undefined ? {} : { resources: {}, completions: {} }) },
+    capabilities: {
+      tools: {},
+      extensions: { [tasksExtension]: {} },
+      ...(host.sessions === undefined ? {} : { resources: {}, completions: {} }),
+    },
     requestState: { verify: codec.verify },
   });
+  const canAsk = ({ mcpReq }: Sdk.ServerContext) =>
+    host.mayAnswer !== false && supportsElicitation(mcpReq.envelope, server.getClientCapabilities());
+  const carryOn = createCarrier(host);
   server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const mcpAgent = host.agents.find(({ name }) => name === params.name);
@@ -34,7 +42,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
       ...readTraceparent(params._meta),
       host,
       context,
-      canAsk: host.mayAnswer !== false && supportsElicitation(context.mcpReq.envelope, server.getClientCapabilities()),
+      canAsk: canAsk(context),
       inputRequired: async (forms, next) => {
         const inputRequests = Object.entries(forms).map(([id, form]) => [
           id,
@@ -47,10 +55,83 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
       },
     };
     const session = await host.openSession(mcpAgent.name, state?.sessionId ?? readSessionId(params._meta));
-    return callAgent({ ...call, session }, state);
+    if (state !== undefined || !declaresTasks(context.mcpReq.envelope)) return callAgent({ ...call, session }, state);
+    const task = await beginTask({ ...call, session });
+    carryOn(session);
+    // The package passes on results of any type.
+    return task as unknown as Sdk.CallToolResult;
   });
+  serveTasks(sdk, server, host, { carryOn, canAsk });
   if (host.sessions !== undefined) serveTranscripts(sdk, server, host.sessions);
   return server;
+}
+
+/** Makes sure that a process drives a session. Returns at once. */
+type Carrier = (session: CalledSession) => void;
+
+function createCarrier(host: McpHost): Carrier {
+  const carriedIds = new Set<string>();
+  return (session) => {
+    if (carriedIds.has(session.id)) return;
+    carriedIds.add(session.id);
+    const report = (why: string | null) => {
+      if (why !== null) host.report(new Error(`The session ${session.id} does not go on: ${why}`));
+    };
+    void host
+      .carryOn(session)
+      .then(report, host.report)
+      .finally(() => carriedIds.delete(session.id));
+  };
+}
+
+type TaskServing = { readonly carryOn: Carrier; readonly canAsk: (context: Sdk.ServerContext) => boolean };
+
+/** Each run that a call has started as a task can be polled, answered and cancelled. */
+function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carryOn, canAsk }: TaskServing): void {
+  const by = host.by === undefined ? {} : { by: host.by };
+  const noTask = () => new sdk.ProtocolError(invalidParams, "There is no such task.");
+
+  /** @throws ProtocolError if the client does not declare the extension, or may not use the session of the task */
+  async function openTask(
+    taskId: string,
+    { mcpReq }: Sdk.ServerContext,
+  ): Promise<{ readonly run: TaskRun; readonly session: CalledSession }> {
+    if (!declaresTasks(mcpReq.envelope))
+      throw new sdk.ProtocolError(missingCapability, "This request needs the tasks extension.", {
+        requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+      });
+    const run = parseTaskId(taskId);
+    const session = run === null ? null : await host.findSession(run.sessionId);
+    if (run === null || session === null) throw noTask();
+    return { run, session };
+  }
+
+  server.setRequestHandler("tasks/get", { params: taskParams }, async ({ taskId }, context) => {
+    const { run, session } = await openTask(taskId, context);
+    const toResult = (result: RunResult) => toToolResult(result, { session, host });
+    const task = await readTask({ session, run, host, canAsk: canAsk(context), toElicitation, toResult });
+    if (task === null) throw noTask();
+    // No process may drive the session any more, for example after a restart.
+    if (task.status === "working") carryOn(session);
+    return { ...task };
+  });
+  server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
+    const { run, session } = await openTask(taskId, context);
+    if (canAsk(context)) {
+      const waiting = await listQuestions(session, run.runId);
+      // The package takes the responses out of the parameters of every request.
+      const responses = context.mcpReq.inputResponses ?? {};
+      await sendDecisions({ session, host }, waiting, responses, formatRequestKey, new Set());
+    }
+    carryOn(session);
+    return {};
+  });
+  server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
+    const { run, session } = await openTask(taskId, context);
+    await session.abort({ runId: run.runId, note: "cancelled by the MCP client", ...by });
+    carryOn(session);
+    return {};
+  });
 }
 
 const transcriptScheme = "pawl://sessions/";
@@ -58,6 +139,7 @@ const transcriptTemplate = `${transcriptScheme}{id}`;
 const transcriptType = "text/markdown";
 /** JSON-RPC "invalid params", also for sessions that the caller may not read, so that they look like unknown ones. */
 const invalidParams = -32_602;
+const missingCapability = -32_021;
 
 /** Each session is a resource. Clients can complete its id. */
 function serveTranscripts(sdk: McpServerSdk, server: Sdk.Server, sessions: NonNullable<McpHost["sessions"]>): void {
@@ -130,6 +212,13 @@ function supportsElicitation(
   const capabilities =
     (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey] ?? clientCapabilities;
   return (capabilities as Sdk.ClientCapabilities | undefined)?.elicitation !== undefined;
+}
+
+/** Clients of the protocol of 2026 declare their extensions with each request. */
+function declaresTasks(envelope: object | undefined): boolean {
+  const capabilities = (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey];
+  const { extensions } = Object(capabilities) as { readonly extensions?: { readonly [name: string]: unknown } };
+  return extensions?.[tasksExtension] !== undefined;
 }
 
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
