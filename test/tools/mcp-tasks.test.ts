@@ -163,7 +163,12 @@ describe("a task", () => {
 describe("a server that is not to be trusted", () => {
   test.for([
     ["forgets the task", () => protocolError(-32_602, "There is no such task."), /There is no such task/, false],
-    ["fails", () => ({ status: "failed", error: { code: -1, message: "No boxes." } }), /the task failed: No boxes/, false],
+    [
+      "fails",
+      () => ({ status: "failed", error: { code: -1, message: "No boxes." } }),
+      /the task failed: No boxes/,
+      false,
+    ],
     ["cancels", () => ({ status: "cancelled", statusMessage: "Too late." }), /was cancelled: Too late/, false],
     ["has no result", () => ({ status: "completed", result: { content: "Packed." } }), /not that of a tool/, false],
     ["has another status", () => ({ status: "paused" }), /unknown status/, false],

@@ -50,7 +50,13 @@ export async function callAgent(
       : { runId: state.runId, after: state.seq };
   if (state !== undefined) {
     const responses = context.mcpReq.inputResponses ?? {};
-    const dismissed = await sendDecisions(call, await session.pendingApprovals(), responses, formatInterruptId, answered);
+    const dismissed = await sendDecisions(
+      call,
+      await session.pendingApprovals(),
+      responses,
+      formatInterruptId,
+      answered,
+    );
     // The client closed every form without an answer.
     if (answered.size === 0 && dismissed > 0) return createWaitingResult(call, cursor.runId);
   }

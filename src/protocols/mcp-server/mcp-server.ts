@@ -5,7 +5,15 @@ import type * as Sdk from "@modelcontextprotocol/server";
 import { PawlError, type RunResult } from "../../index.js";
 import { type AgentCall, beginTask, type CallState, callAgent, sendDecisions, toToolResult } from "./call-agent.js";
 import type { CalledSession, McpAgent, McpHost } from "./host.js";
-import { formatRequestKey, listQuestions, parseTaskId, readTask, type TaskRun, taskParams, tasksExtension } from "./tasks.js";
+import {
+  formatRequestKey,
+  listQuestions,
+  parseTaskId,
+  readTask,
+  type TaskRun,
+  taskParams,
+  tasksExtension,
+} from "./tasks.js";
 import { formatTranscript } from "./transcript.js";
 
 export type McpServerSdk = Pick<typeof Sdk, "ProtocolError" | "Server" | "createRequestStateCodec" | "inputRequired">;

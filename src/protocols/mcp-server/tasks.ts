@@ -8,7 +8,7 @@
  * 3. The status `failed` is for protocol errors. A run that failed is a completed task whose result is an error.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { type PendingApproval, PawlError, type RunResult } from "../../index.js";
+import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
 import { describeWaits } from "../describe-waits.js";
 import { formatInterruptId } from "../interrupt-id.js";
 import { createForm, type Form } from "./approval-forms.js";

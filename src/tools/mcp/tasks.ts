@@ -100,7 +100,11 @@ function parseTaskState(untrusted: unknown, parseResult: (result: unknown) => Ca
       return { ...common, type: "ended", reason: "the task was completed, but its result is not that of a tool" };
     }
     case "failed":
-      return { ...common, type: "ended", reason: `the task failed: ${readErrorMessage(error) ?? message ?? "no reason given"}` };
+      return {
+        ...common,
+        type: "ended",
+        reason: `the task failed: ${readErrorMessage(error) ?? message ?? "no reason given"}`,
+      };
     case "cancelled":
       return { ...common, type: "ended", reason: `the task was cancelled: ${message ?? "no reason given"}` };
     default:
