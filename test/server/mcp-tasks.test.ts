@@ -145,7 +145,7 @@ describe("a run", () => {
 
   test("that fails is a completed task with an error", proven, async () => {
     const store = createMemoryStore();
-    const model = createScriptedModel([{ error: { kind: "refused", message: "No." } }]);
+    const model = createScriptedModel([{ error: { kind: "invalid_request", message: "No." } }]);
     const { url, token } = await startTestServer({ store, agents: [createAgent({ name: "payer", store, model })] });
     const request = createCaller(url, token);
     const { result: task } = await request("tools/call", call);

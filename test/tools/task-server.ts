@@ -4,6 +4,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type CallToolResult, createMcpHandler, ProtocolError, Server } from "@modelcontextprotocol/server";
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { onTestFinished } from "vitest";
 
 type Fields = { readonly [name: string]: unknown };
@@ -52,9 +53,9 @@ export const asks = (keys: readonly string[]): Fields => ({
 export const protocolError = (code: number, message: string) => new ProtocolError(code, message);
 
 /** Accepts any parameters, and takes the id of the task out of them. */
-const params = {
+const params: StandardSchemaV1<unknown, { readonly taskId: string }> = {
   "~standard": {
-    version: 1 as const,
+    version: 1,
     vendor: "test",
     validate: (value: unknown) => ({ value: value as { readonly taskId: string } }),
   },

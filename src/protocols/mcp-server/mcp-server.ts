@@ -38,7 +38,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
   });
   const canAsk = ({ mcpReq }: Sdk.ServerContext) =>
     host.mayAnswer !== false && supportsElicitation(mcpReq.envelope, server.getClientCapabilities());
-  const carryOn = createCarrier(host);
+  const carrier = createCarrier(host);
   server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const mcpAgent = host.agents.find(({ name }) => name === params.name);
@@ -65,37 +65,49 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     const session = await host.openSession(mcpAgent.name, state?.sessionId ?? readSessionId(params._meta));
     if (state !== undefined || !declaresTasks(context.mcpReq.envelope)) return callAgent({ ...call, session }, state);
     const task = await beginTask({ ...call, session });
-    carryOn(session);
+    carrier.carryOn(session);
     // The package passes on results of any type.
     return task as unknown as Sdk.CallToolResult;
   });
-  serveTasks(sdk, server, host, { carryOn, canAsk });
+  serveTasks(sdk, server, host, { carrier, canAsk });
   if (host.sessions !== undefined) serveTranscripts(sdk, server, host.sessions);
   return server;
 }
 
-/** Makes sure that a process drives a session. Returns at once. */
-type Carrier = (session: CalledSession) => void;
+/** Makes sure that processes drive the sessions of tasks. */
+type Carrier = {
+  /** Returns at once. */
+  readonly carryOn: (session: CalledSession) => void;
+  /** Why no process drives the session, as far as this process knows. */
+  readonly findProblem: (session: CalledSession) => string | null;
+};
 
 function createCarrier(host: McpHost): Carrier {
   const carriedIds = new Set<string>();
-  return (session) => {
-    if (carriedIds.has(session.id)) return;
-    carriedIds.add(session.id);
-    const report = (why: string | null) => {
-      if (why !== null) host.report(new Error(`The session ${session.id} does not go on: ${why}`));
-    };
-    void host
-      .carryOn(session)
-      .then(report, host.report)
-      .finally(() => carriedIds.delete(session.id));
+  const problems = new Map<string, string>();
+  async function drive(session: CalledSession): Promise<void> {
+    const problem = await host.carryOn(session).catch((error: unknown) => {
+      host.report(error);
+      return "The run cannot be continued here.";
+    });
+    carriedIds.delete(session.id);
+    if (problem === null) problems.delete(session.id);
+    else problems.set(session.id, problem);
+  }
+  return {
+    carryOn(session) {
+      if (carriedIds.has(session.id)) return;
+      carriedIds.add(session.id);
+      void drive(session);
+    },
+    findProblem: ({ id }) => problems.get(id) ?? null,
   };
 }
 
-type TaskServing = { readonly carryOn: Carrier; readonly canAsk: (context: Sdk.ServerContext) => boolean };
+type TaskServing = { readonly carrier: Carrier; readonly canAsk: (context: Sdk.ServerContext) => boolean };
 
 /** Each run that a call has started as a task can be polled, answered and cancelled. */
-function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carryOn, canAsk }: TaskServing): void {
+function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carrier, canAsk }: TaskServing): void {
   const by = host.by === undefined ? {} : { by: host.by };
   const noTask = () => new sdk.ProtocolError(invalidParams, "There is no such task.");
 
@@ -120,8 +132,9 @@ function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carr
     const task = await readTask({ session, run, host, canAsk: canAsk(context), toElicitation, toResult });
     if (task === null) throw noTask();
     // No process may drive the session any more, for example after a restart.
-    if (task.status === "working") carryOn(session);
-    return { ...task };
+    if (task.status === "working") carrier.carryOn(session);
+    const problem = task.status === "working" ? carrier.findProblem(session) : null;
+    return { ...task, ...(problem === null ? {} : { statusMessage: host.redaction?.text(problem) ?? problem }) };
   });
   server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
     const { run, session } = await openTask(taskId, context);
@@ -131,13 +144,13 @@ function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carr
       const responses = context.mcpReq.inputResponses ?? {};
       await sendDecisions({ session, host }, waiting, responses, formatRequestKey, new Set());
     }
-    carryOn(session);
+    carrier.carryOn(session);
     return {};
   });
   server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
     const { run, session } = await openTask(taskId, context);
     await session.abort({ runId: run.runId, note: "cancelled by the MCP client", ...by });
-    carryOn(session);
+    carrier.carryOn(session);
     return {};
   });
 }
