@@ -119,17 +119,19 @@ describe("a task", () => {
     const { server, start, run } = await bench({});
     const agent = await start();
     const running = run(agent);
-    await vi.waitFor(() => expect(server.requests).toContain("get"));
+    await vi.waitFor(() => expect(server.requests).toContain("get"), { timeout: 10_000 });
     await agent.session("s").abort();
     expect(await running).toMatchObject({ status: "aborted" });
-    await vi.waitFor(() => expect(server.requests.filter((request) => request === "cancel")).toHaveLength(1));
+    await vi.waitFor(() => expect(server.requests.filter((request) => request === "cancel")).toHaveLength(1), {
+      timeout: 10_000,
+    });
   });
 
   test("goes on when its process shuts down, and the next process polls the same task", proven, async () => {
     const { server, start, run, readOutput } = await bench({});
     const first = await start();
     const running = run(first);
-    await vi.waitFor(() => expect(server.requests).toContain("get"));
+    await vi.waitFor(() => expect(server.requests).toContain("get"), { timeout: 10_000 });
     await first.shutdown({ graceMs: 0 });
     expect(await running).toMatchObject({ status: "interrupted" });
     server.answerBy({ get: () => completed("Packed.") });
