@@ -44,7 +44,7 @@ type RoundsCall = {
   readonly readOnly: boolean;
   /** How long a question is open. Without it, questions do not expire. */
   readonly answerTimeoutMs: number | undefined;
-  readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress">;
+  readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
 };
 
 const maxRounds = 10;

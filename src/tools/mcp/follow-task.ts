@@ -11,14 +11,14 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { ToolContext } from "../../ports/tool.js";
 import { collectAnswers } from "./collect-answers.js";
-import type { Task, TaskMethods, TaskState } from "./tasks.js";
+import { shorten, type Task, type TaskMethods, type TaskState } from "./tasks.js";
 import { maxKeptCharacters } from "./tool-output.js";
 
 export type TaskCall = {
   readonly server: string;
   readonly tasks: TaskMethods;
   readonly answerTimeoutMs: number | undefined;
-  readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress">;
+  readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
 };
 
 /** What ended a series of polls, as its step stores it. */
@@ -51,6 +51,7 @@ const maxSeries = 400;
 const maxFailedSeries = 10;
 const maxUpdateAttempts = 5;
 const cancelTimeoutMs = 3_000;
+const maxFailureCharacters = 2_000;
 
 /**
  * @param askedBefore the number of questions that the server asked before it created the task
@@ -93,7 +94,7 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
       case "completed":
         return polled.result;
       case "large":
-        return largeResult ?? (await getResult(call, task));
+        return largeResult ?? (await readAgain(call, task));
       case "ended":
         return polled.reason;
       case "asks": {
@@ -126,10 +127,12 @@ function computePause(intervalMs: number, pauseCount: number): number {
   return Math.min(maxPauseMs, Math.max(intervalMs, longIntervalMs * 1.05 ** pauseCount));
 }
 
-async function getResult({ tasks }: TaskCall, { taskId }: Task): Promise<CallToolResult | string> {
-  const state = await tasks.get(taskId, AbortSignal.timeout(maxSeriesMs));
-  if (state.type === "completed") return state.result;
-  return "the process died before it had read the result, and the server no longer has it";
+/** A large result is not in the log. Another process asks the server for it. */
+async function readAgain(call: TaskCall, task: Task): Promise<CallToolResult | string> {
+  const series = { intervalMs: task.intervalMs, isDue: false, answeredKeys: new Set<string>() };
+  const polled = await pollSeries(call, task, series, call.context.signal);
+  if (polled.type === "completed") return polled.result;
+  return "the process died before it had stored the result, and the server no longer has it";
 }
 
 /** Polls until the task is over, has a new question, or the next poll is not for this process. */
@@ -156,7 +159,7 @@ async function pollSeries(
       state = await tasks.get(taskId, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      failure = error instanceof Error ? error.message : String(error);
+      failure = shorten(error instanceof Error ? error.message : String(error), maxFailureCharacters);
       if (isFinal(error)) return { type: "ended", reason: failure };
       failures += 1;
       context.progress(`The server could not be asked for the task (${failure}). It is asked again.`);

@@ -117,7 +117,8 @@ function readErrorMessage(error: unknown): string | undefined {
   return typeof message === "string" && message !== "" ? shorten(message, maxReasonCharacters) : undefined;
 }
 
-function shorten(text: string, maxCharacters: number): string {
+/** For untrusted text: at most about `maxCharacters`, with hidden characters made visible. */
+export function shorten(text: string, maxCharacters: number): string {
   const shown = text.length > maxCharacters ? `${text.slice(0, maxCharacters)} … (cut)` : text;
   return showHidden(shown);
 }
