@@ -128,11 +128,13 @@ describe("a task", () => {
   });
 
   test("goes on when its process shuts down, and the next process polls the same task", proven, async () => {
-    const { server, start, run, readOutput } = await bench({});
+    const { server, clock, start, run, readOutput } = await bench({});
     const first = await start();
     const running = run(first);
     await vi.waitFor(() => expect(server.requests).toContain("get"), { timeout: 10_000 });
-    await first.shutdown({ graceMs: 0 });
+    const shutDown = first.shutdown({ graceMs: 0 });
+    await clock.advance(0);
+    await shutDown;
     expect(await running).toMatchObject({ status: "interrupted" });
     server.answerBy({ get: () => completed("Packed.") });
     expect(await (await start()).session("s").resume()).toMatchObject({ status: "completed" });
