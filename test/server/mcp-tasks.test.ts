@@ -3,7 +3,7 @@
  * know tasks; and Pawl's own client calls the server.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createAgent, createMemoryStore } from "../../src/index.js";
+import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import type { Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { connectMcpServer } from "../../src/tools/mcp/index.js";
@@ -156,6 +156,34 @@ describe("a run", () => {
     expect(await settled(request, task.taskId)).toMatchObject({ status: "completed", result: { isError: true } });
   });
 
+  test("that waits for a signal works on, and its message is redacted", proven, async () => {
+    const store = createMemoryStore();
+    const model = createScriptedModel([{ calls: [{ name: "wait" }] }]);
+    const wait = defineTool({
+      name: "wait",
+      description: "Waits.",
+      input: { type: "object" },
+      durable: true,
+      execute: async (_, context) => {
+        await context.waitFor("call", { key: "from s3cret" });
+        return "It came.";
+      },
+    });
+    const agents = [createAgent({ name: "payer", store, model, tools: [wait] })];
+    const { url, token } = await startTestServer({ store, agents, redact: (text) => text.replaceAll("s3cret", "***") });
+    const request = createCaller(url, token);
+    const { result: task } = await request("tools/call", call);
+    await vi.waitFor(
+      async () =>
+        expect((await request("tasks/get", { taskId: task.taskId })).result).toMatchObject({
+          status: "working",
+          pollIntervalMs: 30_000,
+          statusMessage: expect.stringContaining("the signal from ***"),
+        }),
+      waitOptions,
+    );
+  });
+
   test("is answered at once, without a task, for a client that does not declare the extension", proven, async () => {
     const { url, token } = await startTestServer(createPayer([]));
     const { result } = await createCaller(url, token, { elicitation: { form: {} } })("tools/call", call);
@@ -201,11 +229,25 @@ describe("a request about a task", () => {
       "%/%/%",
       `${sessionId}/other/1`,
       `${task.taskId}/1`,
+      `${task.taskId}!`,
+      `${sessionId}x/run/1`,
+      `${encodeURIComponent("a\u0000".repeat(1_000))}/run/1`,
       `${sessionId}//1`,
       `${task.taskId}zzzzzzzzzzzz`,
       "x".repeat(10_000),
     ])
-      expect((await request("tasks/get", { taskId })).error, taskId.slice(0, 40)).toMatchObject({ code: -32_602 });
+      for (const method of ["tasks/get", "tasks/update", "tasks/cancel"])
+        expect((await request(method, { taskId })).error, `${method} ${taskId.slice(0, 40)}`).toMatchObject({
+          code: -32_602,
+        });
+  });
+
+  test("to cancel it needs the right to abort", proven, async () => {
+    const { url } = await startTestServer({ ...createPayer([]), authenticate, may: (_, action) => action !== "abort" });
+    const request = createCaller(url, "ada");
+    const { result: task } = await request("tools/call", call);
+    expect(await request("tasks/cancel", { taskId: task.taskId })).toHaveProperty("error");
+    expect(await settled(request, task.taskId)).toMatchObject({ status: "input_required" });
   });
 
   test("needs the extension", proven, async () => {

@@ -2,7 +2,14 @@
  * Calls that an MCP server answers with a task.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Agent, createAgent, createClient, createMemoryStore, type StreamItem } from "../../src/index.js";
+import {
+  type Agent,
+  createAgent,
+  createClient,
+  createMemoryStore,
+  type Store,
+  type StreamItem,
+} from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { connectMcpServer } from "../../src/tools/mcp/index.js";
@@ -17,7 +24,7 @@ async function bench(script: Partial<TaskScript>) {
   const server = await startTaskServer(script);
   const store = createMemoryStore();
   const clock = createTestClock();
-  const start = async (): Promise<Agent> => {
+  const start = async (options: { readonly store?: Store } = {}): Promise<Agent> => {
     const { tools, close } = await connectMcpServer({
       name: "s",
       transport: { type: "http", url: server.url },
@@ -27,7 +34,7 @@ async function bench(script: Partial<TaskScript>) {
     const model = createScriptedModel(({ messages }) =>
       messages.some(({ role }) => role === "tool") ? { text: "Done." } : { calls: [{ name: "s_pack" }] },
     );
-    return createAgent({ name: "packer", model, tools: [...tools], store, clock });
+    return createAgent({ name: "packer", model, tools: [...tools], store, clock, ...options });
   };
   const run = async (agent?: Agent) => (agent ?? (await start())).run("Go", { sessionId: "s" });
   const readOutput = async () => {
@@ -162,6 +169,31 @@ describe("a task", () => {
     );
     expect(polled).toMatchObject({ value: { type: "large" } });
   });
+
+  test("is asked for a large result again if the process that had it died", proven, async () => {
+    const { server, store, clock, start, run, readOutput } = await bench({
+      // No process waits for so long between two polls. But the task is over when its result is read again.
+      call: () => newTask({ pollIntervalMs: 60_000 }),
+      get: () => completed("x".repeat(40_000).concat("y".repeat(40_000))),
+    });
+    let isLost = false;
+    const lost: Store = {
+      ...store,
+      async commit(lease, commit) {
+        if (isLost) throw new Error("The process has died.");
+        isLost = commit.events.some((event) => event.type === "tool_step_finished" && event.step === "poll-2");
+        return store.commit(lease, commit);
+      },
+    };
+    expect(await run()).toMatchObject({ status: "waiting" });
+    clock.jump(60_000);
+    await (await start({ store: lost })).session("s").resume();
+    expect(await readOutput()).toBeUndefined();
+    expect(server.requests).toEqual(["call", "get"]);
+    expect(await (await start()).session("s").resume()).toMatchObject({ status: "completed" });
+    expect(await readOutput()).toContain("xxx");
+    expect(server.requests).toEqual(["call", "get", "get"]);
+  });
 });
 
 describe("a server that is not to be trusted", () => {
@@ -232,7 +264,7 @@ describe("a server that is not to be trusted", () => {
       result = await agent.session("s").resume();
     }
     expect(result).toMatchObject({ status: "completed" });
-    expect(await readOutput()).toMatch(/could not be asked for a task \(.*Out of order/);
+    expect(await readOutput()).toMatch(/could not be polled for a task \(.*Out of order/);
     expect(server.requests).toEqual(["call", ...Array.from({ length: 10 }, () => "get"), "cancel"]);
   });
 });

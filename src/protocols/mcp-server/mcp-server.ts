@@ -74,7 +74,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
   return server;
 }
 
-/** Makes sure that processes drive the sessions of tasks. */
+/** Keeps the sessions of tasks driven. */
 type Carrier = {
   /** Returns at once. */
   readonly carryOn: (session: CalledSession) => void;
@@ -106,7 +106,7 @@ function createCarrier(host: McpHost): Carrier {
 
 type TaskServing = { readonly carrier: Carrier; readonly canAsk: (context: Sdk.ServerContext) => boolean };
 
-/** Each run that a call has started as a task can be polled, answered and cancelled. */
+/** Serves the requests that poll, answer and cancel a task. */
 function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carrier, canAsk }: TaskServing): void {
   const by = host.by === undefined ? {} : { by: host.by };
   const noTask = () => new sdk.ProtocolError(invalidParams, "There is no such task.");
@@ -131,15 +131,17 @@ function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carr
     const toResult = (result: RunResult) => toToolResult(result, { session, host });
     const task = await readTask({ session, run, host, canAsk: canAsk(context), toElicitation, toResult });
     if (task === null) throw noTask();
-    // No process may drive the session any more, for example after a restart.
+    // After a restart, for example, no process may be driving the session.
     if (task.status === "working") carrier.carryOn(session);
     const problem = task.status === "working" ? carrier.findProblem(session) : null;
-    return { ...task, ...(problem === null ? {} : { statusMessage: host.redaction?.text(problem) ?? problem }) };
+    const message = problem ?? task.statusMessage;
+    return { ...task, ...(message === undefined ? {} : { statusMessage: host.redaction?.text(message) ?? message }) };
   });
   server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
     const { run, session } = await openTask(taskId, context);
+    const waiting = await listQuestions(session, run.runId);
+    if (waiting === null) throw noTask();
     if (canAsk(context)) {
-      const waiting = await listQuestions(session, run.runId);
       // The package takes the responses out of the parameters of every request.
       const responses = context.mcpReq.inputResponses ?? {};
       await sendDecisions({ session, host }, waiting, responses, formatRequestKey, new Set());
@@ -149,6 +151,7 @@ function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carr
   });
   server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
     const { run, session } = await openTask(taskId, context);
+    if ((await listQuestions(session, run.runId)) === null) throw noTask();
     await session.abort({ runId: run.runId, note: "cancelled by the MCP client", ...by });
     carrier.carryOn(session);
     return {};

@@ -16,7 +16,7 @@ import type { CalledSession, McpHost } from "./host.js";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
-/** The run that a task is. */
+/** The run that a task stands for. */
 export type TaskRun = {
   readonly sessionId: string;
   readonly runId: string;
@@ -24,7 +24,7 @@ export type TaskRun = {
   readonly createdAt: number;
 };
 
-/** The state of a task, as the protocol has it. */
+/** The state of a task in the protocol's form. */
 export type TaskView = {
   readonly taskId: string;
   readonly status: "working" | "input_required" | "completed" | "cancelled";
@@ -50,12 +50,13 @@ export function formatTaskId({ sessionId, runId, createdAt }: TaskRun): string {
 
 /** Null if the text is not the id of a task. */
 export function parseTaskId(text: string): TaskRun | null {
-  const parts = text.length > maxTaskIdCharacters ? [] : text.split("/");
+  if (text.length > maxTaskIdCharacters) return null;
   try {
-    const [sessionId = "", runId = "", time = ""] = parts.map(decodeURIComponent);
+    const [sessionId = "", runId = "", time = ""] = text.split("/", 3).map(decodeURIComponent);
     const createdAt = Number.parseInt(time, 36);
-    if (parts.length !== 3 || sessionId === "" || runId === "" || !isTime(createdAt)) return null;
-    return { sessionId, runId, createdAt };
+    const run = { sessionId, runId, createdAt };
+    // A task has one id: other spellings are unknown ids.
+    return sessionId !== "" && runId !== "" && isTime(createdAt) && formatTaskId(run) === text ? run : null;
   } catch {
     return null;
   }
@@ -90,7 +91,7 @@ export type TaskReading = {
   readonly toResult: (result: RunResult) => object;
 };
 
-/** Returns the task as the log has it now; null if the session has no such run. */
+/** Reads the current state of the task from the log; null if the session has no such run. */
 export async function readTask(reading: TaskReading): Promise<TaskView | null> {
   const { session, run, canAsk, host } = reading;
   const state = await session.state();
@@ -124,7 +125,7 @@ export async function readTask(reading: TaskReading): Promise<TaskView | null> {
   }
 }
 
-/** Whether the run works: it has neither ended nor waits for a person, a time or a signal. */
+/** Whether the run is in progress: it has not ended, and does not wait for a person, a time or a signal. */
 function isBusy(state: Awaited<ReturnType<CalledSession["state"]>>, runId: string): boolean {
   switch (state.status) {
     case "preparing":
@@ -145,7 +146,7 @@ async function readLastTime(session: CalledSession, seq: number, createdAt: numb
   return last;
 }
 
-/** The result; null if the run goes on; undefined if there is no such run. */
+/** The result; null if the run continues; undefined if there is no such run. */
 async function findResult(session: CalledSession, runId: string): Promise<RunResult | null | undefined> {
   try {
     return await session.result(runId);
@@ -155,9 +156,10 @@ async function findResult(session: CalledSession, runId: string): Promise<RunRes
   }
 }
 
-/** The questions of a run that waits for a person. Empty if it does not. */
-export async function listQuestions(session: CalledSession, runId: string): Promise<readonly PendingApproval[]> {
+/** The questions of a run that waits for a person. Empty if it does not; null if there is no such run. */
+export async function listQuestions(session: CalledSession, runId: string): Promise<readonly PendingApproval[] | null> {
   const result = await findResult(session, runId);
+  if (result === undefined) return null;
   return result?.status === "awaiting_human" ? result.approvals : [];
 }
 
@@ -171,7 +173,7 @@ function createInputRequests(approvals: readonly PendingApproval[], { toElicitat
   return requests;
 }
 
-/** A key is good for one request only, and a call can be asked about more than once. */
+/** A key may be used for one request only, and the same call can have several questions, one after another. */
 export function formatRequestKey(approval: PendingApproval): string {
   return `${approval.why}:${formatInterruptId(approval)}:${approval.askedAt.toString(36)}`;
 }

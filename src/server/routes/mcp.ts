@@ -203,7 +203,14 @@ function createMcpHost(
       try {
         const { requested } = await authorizeSession(context, principal, "run", sessionId);
         calledIds.add(sessionId);
-        return createPostedSession(routeRequest, context, sessionId, requested.info?.agent);
+        const session = createPostedSession(routeRequest, context, sessionId, requested.info?.agent);
+        return {
+          ...session,
+          async abort(options) {
+            await authorizeSession(context, principal, "abort", sessionId);
+            return session.abort(options);
+          },
+        };
       } catch (error) {
         if (isRefusal(error)) return null;
         throw error;

@@ -11,7 +11,8 @@ import { setTimeout as wait } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { ToolContext } from "../../ports/tool.js";
 import { collectAnswers } from "./collect-answers.js";
-import { shorten, type Task, type TaskMethods, type TaskState } from "./tasks.js";
+import { shortenUntrusted } from "./shorten-untrusted.js";
+import { defaultIntervalMs, type Task, type TaskMethods, type TaskState } from "./tasks.js";
 import { maxKeptCharacters } from "./tool-output.js";
 
 export type TaskCall = {
@@ -21,9 +22,9 @@ export type TaskCall = {
   readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
 };
 
-/** What ended a series of polls, as its step stores it. */
+/** How a series of polls ended, as its step stores it. */
 type Polled =
-  /** The task is not over, and the next poll is far away. `failure`: why the last poll failed. */
+  /** The task is not over, and the next poll is not due soon. `failure`: why the last poll failed. */
   | { readonly type: "working"; readonly intervalMs: number; readonly failure?: string }
   | { readonly type: "asks"; readonly intervalMs: number; readonly requests: { readonly [key: string]: unknown } }
   | { readonly type: "completed"; readonly result: CallToolResult }
@@ -63,7 +64,7 @@ export async function followTask(call: TaskCall, task: Task, askedBefore: number
   try {
     outcome = await pollUntilOver(call, task, askedBefore);
   } catch (error) {
-    // Nobody waits for the task any more. The step begins only if this process still runs the call.
+    // The result is no longer wanted. The step begins only if this process still runs the call.
     const cancel = ({ signal }: { readonly signal: AbortSignal }) => tasks.cancel(task.taskId, signal);
     await context.step("cancel", cancel, { cleanup: true, timeoutMs: cancelTimeoutMs }).catch(() => {});
     throw error;
@@ -111,7 +112,7 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
       case "working":
         failedCount = polled.failure === undefined ? 0 : failedCount + 1;
         if (failedCount === maxFailedSeries)
-          throw new Error(`The MCP server "${server}" could not be asked for a task (${polled.failure}).`);
+          throw new Error(`The MCP server "${server}" could not be polled for a task (${polled.failure}).`);
         ({ intervalMs } = polled);
         await context.sleep(`pause-${series}`, { ms: computePause(intervalMs, pauseCount) });
         pauseCount += 1;
@@ -119,7 +120,7 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
         break;
     }
   }
-  throw new Error(`The MCP server "${server}" did not finish a task after ${maxSeries} looks at it.`);
+  throw new Error(`The MCP server "${server}" did not finish a task within ${maxSeries} series of polls.`);
 }
 
 /** Pauses grow, so that the last one is about a twentieth of the time that the task has taken. */
@@ -127,15 +128,18 @@ function computePause(intervalMs: number, pauseCount: number): number {
   return Math.min(maxPauseMs, Math.max(intervalMs, longIntervalMs * 1.05 ** pauseCount));
 }
 
-/** A large result is not in the log. Another process asks the server for it. */
+/**
+ * Gets a large result, which is not in the log, from the server a second time. The task is over, so its interval, which may
+ * be too long for one process, no longer matters.
+ */
 async function readAgain(call: TaskCall, task: Task): Promise<CallToolResult | string> {
-  const series = { intervalMs: task.intervalMs, isDue: false, answeredKeys: new Set<string>() };
+  const series = { intervalMs: defaultIntervalMs, isDue: false, answeredKeys: new Set<string>() };
   const polled = await pollSeries(call, task, series, call.context.signal);
   if (polled.type === "completed") return polled.result;
   return "the process died before it had stored the result, and the server no longer has it";
 }
 
-/** Polls until the task is over, has a new question, or the next poll is not for this process. */
+/** Polls until the task is over, has a new question, or needs no further poll from this process. */
 async function pollSeries(
   { tasks, context }: TaskCall,
   { taskId }: Task,
@@ -159,10 +163,10 @@ async function pollSeries(
       state = await tasks.get(taskId, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      failure = shorten(error instanceof Error ? error.message : String(error), maxFailureCharacters);
+      failure = shortenUntrusted(error instanceof Error ? error.message : String(error), maxFailureCharacters);
       if (isFinal(error)) return { type: "ended", reason: failure };
       failures += 1;
-      context.progress(`The server could not be asked for the task (${failure}). It is asked again.`);
+      context.progress(`A poll of the task failed (${failure}). It is repeated.`);
       continue;
     }
     failure = undefined;

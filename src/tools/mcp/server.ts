@@ -226,5 +226,6 @@ async function callOnce(
 ): Promise<ToolOutput> {
   const reply = await send({}, signal);
   if (reply.type === "result") return toToolOutput(reply.result, outputSchema);
-  throw new Error("The server asks for input in a way that its protocol does not have.");
+  const what = reply.type === "task" ? "answered with a task, which" : "asks for input in a way that";
+  throw new Error(`The server ${what} its protocol does not have.`);
 }

@@ -1,19 +1,19 @@
 /**
  * The extension `io.modelcontextprotocol/tasks` of protocol 2026-07-28: a server may answer a call with a task, and is polled
- * until the task is over. Whatever the server reports is checked and bounded here.
+ * until the task is over. What the server reports is checked and bounded here.
  */
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import { showHidden } from "../../core/data/hidden-characters.js";
 import type { InputResponses } from "./collect-answers.js";
 import type { Connection, createTraceMeta } from "./connection.js";
 import { importSdk } from "./import-sdk.js";
+import { shortenUntrusted } from "./shorten-untrusted.js";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
 /** A task, as the server names it in its reply to a call. */
 export type Task = {
   readonly taskId: string;
-  /** Milliseconds that the server wants between two polls. */
+  /** The interval between two polls, as the server wants it, in milliseconds. */
   readonly intervalMs: number;
 };
 
@@ -21,7 +21,7 @@ export type Task = {
 export type TaskState = {
   /** Milliseconds until the next poll; undefined if the server does not say. */
   readonly intervalMs: number | undefined;
-  /** What the server says about its work. Untrusted text. */
+  /** The server's description of its progress. Untrusted text. */
   readonly message: string | undefined;
 } & (
   | { readonly type: "working" }
@@ -40,7 +40,7 @@ export type TaskMethods = {
 
 const minIntervalMs = 100;
 const maxIntervalMs = 3_600_000;
-const defaultIntervalMs = 1_000;
+export const defaultIntervalMs = 1_000;
 const maxTaskIdCharacters = 2_000;
 const maxMessageCharacters = 500;
 const maxReasonCharacters = 4_000;
@@ -87,7 +87,7 @@ export function createTaskMethods(
 /** @param parseResult returns null for a value that is not the result of a tool */
 function parseTaskState(untrusted: unknown, parseResult: (result: unknown) => CallToolResult | null): TaskState {
   const { status, statusMessage, pollIntervalMs, inputRequests, result, error } = Object(untrusted) as Untrusted;
-  const message = typeof statusMessage === "string" ? shorten(statusMessage, maxMessageCharacters) : undefined;
+  const message = typeof statusMessage === "string" ? shortenUntrusted(statusMessage, maxMessageCharacters) : undefined;
   const common = { intervalMs: boundInterval(pollIntervalMs), message };
   switch (status) {
     case "working":
@@ -114,11 +114,5 @@ function parseTaskState(untrusted: unknown, parseResult: (result: unknown) => Ca
 
 function readErrorMessage(error: unknown): string | undefined {
   const { message } = Object(error) as Untrusted;
-  return typeof message === "string" && message !== "" ? shorten(message, maxReasonCharacters) : undefined;
-}
-
-/** For untrusted text: at most about `maxCharacters`, with hidden characters made visible. */
-export function shorten(text: string, maxCharacters: number): string {
-  const shown = text.length > maxCharacters ? `${text.slice(0, maxCharacters)} … (cut)` : text;
-  return showHidden(shown);
+  return typeof message === "string" && message !== "" ? shortenUntrusted(message, maxReasonCharacters) : undefined;
 }
