@@ -211,7 +211,7 @@ function createTool(
     execute: (input, context) => {
       const send: Send = (continuation, signal) => connection.call({ name, input, continuation, signal, context });
       if (connection.asksBetweenRequests()) {
-        const tasks = createTaskMethods(connection, createTraceMeta(options, context));
+        const tasks = createTaskMethods(connection.request, createTraceMeta(options, context));
         return callInRounds({ server, send, tasks, outputSchema, readOnly, answerTimeoutMs, context });
       }
       return callOnce(send, outputSchema, context);

@@ -4,7 +4,6 @@
  */
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { InputResponses } from "./collect-answers.js";
-import type { Connection, createTraceMeta } from "./connection.js";
 import { importSdk } from "./import-sdk.js";
 import { shortenUntrusted } from "./shorten-untrusted.js";
 
@@ -61,11 +60,10 @@ function boundInterval(untrusted: unknown): number | undefined {
   return Math.min(maxIntervalMs, Math.max(minIntervalMs, untrusted));
 }
 
-/** @param meta the part of each request's parameters that says which span it belongs to */
-export function createTaskMethods(
-  { request }: Pick<Connection, "request">,
-  meta: ReturnType<typeof createTraceMeta>,
-): TaskMethods {
+type Request = (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
+
+/** @param meta added to the parameters of each request: the span that it belongs to */
+export function createTaskMethods(request: Request, meta: object): TaskMethods {
   return {
     async get(taskId, signal) {
       const [sdk, state] = await Promise.all([importSdk(), request("tasks/get", { taskId, ...meta }, signal)]);
