@@ -156,7 +156,7 @@ describe("a run", () => {
     expect(await settled(request, task.taskId)).toMatchObject({ status: "completed", result: { isError: true } });
   });
 
-  test("that waits for a signal works on, and its message is redacted", proven, async () => {
+  test("that waits for a signal is a working task, and its message is redacted", proven, async () => {
     const store = createMemoryStore();
     const model = createScriptedModel([{ calls: [{ name: "wait" }] }]);
     const wait = defineTool({
@@ -242,7 +242,7 @@ describe("a request about a task", () => {
         });
   });
 
-  test("to cancel it needs the right to abort", proven, async () => {
+  test("that cancels it needs the right to abort", proven, async () => {
     const { url } = await startTestServer({ ...createPayer([]), authenticate, may: (_, action) => action !== "abort" });
     const request = createCaller(url, "ada");
     const { result: task } = await request("tools/call", call);
