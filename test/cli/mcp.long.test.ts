@@ -6,6 +6,9 @@ import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { createAgent, createMemoryStore } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { connectMcpServer } from "../../src/tools/mcp/index.js";
 import { verifies } from "../verifies.js";
 import { createGate, createWorld, parseJsonLines, pawlProgram, type World } from "./pawl.js";
 
@@ -111,3 +114,45 @@ describe.each(["auto", "legacy"] as const)("pawl mcp, protocol negotiation %s", 
       .toMatchObject([{ status: "aborted" }]);
   });
 });
+
+test(
+  "a run that another agent asked for as a task goes on in the next pawl mcp, with the answer",
+  verifies("PROT-6#tasks", "PROT-7#tasks"),
+  async () => {
+    const world = createWorld(files);
+    const store = createMemoryStore();
+    const start = async () => {
+      const { tools, close } = await connectMcpServer({
+        name: "s",
+        trust: "all",
+        protocol: "2026-07-28",
+        transport: {
+          type: "stdio",
+          command: process.execPath,
+          args: [pawlProgram, "mcp", "--model", "demo", "--root", world.root],
+          env: world.environment({}),
+        },
+      });
+      onTestFinished(close);
+      const model = createScriptedModel(({ messages }) =>
+        messages.some(({ role }) => role === "tool")
+          ? { text: "Done." }
+          : { calls: [{ name: "s_pawl", input: { prompt: replace } }] },
+      );
+      return { caller: createAgent({ name: "caller", model, tools: [...tools], store }), close };
+    };
+    const first = await start();
+    const asking = await first.caller.run("Go", { sessionId: "c" });
+    const [approval] = asking.status === "awaiting_human" ? asking.approvals : [];
+    expect(approval?.question).toContain("edit_file");
+    await first.caller.shutdown();
+    await first.close();
+    expect(notes(world)).toBe("colour\n");
+    const { caller } = await start();
+    const { callKey = "", questionId = "" } = approval ?? {};
+    await caller.session("c").answer(callKey, { type: "reply", value: { decision: "allow" } }, { questionId });
+    expect(await caller.session("c").resume()).toMatchObject({ status: "completed" });
+    expect(notes(world)).toBe("color\n");
+    expect(parseJsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([{ status: "completed" }]);
+  },
+);

@@ -15,6 +15,7 @@ import { streamRun } from "../run-flow.js";
 import { createForm, type Form, type FormResponse, toDecision } from "./approval-forms.js";
 import type { CalledSession, McpHost } from "./host.js";
 import { createProgress } from "./send-progress.js";
+import { createNewTask, type TaskView } from "./tasks.js";
 
 /** The state that the client sends back with its answers. */
 export type CallState = {
@@ -47,8 +48,18 @@ export async function callAgent(
     state === undefined
       ? await startRun(session, call.prompt, host.makeId(), pickTraceparent(call))
       : { runId: state.runId, after: state.seq };
-  const hasAnswers = state === undefined || (await sendDecisions(call, answered, by));
-  if (!hasAnswers) return createWaitingResult(call, cursor.runId);
+  if (state !== undefined) {
+    const responses = context.mcpReq.inputResponses ?? {};
+    const dismissed = await sendDecisions(
+      call,
+      await session.pendingApprovals(),
+      responses,
+      formatInterruptId,
+      answered,
+    );
+    // The client closed every form without an answer.
+    if (answered.size === 0 && dismissed > 0) return createWaitingResult(call, cursor.runId);
+  }
   const onCancel = () => {
     if (host.leaving?.signal.aborted === true) return;
     void session.abort({ runId: cursor.runId, note: "cancelled by the MCP client", ...by }).catch(host.report);
@@ -60,6 +71,14 @@ export async function callAgent(
   } finally {
     context.mcpReq.signal.removeEventListener("abort", onCancel);
   }
+}
+
+/** Starts the run, and leaves it to whichever process drives the session. When this resolves, the run is in the store. */
+export async function beginTask(call: AgentCall): Promise<TaskView> {
+  const { session, host, prompt } = call;
+  const createdAt = Date.now();
+  const { runId } = await startRun(session, prompt, host.makeId(), pickTraceparent(call));
+  return createNewTask({ sessionId: session.id, runId, createdAt });
 }
 
 function pickTraceparent({ traceparent }: AgentCall): Pick<AgentCall, "traceparent"> {
@@ -116,14 +135,23 @@ async function requestInput(
   return call.inputRequired(forms, { agent: call.agent, sessionId: call.session.id, runId, seq });
 }
 
-/** @returns false if the client closed every form without an answer */
-async function sendDecisions(call: AgentCall, answered: Set<string>, by: { readonly by?: string }): Promise<boolean> {
-  const { session, context } = call;
-  const responses = context.mcpReq.inputResponses ?? {};
-  const waiting = await session.pendingApprovals();
+/**
+ * Answers the waiting calls for which there is a response. Other responses are ignored.
+ * @param answered gets the questions that were answered
+ * @returns the number of forms that the client closed without an answer
+ */
+export async function sendDecisions(
+  { session, host }: Pick<AgentCall, "session" | "host">,
+  waiting: readonly PendingApproval[],
+  responses: { readonly [key: string]: unknown },
+  formatKey: (approval: PendingApproval) => string,
+  answered: Set<string>,
+): Promise<number> {
+  const by = host.by === undefined ? {} : { by: host.by };
   let dismissed = 0;
   for (const approval of waiting) {
-    const response = responses[formatInterruptId(approval)];
+    const key = formatKey(approval);
+    const response = Object.hasOwn(responses, key) ? responses[key] : undefined;
     if (response === undefined) continue;
     const decision = toDecision(Object(response) as FormResponse, approval);
     if (decision === null) {
@@ -145,10 +173,10 @@ async function sendDecisions(call: AgentCall, answered: Set<string>, by: { reado
     }
     answered.add(questionKey(approval));
   }
-  return answered.size > 0 || dismissed === 0;
+  return dismissed;
 }
 
-function toToolResult(result: RunResult, call: AgentCall): CallToolResult {
+export function toToolResult(result: RunResult, call: Pick<AgentCall, "session" | "host">): CallToolResult {
   const message = result.status === "failed" ? (result.error?.message ?? result.text) : result.text;
   return createTextResult(
     call,
@@ -174,7 +202,7 @@ function createWaitingResult(call: AgentCall, runId: string): CallToolResult {
 }
 
 function createTextResult(
-  { session, host }: AgentCall,
+  { session, host }: Pick<AgentCall, "session" | "host">,
   runId: string,
   text: string,
   isError: boolean,

@@ -16,6 +16,8 @@ export type McpHost = {
   readonly agents: readonly McpAgent[];
   /** Opens the session with this id, or a new one. It throws if the caller may not use it. */
   readonly openSession: (agent: string, sessionId: string | undefined) => Promise<CalledSession>;
+  /** Finds the session of a task. Null if there is none, or if the caller may not use it. */
+  readonly findSession: (sessionId: string) => Promise<CalledSession | null>;
   /** The sessions that the caller can read, as resources. Default: there are none. */
   readonly sessions?: {
     /** The ids that begin with this prefix, newest first. At most 100. */

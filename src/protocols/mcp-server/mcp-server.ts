@@ -2,9 +2,18 @@
  * The tools of an MCP server: each agent is one.
  */
 import type * as Sdk from "@modelcontextprotocol/server";
-import { PawlError } from "../../index.js";
-import { type AgentCall, type CallState, callAgent } from "./call-agent.js";
-import type { McpAgent, McpHost } from "./host.js";
+import { PawlError, type RunResult } from "../../index.js";
+import { type AgentCall, beginTask, type CallState, callAgent, sendDecisions, toToolResult } from "./call-agent.js";
+import type { CalledSession, McpAgent, McpHost } from "./host.js";
+import {
+  formatRequestKey,
+  listQuestions,
+  parseTaskId,
+  readTask,
+  type TaskRun,
+  taskParams,
+  tasksExtension,
+} from "./tasks.js";
 import { formatTranscript } from "./transcript.js";
 
 export type McpServerSdk = Pick<typeof Sdk, "ProtocolError" | "Server" | "createRequestStateCodec" | "inputRequired">;
@@ -20,9 +29,16 @@ export function createStateCodec(sdk: McpServerSdk, key: Uint8Array): Sdk.Reques
 
 export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.RequestStateCodec<CallState>): Sdk.Server {
   const server = new sdk.Server(host.info, {
-    capabilities: { tools: {}, ...(host.sessions === undefined ? {} : { resources: {}, completions: {} }) },
+    capabilities: {
+      tools: {},
+      extensions: { [tasksExtension]: {} },
+      ...(host.sessions === undefined ? {} : { resources: {}, completions: {} }),
+    },
     requestState: { verify: codec.verify },
   });
+  const canAsk = ({ mcpReq }: Sdk.ServerContext) =>
+    host.mayAnswer !== false && supportsElicitation(mcpReq.envelope, server.getClientCapabilities());
+  const carrier = createCarrier(host);
   server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
   server.setRequestHandler("tools/call", async ({ params }, context) => {
     const mcpAgent = host.agents.find(({ name }) => name === params.name);
@@ -34,7 +50,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
       ...readTraceparent(params._meta),
       host,
       context,
-      canAsk: host.mayAnswer !== false && supportsElicitation(context.mcpReq.envelope, server.getClientCapabilities()),
+      canAsk: canAsk(context),
       inputRequired: async (forms, next) => {
         const inputRequests = Object.entries(forms).map(([id, form]) => [
           id,
@@ -47,10 +63,99 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
       },
     };
     const session = await host.openSession(mcpAgent.name, state?.sessionId ?? readSessionId(params._meta));
-    return callAgent({ ...call, session }, state);
+    if (state !== undefined || !declaresTasks(context.mcpReq.envelope)) return callAgent({ ...call, session }, state);
+    const task = await beginTask({ ...call, session });
+    carrier.carryOn(session);
+    // The package passes on results of any type.
+    return task as unknown as Sdk.CallToolResult;
   });
+  serveTasks(sdk, server, host, { carrier, canAsk });
   if (host.sessions !== undefined) serveTranscripts(sdk, server, host.sessions);
   return server;
+}
+
+/** Keeps the sessions of tasks driven. */
+type Carrier = {
+  /** Returns at once. */
+  readonly carryOn: (session: CalledSession) => void;
+  /** Why no process drives the session, as far as this process knows. */
+  readonly findProblem: (session: CalledSession) => string | null;
+};
+
+function createCarrier(host: McpHost): Carrier {
+  const carriedIds = new Set<string>();
+  const problems = new Map<string, string>();
+  async function drive(session: CalledSession): Promise<void> {
+    const problem = await host.carryOn(session).catch((error: unknown) => {
+      host.report(error);
+      return "The run cannot be continued here.";
+    });
+    carriedIds.delete(session.id);
+    if (problem === null) problems.delete(session.id);
+    else problems.set(session.id, problem);
+  }
+  return {
+    carryOn(session) {
+      if (carriedIds.has(session.id)) return;
+      carriedIds.add(session.id);
+      void drive(session);
+    },
+    findProblem: ({ id }) => problems.get(id) ?? null,
+  };
+}
+
+type TaskServing = { readonly carrier: Carrier; readonly canAsk: (context: Sdk.ServerContext) => boolean };
+
+/** Serves the requests that poll, answer and cancel a task. */
+function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carrier, canAsk }: TaskServing): void {
+  const by = host.by === undefined ? {} : { by: host.by };
+  const noTask = () => new sdk.ProtocolError(invalidParams, "There is no such task.");
+
+  /** @throws ProtocolError if the client does not declare the extension, or may not use the session of the task */
+  async function openTask(
+    taskId: string,
+    { mcpReq }: Sdk.ServerContext,
+  ): Promise<{ readonly run: TaskRun; readonly session: CalledSession }> {
+    if (!declaresTasks(mcpReq.envelope))
+      throw new sdk.ProtocolError(missingCapability, "This request needs the tasks extension.", {
+        requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+      });
+    const run = parseTaskId(taskId);
+    const session = run === null ? null : await host.findSession(run.sessionId);
+    if (run === null || session === null) throw noTask();
+    return { run, session };
+  }
+
+  server.setRequestHandler("tasks/get", { params: taskParams }, async ({ taskId }, context) => {
+    const { run, session } = await openTask(taskId, context);
+    const toResult = (result: RunResult) => toToolResult(result, { session, host });
+    const task = await readTask({ session, run, host, canAsk: canAsk(context), toElicitation, toResult });
+    if (task === null) throw noTask();
+    // After a restart, for example, no process may be driving the session.
+    if (task.status === "working") carrier.carryOn(session);
+    const problem = task.status === "working" ? carrier.findProblem(session) : null;
+    const message = problem ?? task.statusMessage;
+    return { ...task, ...(message === undefined ? {} : { statusMessage: host.redaction?.text(message) ?? message }) };
+  });
+  server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
+    const { run, session } = await openTask(taskId, context);
+    const waiting = await listQuestions(session, run.runId);
+    if (waiting === null) throw noTask();
+    if (canAsk(context)) {
+      // The package takes the responses out of the parameters of every request.
+      const responses = context.mcpReq.inputResponses ?? {};
+      await sendDecisions({ session, host }, waiting, responses, formatRequestKey, new Set());
+    }
+    carrier.carryOn(session);
+    return {};
+  });
+  server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
+    const { run, session } = await openTask(taskId, context);
+    if ((await listQuestions(session, run.runId)) === null) throw noTask();
+    await session.abort({ runId: run.runId, note: "cancelled by the MCP client", ...by });
+    carrier.carryOn(session);
+    return {};
+  });
 }
 
 const transcriptScheme = "pawl://sessions/";
@@ -58,6 +163,7 @@ const transcriptTemplate = `${transcriptScheme}{id}`;
 const transcriptType = "text/markdown";
 /** JSON-RPC "invalid params", also for sessions that the caller may not read, so that they look like unknown ones. */
 const invalidParams = -32_602;
+const missingCapability = -32_021;
 
 /** Each session is a resource. Clients can complete its id. */
 function serveTranscripts(sdk: McpServerSdk, server: Sdk.Server, sessions: NonNullable<McpHost["sessions"]>): void {
@@ -130,6 +236,13 @@ function supportsElicitation(
   const capabilities =
     (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey] ?? clientCapabilities;
   return (capabilities as Sdk.ClientCapabilities | undefined)?.elicitation !== undefined;
+}
+
+/** Clients of the protocol of 2026 declare their extensions with each request. */
+function declaresTasks(envelope: object | undefined): boolean {
+  const capabilities = (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey];
+  const { extensions } = Object(capabilities) as { readonly extensions?: { readonly [name: string]: unknown } };
+  return extensions?.[tasksExtension] !== undefined;
 }
 
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";

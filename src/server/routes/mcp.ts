@@ -163,11 +163,16 @@ function createReadableSessions({ principal }: RouteRequest, context: ServerCont
         const { session } = await authorizeSession(context, principal, "read", id);
         return redactSecrets(context, await session.messages()) as readonly Message[];
       } catch (error) {
-        if (error instanceof ServerError && (error.code === "no_session" || error.code === "forbidden")) return null;
+        if (isRefusal(error)) return null;
         throw error;
       }
     },
   };
+}
+
+/** Whether there is no such session, or the principal may not use it. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof ServerError && (error.code === "no_session" || error.code === "forbidden");
 }
 
 /** @param calledIds collects the sessions of the call */
@@ -193,6 +198,23 @@ function createMcpHost(
       calledIds.add(sessionId);
       const authorized = await authorizeSession(context, principal, "run", sessionId);
       return createPostedSession(routeRequest, context, sessionId, authorized.requested.info?.agent ?? agent);
+    },
+    async findSession(sessionId): Promise<CalledSession | null> {
+      try {
+        const { requested } = await authorizeSession(context, principal, "run", sessionId);
+        calledIds.add(sessionId);
+        const session = createPostedSession(routeRequest, context, sessionId, requested.info?.agent);
+        return {
+          ...session,
+          async abort(options) {
+            await authorizeSession(context, principal, "abort", sessionId);
+            return session.abort(options);
+          },
+        };
+      } catch (error) {
+        if (isRefusal(error)) return null;
+        throw error;
+      }
     },
     ...(principal.scopes.includes("read") ? { sessions: createReadableSessions(routeRequest, context) } : {}),
     carryOn: async () => null,

@@ -9,19 +9,22 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
 import type { ToolOutput } from "../../core/data/message.js";
-import type { Question, ToolContext } from "../../ports/tool.js";
-import { parseInputRequest, toElicitResult } from "./questions.js";
+import type { ToolContext } from "../../ports/tool.js";
+import { collectAnswers, type InputResponses } from "./collect-answers.js";
+import { followTask } from "./follow-task.js";
+import type { Task, TaskMethods } from "./tasks.js";
 import type { ListedTool } from "./tool-list.js";
-import { toToolOutput } from "./tool-output.js";
+import { maxKeptCharacters, toToolOutput } from "./tool-output.js";
 
-/** What a server answers: its result, or what it must know first. */
+/** What a server answers: its result, a task that will have the result, or what it must know first. */
 export type Reply =
   | { readonly type: "result"; readonly result: CallToolResult }
+  | { readonly type: "task"; readonly task: Task }
   | { readonly type: "asks"; readonly requests: { readonly [key: string]: unknown }; readonly state?: string };
 
 /** What a request after the first brings. */
 export type Continuation = {
-  readonly inputResponses?: { readonly [key: string]: unknown };
+  readonly inputResponses?: InputResponses;
   readonly requestState?: string;
 };
 
@@ -34,18 +37,17 @@ type StoredReply = Reply | { readonly type: "large" } | { readonly type: "failed
 type RoundsCall = {
   readonly server: string;
   readonly send: Send;
+  readonly tasks: TaskMethods;
   /** The schema of the structured content, if the tool has one. */
   readonly outputSchema: ListedTool["outputSchema"];
   /** The call changes nothing, so a request may be repeated. */
   readonly readOnly: boolean;
   /** How long a question is open. Without it, questions do not expire. */
   readonly answerTimeoutMs: number | undefined;
-  readonly context: Pick<ToolContext, "step" | "ask">;
+  readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
 };
 
 const maxRounds = 10;
-const maxQuestions = 64;
-const maxKeptCharacters = 65_536;
 /** Before a server that asks nothing, but is not ready, is called again. */
 const pauseMs = 250;
 
@@ -57,9 +59,8 @@ export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
   for (let round = 1; round <= maxRounds; round += 1) {
     const reply = await sendRound(call, round, continuation);
     if (reply.type === "result") return toToolOutput(reply.result, call.outputSchema);
+    if (reply.type === "task") return toToolOutput(await followTask(call, reply.task, askedCount), call.outputSchema);
     const requests = Object.entries(reply.requests);
-    if (askedCount + requests.length > maxQuestions)
-      throw new Error(`The MCP server "${server}" asks more than ${maxQuestions} questions in one call.`);
     const inputResponses = await collectAnswers(call, requests, askedCount);
     askedCount += requests.length;
     continuation = {
@@ -114,23 +115,4 @@ async function sendUntilReady(
 
 function isNotReady(reply: Reply): reply is Extract<Reply, { type: "asks" }> {
   return reply.type === "asks" && Object.keys(reply.requests).length === 0;
-}
-
-/** Asks all questions of a round at once. Nothing is asked if one of them cannot be. */
-async function collectAnswers(
-  { server, answerTimeoutMs, context }: RoundsCall,
-  requests: readonly (readonly [string, unknown])[],
-  askedBefore: number,
-): Promise<NonNullable<Continuation["inputResponses"]>> {
-  const questions = requests.map(([key, one]): readonly [string, Question] => {
-    const parsed = parseInputRequest(server, one);
-    if ("question" in parsed) return [key, parsed.question];
-    throw new Error(`The MCP server "${server}" cannot go on: ${parsed.refused}.`);
-  });
-  const answers = questions.map(async ([key, question], index) => {
-    const expires = answerTimeoutMs === undefined ? {} : { expiresInMs: answerTimeoutMs };
-    const answer = await context.ask({ ...question, ...expires, name: `question-${askedBefore + index + 1}` });
-    return [key, toElicitResult(question, answer)] as const;
-  });
-  return Object.fromEntries(await Promise.all(answers));
 }

@@ -13,10 +13,12 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PawlError } from "../../errors.js";
 import type { ToolContext } from "../../ports/tool.js";
 import type { Continuation, Reply } from "./call-in-rounds.js";
+import { importSdk } from "./import-sdk.js";
 import { createLiveQuestions } from "./live-questions.js";
 import { createLoginFetch } from "./login/login.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
-import { type ListName, passRawResults, readRawList } from "./raw-results.js";
+import { type ListName, passRawResults, readRawList, readRawTask } from "./raw-results.js";
+import { parseTask, tasksExtension } from "./tasks.js";
 
 export type Connection = {
   /**
@@ -87,7 +89,7 @@ export function createConnection(
       { name: "pawl", version: "0" },
       {
         jsonSchemaValidator: noopSchemaValidator,
-        capabilities: { elicitation: { form: {}, url: {} } },
+        capabilities: { elicitation: { form: {}, url: {} }, extensions: { [tasksExtension]: {} } },
         versionNegotiation: { mode: toNegotiationMode(protocol, transport) },
       },
     );
@@ -235,6 +237,8 @@ function toPriorDiscovery(client: Sdk.Client): Sdk.PriorDiscovery {
 }
 
 function toReply(result: Sdk.CallToolResult | Sdk.InputRequiredResult): Reply {
+  const task = readRawTask(result);
+  if (task !== undefined) return { type: "task", task: parseTask(task) };
   if (result.resultType !== "input_required") return { type: "result", result: result as Sdk.CallToolResult };
   const { inputRequests = {}, requestState } = result as Sdk.InputRequiredResult;
   return { type: "asks", requests: inputRequests, ...(requestState === undefined ? {} : { state: requestState }) };
@@ -309,19 +313,6 @@ const listPageSchema: StandardSchemaV1<unknown, ListPage> = {
     },
   },
 };
-
-/** @throws PawlError `missing_package` */
-export async function importSdk(): Promise<typeof Sdk> {
-  try {
-    return await import("@modelcontextprotocol/client");
-  } catch (cause) {
-    throw new PawlError(
-      "missing_package",
-      "MCP servers need the package @modelcontextprotocol/client, which could not be loaded. Install it: npm install @modelcontextprotocol/client",
-      { cause },
-    );
-  }
-}
 
 async function createTransport(
   transport: McpTransport,

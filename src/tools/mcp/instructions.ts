@@ -1,9 +1,9 @@
 /**
  * A server's instructions for the model. They are untrusted: bounded, pinned like a tool, and marked with their origin.
  */
-import { showHidden } from "../../core/data/hidden-characters.js";
 import type { ContextSource } from "../../ports/context.js";
 import { formatServer, hashJson, type McpPins, type McpServerOptions } from "./options.js";
+import { shortenUntrusted } from "./shorten-untrusted.js";
 
 const maxCharacters = 4_096;
 
@@ -26,12 +26,11 @@ export function createInstructions(text: string | undefined, options: McpServerO
       pin,
       problems: ["The instructions of the server are new or have changed. They are omitted until they are pinned."],
     };
-  const shown = showHidden(text);
-  const cut = shown.length > maxCharacters ? `${shown.slice(0, maxCharacters)} … (cut)` : shown;
+  const shortText = shortenUntrusted(text, maxCharacters);
   const source: ContextSource = {
     name: `MCP server ${name}`,
     load: () => [
-      { name: `MCP server ${name}`, path: formatServer(transport).slice(0, 4_000), text: cut, trust: "project" },
+      { name: `MCP server ${name}`, path: formatServer(transport).slice(0, 4_000), text: shortText, trust: "project" },
     ],
   };
   return { sources: [source], pin, problems: [] };

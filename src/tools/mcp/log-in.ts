@@ -2,7 +2,7 @@
  * `logInToMcpServer`: logs in before any call.
  */
 import { anObject, aSignal, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
-import { importSdk } from "./connection.js";
+import { importSdk } from "./import-sdk.js";
 import { logIn, type McpLogin } from "./login/login.js";
 import { checkLogin } from "./login/login-options.js";
 

@@ -7,11 +7,11 @@
  * 2. A question that cannot be shown is not asked. The server, or the model, is told why.
  */
 import type { ElicitResult } from "@modelcontextprotocol/client";
-import { showHidden } from "../../core/data/hidden-characters.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
 import type { Answered, Question } from "../../ports/tool.js";
+import { shortenUntrusted } from "./shorten-untrusted.js";
 
 /** A question for a person, or the reason why it cannot be asked. */
 export type ParsedQuestion = { readonly question: Question } | { readonly refused: string };
@@ -34,9 +34,7 @@ export function parseInputRequest(server: string, request: unknown): ParsedQuest
 export function parseElicitation(server: string, params: unknown): ParsedQuestion {
   const { mode = "form", message, requestedSchema, url } = Object(params) as { readonly [key: string]: unknown };
   if (typeof message !== "string" || message.trim() === "") return { refused: "its question has no text" };
-  const text = showHidden(message);
-  const shortText = text.length > maxMessageCharacters ? `${text.slice(0, maxMessageCharacters)} … (cut)` : text;
-  const questionText = `The MCP server "${server}" asks: ${shortText}`;
+  const questionText = `The MCP server "${server}" asks: ${shortenUntrusted(message, maxMessageCharacters)}`;
   if (mode === "url") return parsePageQuestion(questionText, url);
   if (mode !== "form") return { refused: `its question is of the unknown mode ${formatName(mode)}` };
   const schema = parseSchema(requestedSchema);

@@ -1,6 +1,7 @@
 /**
- * Lists that the MCP library would refuse. It validates a whole list before Pawl sees it, so one invalid tool would make the
- * server unreachable. The transport moves the items into `_meta`, which the library passes on without validation.
+ * Results that the MCP library would refuse. It validates a whole list before Pawl sees it, so one invalid tool would make the
+ * server unreachable; and it does not know results of the type `task`. The transport moves the items of a list, and the task,
+ * into `_meta`, which the library passes on without validation.
  */
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 
@@ -9,6 +10,7 @@ export type ListName = "tools" | "resources" | "resourceTemplates" | "prompts";
 
 const listNames: readonly ListName[] = ["tools", "resources", "resourceTemplates", "prompts"];
 const listKey = "pawl/list";
+const taskKey = "pawl/task";
 
 /** Unchecked data of a server. */
 type Untrusted = { readonly [field: string]: unknown };
@@ -30,6 +32,11 @@ export function passRawResults(transport: Transport): Transport {
 function wrap(message: JSONRPCMessage): JSONRPCMessage {
   if (!("result" in message)) return message;
   const { _meta, ...rest } = Object(message.result) as Untrusted;
+  if (rest.resultType === "task") {
+    const { taskId, pollIntervalMs } = rest;
+    const meta = { ...Object(_meta), [taskKey]: { taskId, pollIntervalMs } };
+    return { ...message, result: { resultType: "complete", content: [], _meta: meta } };
+  }
   const name = listNames.find((one) => Array.isArray(rest[one]));
   if (name === undefined) return message;
   return { ...message, result: { ...rest, [name]: [], _meta: { ...Object(_meta), [listKey]: rest[name] } } };
@@ -40,4 +47,9 @@ export function readRawList(page: unknown): readonly unknown[] | undefined {
   const { _meta } = Object(page) as Untrusted;
   const items = (Object(_meta) as Untrusted)[listKey];
   return Array.isArray(items) ? items : undefined;
+}
+
+/** Returns the task in the result of a call, unchecked; undefined if the server has answered with another result. */
+export function readRawTask({ _meta }: { readonly _meta?: unknown }): unknown {
+  return (Object(_meta) as Untrusted)[taskKey];
 }

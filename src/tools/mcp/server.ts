@@ -7,7 +7,7 @@ import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { ContextSource } from "../../ports/context.js";
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { callInRounds, type Send } from "./call-in-rounds.js";
-import { type Connection, createConnection } from "./connection.js";
+import { type Connection, createConnection, createTraceMeta } from "./connection.js";
 import { createInstructions } from "./instructions.js";
 import {
   checkMcpOptions,
@@ -19,6 +19,7 @@ import {
 } from "./options.js";
 import { createPrompts, type McpPrompt, type McpPromptText } from "./prompts.js";
 import { createReadTool, createResources, type McpResourceContent, type McpResources } from "./resources.js";
+import { createTaskMethods } from "./tasks.js";
 import { type ListedTool, parseListing } from "./tool-list.js";
 import { toToolOutput } from "./tool-output.js";
 
@@ -191,10 +192,11 @@ function collectHashes(tools: readonly ListedTool[]): McpPins["tools"] {
 
 function createTool(
   listed: ListedTool,
-  { name: server, trust = "ask", answerTimeoutMs, defer }: McpServerOptions,
+  options: McpServerOptions,
   connection: Connection,
   isChanged: (name: string) => boolean,
 ): Tool {
+  const { name: server, trust = "ask", answerTimeoutMs, defer } = options;
   const { name, toolName, description, inputSchema, outputSchema, saysReadOnly } = listed;
   const alwaysAsks = trust === "ask" || (trust === "hints" && !saysReadOnly);
   const readOnly = trust === "hints" && saysReadOnly;
@@ -208,8 +210,10 @@ function createTool(
     ...(connection.asksBetweenRequests() ? { durable: true } : {}),
     execute: (input, context) => {
       const send: Send = (continuation, signal) => connection.call({ name, input, continuation, signal, context });
-      if (connection.asksBetweenRequests())
-        return callInRounds({ server, send, outputSchema, readOnly, answerTimeoutMs, context });
+      if (connection.asksBetweenRequests()) {
+        const tasks = createTaskMethods(connection.request, createTraceMeta(options, context));
+        return callInRounds({ server, send, tasks, outputSchema, readOnly, answerTimeoutMs, context });
+      }
       return callOnce(send, outputSchema, context);
     },
   };
@@ -222,5 +226,6 @@ async function callOnce(
 ): Promise<ToolOutput> {
   const reply = await send({}, signal);
   if (reply.type === "result") return toToolOutput(reply.result, outputSchema);
-  throw new Error("The server asks for input in a way that its protocol does not have.");
+  const what = reply.type === "task" ? "answered with a task, which" : "asks for input in a way that";
+  throw new Error(`The server ${what} its protocol does not have.`);
 }

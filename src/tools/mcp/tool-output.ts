@@ -7,6 +7,9 @@ import { canonicalJson, parseJson } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
 import { withTimeLimit } from "../../platform/run-bounded.js";
 
+/** A larger result is not stored in a tool step: it becomes the result of the call only. */
+export const maxKeptCharacters = 65_536;
+
 type McpContent = CallToolResult["content"][number];
 
 type OutputSchema = { readonly [key: string]: Json };

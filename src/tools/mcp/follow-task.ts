@@ -1,0 +1,190 @@
+/**
+ * Follows a task of a server until it is over.
+ *
+ * 1. The step that made the call has the task's id. After a crash, any process continues with the same task.
+ * 2. A tool that runs again takes its steps in the order of the log. So each series of polls is a step: what ends it decides
+ *    what the call does next. A poll changes nothing, so a step that was lost is repeated.
+ * 3. A series stays in this process while the server wants short intervals, for a few minutes. Otherwise the call sleeps
+ *    durably between two polls.
+ */
+import { setTimeout as wait } from "node:timers/promises";
+import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { ToolContext } from "../../ports/tool.js";
+import { collectAnswers } from "./collect-answers.js";
+import { shortenUntrusted } from "./shorten-untrusted.js";
+import { defaultIntervalMs, type Task, type TaskMethods, type TaskState } from "./tasks.js";
+import { maxKeptCharacters } from "./tool-output.js";
+
+export type TaskCall = {
+  readonly server: string;
+  readonly tasks: TaskMethods;
+  readonly answerTimeoutMs: number | undefined;
+  readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
+};
+
+/** How a series of polls ended, as its step stores it. */
+type Polled =
+  /** The task is not over, and the next poll is not due soon. `failure`: why the last poll failed. */
+  | { readonly type: "working"; readonly intervalMs: number; readonly failure?: string }
+  | { readonly type: "asks"; readonly intervalMs: number; readonly requests: { readonly [key: string]: unknown } }
+  | { readonly type: "completed"; readonly result: CallToolResult }
+  /** The result is too large to be stored twice. The server can be asked for it again. */
+  | { readonly type: "large" }
+  | { readonly type: "ended"; readonly reason: string };
+
+/** Where a series of polls begins. */
+type Series = {
+  readonly intervalMs: number;
+  /** A durable sleep has just ended, so one poll is due at once. */
+  readonly isDue: boolean;
+  /** The keys of the questions that were answered. The server may repeat them for a while. */
+  readonly answeredKeys: ReadonlySet<string>;
+};
+
+/** From this interval on, no process waits for the next poll. */
+const longIntervalMs = 30_000;
+/** How long one series stays in a process: half of the time that a call may take without a sleep. */
+const maxSeriesMs = 300_000;
+const maxPauseMs = 3_600_000;
+/** With the pauses and the answers below the limit of a call's steps. With the longest pauses, about two weeks. */
+const maxSeries = 400;
+/** How many series in a row may end with a failed poll. */
+const maxFailedSeries = 10;
+const maxUpdateAttempts = 5;
+const cancelTimeoutMs = 3_000;
+const maxFailureCharacters = 2_000;
+
+/**
+ * @param askedBefore the number of questions that the server asked before it created the task
+ * @throws Error if the task has no result
+ */
+export async function followTask(call: TaskCall, task: Task, askedBefore: number): Promise<CallToolResult> {
+  const { server, tasks, context } = call;
+  let outcome: CallToolResult | string;
+  try {
+    outcome = await pollUntilOver(call, task, askedBefore);
+  } catch (error) {
+    // The result is no longer wanted. The step begins only if this process still runs the call.
+    const cancel = ({ signal }: { readonly signal: AbortSignal }) => tasks.cancel(task.taskId, signal);
+    await context.step("cancel", cancel, { cleanup: true, timeoutMs: cancelTimeoutMs }).catch(() => {});
+    throw error;
+  }
+  if (typeof outcome !== "string") return outcome;
+  throw new Error(`The MCP server "${server}" gave no result (${outcome}).`);
+}
+
+/** Returns the result, or the reason why there is none. @throws Error if the task is given up */
+async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): Promise<CallToolResult | string> {
+  const { server, tasks, context } = call;
+  const answeredKeys = new Set<string>();
+  let { intervalMs } = task;
+  let isDue = false;
+  let pauseCount = 0;
+  let failedCount = 0;
+  for (let series = 1; series <= maxSeries; series += 1) {
+    let largeResult: CallToolResult | undefined;
+    const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
+      const polled = await pollSeries(call, task, { intervalMs, isDue, answeredKeys }, signal);
+      if (polled.type !== "completed" || JSON.stringify(polled.result).length <= maxKeptCharacters) return polled;
+      largeResult = polled.result;
+      return { type: "large" };
+    };
+    // The MCP library has parsed what the server sent from JSON.
+    const polled = (await context.step(`poll-${series}`, run)) as Polled;
+    switch (polled.type) {
+      case "completed":
+        return polled.result;
+      case "large":
+        return largeResult ?? (await readAgain(call, task));
+      case "ended":
+        return polled.reason;
+      case "asks": {
+        const requests = Object.entries(polled.requests);
+        const inputResponses = await collectAnswers(call, requests, askedBefore + answeredKeys.size);
+        await context.step(`answer-${series}`, ({ signal }) => tasks.update(task.taskId, inputResponses, signal), {
+          retry: { attempts: maxUpdateAttempts, when: (error) => !isFinal(error) },
+        });
+        for (const [key] of requests) answeredKeys.add(key);
+        ({ intervalMs } = polled);
+        isDue = false;
+        break;
+      }
+      case "working":
+        failedCount = polled.failure === undefined ? 0 : failedCount + 1;
+        if (failedCount === maxFailedSeries)
+          throw new Error(`The MCP server "${server}" could not be polled for a task (${polled.failure}).`);
+        ({ intervalMs } = polled);
+        await context.sleep(`pause-${series}`, { ms: computePause(intervalMs, pauseCount) });
+        pauseCount += 1;
+        isDue = true;
+        break;
+    }
+  }
+  throw new Error(`The MCP server "${server}" did not finish a task within ${maxSeries} series of polls.`);
+}
+
+/** Pauses grow, so that the last one is about a twentieth of the time that the task has taken. */
+function computePause(intervalMs: number, pauseCount: number): number {
+  return Math.min(maxPauseMs, Math.max(intervalMs, longIntervalMs * 1.05 ** pauseCount));
+}
+
+/**
+ * Gets a large result, which is not in the log, from the server a second time. The task is over, so its interval, which may
+ * be too long for one process, no longer matters.
+ */
+async function readAgain(call: TaskCall, task: Task): Promise<CallToolResult | string> {
+  const series = { intervalMs: defaultIntervalMs, isDue: false, answeredKeys: new Set<string>() };
+  const polled = await pollSeries(call, task, series, call.context.signal);
+  if (polled.type === "completed") return polled.result;
+  return "the process died before it had stored the result, and the server no longer has it";
+}
+
+/** Polls until the task is over, has a new question, or needs no further poll from this process. */
+async function pollSeries(
+  { tasks, context }: TaskCall,
+  { taskId }: Task,
+  { intervalMs: firstIntervalMs, isDue, answeredKeys }: Series,
+  signal: AbortSignal,
+): Promise<Polled> {
+  const until = performance.now() + maxSeriesMs;
+  let intervalMs = firstIntervalMs;
+  let failure: string | undefined;
+  let failures = 0;
+  let lastMessage: string | undefined;
+  for (let polls = 0; ; polls += 1) {
+    if (!isDue || polls > 0) {
+      const waitMs = Math.min(longIntervalMs, intervalMs * 2 ** failures);
+      const staysHere = !isDue && intervalMs < longIntervalMs && performance.now() + waitMs < until;
+      if (!staysHere) return { type: "working", intervalMs, ...(failure === undefined ? {} : { failure }) };
+      await wait(waitMs, undefined, { signal });
+    }
+    let state: TaskState;
+    try {
+      state = await tasks.get(taskId, signal);
+    } catch (error) {
+      if (signal.aborted) throw error;
+      failure = shortenUntrusted(error instanceof Error ? error.message : String(error), maxFailureCharacters);
+      if (isFinal(error)) return { type: "ended", reason: failure };
+      failures += 1;
+      context.progress(`A poll of the task failed (${failure}). It is repeated.`);
+      continue;
+    }
+    failure = undefined;
+    failures = 0;
+    intervalMs = state.intervalMs ?? intervalMs;
+    if (state.message !== undefined && state.message !== lastMessage) context.progress(state.message);
+    lastMessage = state.message;
+    if (state.type === "completed") return { type: "completed", result: state.result };
+    if (state.type === "ended") return { type: "ended", reason: state.reason };
+    if (state.type === "working") continue;
+    const requests = Object.entries(state.requests).filter(([key]) => !answeredKeys.has(key));
+    if (requests.length > 0) return { type: "asks", intervalMs, requests: Object.fromEntries(requests) };
+  }
+}
+
+/** JSON-RPC "method not found" and "invalid params": the server does not know the task, and never will. */
+const finalCodes: readonly unknown[] = [-32_601, -32_602];
+
+function isFinal(error: unknown): boolean {
+  return error instanceof Error && "code" in error && finalCodes.includes(error.code);
+}
