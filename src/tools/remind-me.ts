@@ -2,10 +2,10 @@
  * `remindMe()`: lets the model send a message to its own conversation later.
  */
 import { aBoolean, anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../check-options.js";
-import { isCalendarDay, isTimeZone } from "../core/data/calendar.js";
 import { type Json, textOf, type UserMessage } from "../core/data/message.js";
 import type { State } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";
+import { isCalendarDay, isTimeZone } from "../platform/calendar.js";
 import { sha256 } from "../platform/hash.js";
 import type { Clock } from "../ports/clock.js";
 import type { AnyTool, ToolContext } from "../ports/tool.js";

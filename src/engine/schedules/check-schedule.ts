@@ -14,9 +14,9 @@ import {
   type OptionTable,
   oneOf,
 } from "../../check-options.js";
-import { isTimeZone } from "../../core/data/calendar.js";
 import { defined } from "../../core/data/defined.js";
 import { PawlError } from "../../errors.js";
+import { isTimeZone } from "../../platform/calendar.js";
 import { isScheduleId } from "../../ports/schedule-store.js";
 import { checkSessionId } from "../../runtime/agent/check-run-options.js";
 import { hasBlobs, readBlobs } from "../../runtime/agent/input-parts.js";

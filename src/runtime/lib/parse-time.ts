@@ -1,7 +1,7 @@
 /**
  * Times as programs give them.
  */
-import { isCalendarDay } from "../../core/data/calendar.js";
+import { isCalendarDay } from "../../platform/calendar.js";
 
 /** Ten years with their leap days, in milliseconds: how far ahead times may be. */
 export const tenYearsMs = 3_653 * 86_400_000;
