@@ -20,7 +20,7 @@ import { work } from "./bundles/core-work.mjs";
  * The maximum size of each entry, minified and compressed, including the code of other packages. croner, which computes the slots of
  * schedules and is loaded with the first one, is 10 KiB of `.`.
  */
-const mostKibibytes = { ".": 232, "./core": 30 };
+const mostKibibytes = { ".": 234, "./core": 30 };
 const recordings = "test/golden/v2";
 
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));
