@@ -15,8 +15,11 @@ import {
 import {
   type Agent,
   type AnyTool,
+  type Clock,
   createAgent,
   createMemoryStore,
+  createSchedules,
+  createWorker,
   defineTool,
   type Json,
   type Model,
@@ -24,6 +27,7 @@ import {
   type Store,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/index.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
 import { verifies } from "../verifies.js";
 
 const judges = [sameEnd(), inRecord(), sameCalls(), sameAnswer()];
@@ -437,4 +441,35 @@ test("Data that a program keeps under the key `label` is its own, and not a pers
   expect(made.label).toMatchObject({ good: false });
   expect(made.turns[1]?.data).toEqual([{ set: { label: { good: true } } }]);
   await expectSamePlay({ ...made, label: { good: true } }, createReader(createMemoryStore()));
+});
+
+test("A run of a schedule, in which a tool slept for a day, is played in no time", proven, async () => {
+  const aDay = 86_400_000;
+  const createPress = (store: Store, clock?: Clock) => {
+    const digest = createTool(
+      "digest",
+      async (_, { sleep }) => {
+        await sleep("until tomorrow", { ms: aDay });
+        return act("digest", "the digest");
+      },
+      { durable: true },
+    );
+    const model = byAnswers([{ calls: [{ name: "digest" }] }, { text: "It is sent." }]);
+    return createAgent({ name: "press", store, model, tools: [digest], ...(clock && { clock }) });
+  };
+  const store = createMemoryStore();
+  const clock = createTestClock(Date.UTC(2026, 10, 29, 12));
+  const schedules = createSchedules({ store, clock });
+  await schedules.put({ id: "daily", cron: "0 13 * * *", agent: "press", input: "What is new?" });
+  const work = () => createWorker({ store, agents: [createPress(store, clock)], clock }).runUntilIdle();
+  clock.jump(aDay / 24);
+  await work();
+  const [slot] = await schedules.slots("daily");
+  await schedules.remove("daily");
+  clock.jump(aDay);
+  await work();
+  const sessionId = slot?.sessionId ?? "";
+  expect(await createPress(store).session(sessionId).result()).toMatchObject({ status: "completed" });
+  expect(effects.splice(0)).toEqual(["digest"]);
+  await expectSamePlay(await createCase(store, sessionId), createPress(createMemoryStore()));
 });
