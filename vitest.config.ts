@@ -8,7 +8,6 @@
  * `npx vitest run test/cli` runs what it names, from both sets. Citations of requirements count over both sets:
  * test/requirements-reporter.ts.
  */
-import { availableParallelism } from "node:os";
 import { resolve } from "node:path";
 import { defineConfig, type ViteUserConfig } from "vitest/config";
 import { LongFilesFirst } from "./test/long-files-first.js";
@@ -72,9 +71,6 @@ export default defineConfig({
           name: "long",
           include: ["test/**/*.{long,seeds}.test.ts"],
           exclude: ["test/fixtures/**"],
-          // Much of a long test's time is spent waiting for other processes. Projects with different numbers of workers run in groups.
-          maxWorkers: Math.ceil(availableParallelism() * 1.5),
-          sequence: { groupOrder: 1 },
           env: { PAWL_TESTS: "long" },
         },
       },
