@@ -7,7 +7,8 @@ import { verifies } from "../verifies.js";
 import { createWorld, filterEvents, type Process, type World, waitUntil } from "./rig.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
-const short = { script, leaseMs: 400 };
+/** Long enough that a busy machine does not lose it by itself. */
+const short = { script, leaseMs: 800 };
 const yearMs = 365 * 24 * 3_600_000;
 
 /** Starts a run, and holds it at a point. The result comes when the point is opened. */
