@@ -20,12 +20,13 @@ import { dirname, join, posix, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { install, leftOut, start } from "./runtimes/binaries.mjs";
 
-const compiled = "temp/examples";
 const timeoutMs = 60_000;
 
 const [first, runtime, ...rest] = process.argv.slice(2);
 const isElsewhere = first === "--in";
 if (isElsewhere && start[runtime] === undefined) stop(2, `There is no runtime "${runtime}": bun, deno.`);
+/** A folder for each runtime: `npm run verify` may run the examples in several at the same time. */
+const compiled = isElsewhere ? `temp/examples-in-${runtime}` : "temp/examples";
 const asked = isElsewhere ? rest : process.argv.slice(2);
 const command = isElsewhere ? [install(runtime), ...start[runtime]] : [process.execPath];
 const examples = findExamples().filter(({ name }) => !isElsewhere || !leftOut[runtime].includes(name));
@@ -59,7 +60,8 @@ function findExamples(folder = "") {
 function compile() {
   const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
   rmSync(compiled, { recursive: true, force: true });
-  const { status } = spawnSync(process.execPath, [compiler, "-p", "tsconfig.examples.json"], { stdio: "inherit" });
+  const options = ["-p", "tsconfig.examples.json", "--outDir", compiled];
+  const { status } = spawnSync(process.execPath, [compiler, ...options], { stdio: "inherit" });
   if (status !== 0) stop(1, "The examples do not compile.");
 }
 
