@@ -122,6 +122,36 @@ describe("a task", () => {
     expect(await readSteps()).toEqual(["call", "poll-1", "answer-1", "poll-2"]);
   });
 
+  test("gets an answer once its server can be reached again, and no process waits for that", proven, async () => {
+    const { server, clock, start, run, readOutput, readSteps } = await bench({
+      get: (_, answers) => ("boxes" in answers ? completed("Packed.") : asks(["boxes"])),
+      update(update) {
+        if (update <= 5) throw protocolError(-32_603, "Out of order.");
+      },
+    });
+    const agent = await start();
+    const asking = await run(agent);
+    const [{ callKey, questionId = "" } = { callKey: "" }] = asking.status === "awaiting_human" ? asking.approvals : [];
+    const session = agent.session("s");
+    await session.answer(callKey, { type: "reply", value: { count: 1 } }, { questionId });
+    const resumed = session.resume();
+    const countUpdates = () => server.requests.filter((request) => request.startsWith("update")).length;
+    await vi.waitFor(
+      async () => {
+        await clock.advance(1_000);
+        expect(countUpdates()).toBe(5);
+      },
+      { timeout: 10_000 },
+    );
+    expect(await resumed).toMatchObject({ status: "waiting", waits: [{ on: "time" }] });
+    clock.jump(60_000);
+    expect(await session.resume()).toMatchObject({ status: "completed" });
+    expect(countUpdates()).toBe(6);
+    expect(server.requests).not.toContain("cancel");
+    expect(await readSteps()).toEqual(["call", "poll-1", "answer-1", "answer-2", "poll-3"]);
+    expect(await readOutput()).toBe("Packed.");
+  });
+
   test("is cancelled when the run is aborted", proven, async () => {
     const { server, start, run } = await bench({});
     const agent = await start();
@@ -243,6 +273,22 @@ describe("a server that is not to be trusted", () => {
     expect(await run()).toMatchObject({ status: "completed" });
     expect(await readOutput()).toMatch(/a task that has no valid id/);
     expect(server.requests).toEqual(["call"]);
+  });
+
+  test("refuses the answers that it asked for: the call has an error", proven, async () => {
+    const { server, start, run, readOutput } = await bench({
+      get: () => asks(["boxes"]),
+      update() {
+        throw protocolError(-32_602, "There is no such question.");
+      },
+    });
+    const agent = await start();
+    const asking = await run(agent);
+    const [{ callKey, questionId = "" } = { callKey: "" }] = asking.status === "awaiting_human" ? asking.approvals : [];
+    await agent.session("s").answer(callKey, { type: "reply", value: { count: 1 } }, { questionId });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(await readOutput()).toMatch(/refused the answers to its questions \(.*There is no such question/);
+    expect(server.requests.at(-1)).toBe("cancel");
   });
 
   test("is polled within an hour, however long its interval is", proven, async () => {
