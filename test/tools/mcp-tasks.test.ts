@@ -122,6 +122,21 @@ describe("a task", () => {
     expect(await readSteps()).toEqual(["call", "poll-1", "answer-1", "poll-2"]);
   });
 
+  test("may have a long id with any characters", proven, async () => {
+    const taskId = ' ü/\u0000\r\n"💥'.padEnd(4_000, "x");
+    const ids: string[] = [];
+    const { run, readOutput } = await bench({
+      call: () => newTask({ taskId }),
+      get(_, __, id) {
+        ids.push(id);
+        return completed("Packed.");
+      },
+    });
+    expect(await run()).toMatchObject({ status: "completed" });
+    expect(await readOutput()).toBe("Packed.");
+    expect(ids).toEqual([taskId]);
+  });
+
   test("gets an answer once its server can be reached again, and no process waits for that", proven, async () => {
     const { server, clock, start, run, readOutput, readSteps } = await bench({
       get: (_, answers) => ("boxes" in answers ? completed("Packed.") : asks(["boxes"])),
@@ -268,6 +283,7 @@ describe("a server that is not to be trusted", () => {
     ["no id", { taskId: 7 }],
     ["an empty id", { taskId: "" }],
     ["a huge id", { taskId: "x".repeat(10_000) }],
+    ["an id with half of a character", { taskId: "\ud800" }],
   ] as const)("%s: the call has an error", proven, async ([, fields]) => {
     const { server, run, readOutput } = await bench({ call: () => newTask(fields) });
     expect(await run()).toMatchObject({ status: "completed" });
