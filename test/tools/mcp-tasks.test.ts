@@ -93,6 +93,21 @@ describe("a task", () => {
     expect(await readOutput()).toBe("Packed.");
   });
 
+  test("that its server creates only after minutes is not polled before the call sleeps", proven, async () => {
+    const now = performance.now.bind(performance);
+    let passedMs = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => now() + passedMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { server, run } = await bench({
+      call() {
+        passedMs = 301_000;
+        return newTask();
+      },
+    });
+    expect(await run()).toMatchObject({ status: "waiting", waits: [{ on: "time" }] });
+    expect(server.requests).toEqual(["call"]);
+  });
+
   test("asks a person in one process, and gets the answer once from another one", proven, async () => {
     const { server, store, start, run, readOutput, readSteps } = await bench({
       get: (poll, answers) => {

@@ -4,8 +4,8 @@
  * 1. The step that made the call has the task's id. After a crash, any process continues with the same task.
  * 2. A tool that runs again takes its steps in the order of the log. So each series of polls is a step: what ends it decides
  *    what the call does next. A poll changes nothing, so a step that was lost is repeated.
- * 3. A series stays in this process while the server wants short intervals, for a few minutes. Otherwise the call sleeps
- *    durably between two polls.
+ * 3. A series stays in this process while the server wants short intervals, until a few minutes after the tool was called, or
+ *    called again. Otherwise the call sleeps durably between two polls.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
@@ -19,6 +19,8 @@ export type TaskCall = {
   readonly server: string;
   readonly tasks: TaskMethods;
   readonly answerTimeoutMs: number | undefined;
+  /** When this process began to run the tool, by `performance.now()`. */
+  readonly startedAt: number;
   readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
 };
 
@@ -50,8 +52,8 @@ type AnswerProblem = { readonly type: "failed" | "refused"; readonly reason: str
 
 /** From this interval on, no process waits for the next poll. */
 const longIntervalMs = 30_000;
-/** How long one series stays in a process: half of the time that a call may take without a sleep. */
-const maxSeriesMs = 300_000;
+/** How long this process polls: half of the time that a call may take without a sleep. */
+const maxPollingMs = 300_000;
 const maxPauseMs = 3_600_000;
 /** With the pauses and the answers below the limit of a call's steps. With the longest pauses, about two weeks. */
 const maxSeries = 400;
@@ -182,12 +184,12 @@ async function readAgain(call: TaskCall, task: Task): Promise<Polled> {
 
 /** Polls until the task is over, has a new question, or needs no further poll from this process. */
 async function pollSeries(
-  { tasks, context }: TaskCall,
+  { tasks, startedAt, context }: TaskCall,
   { taskId }: Task,
   { intervalMs: firstIntervalMs, isDue, answeredKeys }: Series,
   signal: AbortSignal,
 ): Promise<Polled> {
-  const until = performance.now() + maxSeriesMs;
+  const until = startedAt + maxPollingMs;
   let intervalMs = firstIntervalMs;
   let failure: string | undefined;
   let failures = 0;
