@@ -157,6 +157,18 @@ describe("a run", () => {
   });
 });
 
+test("polls of a task are neither logged nor counted as changes of their principal", proven, async () => {
+  const { url, token, lines } = await startTestServer({ ...createPayer([]), limits: { changesPerMinute: 2 } });
+  const request = createTaskCaller(url, token);
+  const { taskId } = (await request("tools/call", call)).result;
+  await settled(request, taskId);
+  for (let polls = 0; polls < 3; polls += 1)
+    expect((await request("tasks/get", { taskId })).result).toMatchObject({ status: "input_required" });
+  expect(await request("tasks/cancel", { taskId })).toHaveProperty("result");
+  expect(await request("tasks/cancel", { taskId })).toMatchObject({ error: { code: "too_many" } });
+  expect(lines.filter(({ action }) => action === "mcp")).toHaveLength(2);
+});
+
 describe("a request about a task", () => {
   const people: { readonly [token: string]: Principal } = {
     ada: { id: "ada", scopes: ["read", "run", "approve"] },
