@@ -74,13 +74,17 @@ export function compileCompaction<ModelLike>(
 ): Compaction {
   const settings = options ?? {};
   const { auto = true, model } = settings;
-  const budgets = new WeakMap<Model, Budget>();
+  const budgets = new WeakMap<Model, { readonly contextWindow: number | undefined; readonly budget: Budget }>();
   return {
     auto: auto && options !== null,
     model: model === undefined ? null : asModel(model),
     computeBudget(called) {
-      const budget = budgets.get(called) ?? computeBudget(called, settings, contextWindows);
-      budgets.set(called, budget);
+      const { contextWindow } = called;
+      const known = budgets.get(called);
+      // A model may learn its window from its server, after its first call.
+      if (known !== undefined && known.contextWindow === contextWindow) return known.budget;
+      const budget = computeBudget(called, settings, contextWindows);
+      budgets.set(called, { contextWindow, budget });
       return budget;
     },
   };

@@ -13,9 +13,19 @@ export function scheduleNextTurn(callback: () => void): void {
   setImmediate(callback);
 }
 
-/** Whether a signal may still have listeners, so that it cannot be reused. */
+/**
+ * Whether a signal may still have listeners, so that it cannot be reused. A signal that `AbortSignal.any` has made of it is not among its
+ * listeners, but in a property that a new signal does not have.
+ */
 export function mayHaveListeners(signal: AbortSignal): boolean {
-  return getEventListeners(signal, "abort").length > 0;
+  newSignalSymbols ??= countSymbols(new AbortController().signal);
+  return getEventListeners(signal, "abort").length > 0 || countSymbols(signal) !== newSignalSymbols;
+}
+
+let newSignalSymbols: number | undefined;
+
+function countSymbols(signal: AbortSignal): number {
+  return Object.getOwnPropertySymbols(signal).length;
 }
 
 /** A timer that does not keep the process running. Returns the function that stops it. */

@@ -70,7 +70,7 @@ async function handle(
     logLine.sessionId = route.ofSession === true ? (params.id ?? null) : null;
     const principal = route.scope === null ? anonymous : await authenticateRequest(request, context);
     logLine.principal = principal.id;
-    const response = await dispatch(
+    const { response, isRead } = await dispatch(
       {
         request,
         requestId,
@@ -84,7 +84,7 @@ async function handle(
     );
     logLine.sessionId ??= findCreatedSessionId(response);
     context.requestMetrics.recordResponse(logLine.action, response.status);
-    if (route.method !== "GET") log(response.status);
+    if (!isRead) log(response.status);
     return { routeResponse: response, headers };
   } catch (error) {
     const errorResponse = toErrorResponse(error, requestId, settings.oauth);
@@ -127,19 +127,24 @@ async function dispatch(
   route: Route,
   url: URL,
   context: ServerContext,
-): Promise<RouteResponse> {
+): Promise<{ readonly response: RouteResponse; readonly isRead: boolean }> {
   const { request, principal } = routeRequest;
   const { settings, usage } = context;
+  const countChange = () => {
+    if (route.isSigned !== true) usage.countChange(principal.id, Date.now());
+  };
   if (route.scope !== null && !principal.scopes.includes(route.scope))
     throw new ServerError("forbidden", `This needs the scope ${route.scope}.`, { scope: route.scope });
   if (route.method !== "GET") {
     if (context.isDraining()) throw new ServerError("draining", "The server is shutting down.");
-    if (route.isSigned !== true) usage.countChange(principal.id, Date.now());
+    if (route.isRead === undefined) countChange();
   }
   const query = parseQuery(
     url.searchParams,
     route.query ?? { type: "object", properties: {}, additionalProperties: false },
   );
   const body = route.body === undefined ? {} : await readBody(request, route.body, settings.limits);
-  return route.handle({ ...routeRequest, query, body }, context);
+  const isRead = route.method === "GET" || route.isRead?.(body) === true;
+  if (route.isRead !== undefined && !isRead) countChange();
+  return { response: await route.handle({ ...routeRequest, query, body }, context), isRead };
 }

@@ -35,6 +35,8 @@ export type Route = {
   readonly summary: string;
   /** Whether the handler verifies the request by itself. Such requests do not count as changes of a principal. */
   readonly isSigned?: boolean;
+  /** Whether a request with this body changes nothing, although it is not a GET. Such requests are neither counted nor logged. */
+  readonly isRead?: (body: unknown) => boolean;
   /** Whether `:id` is a session, which the principal must be allowed to read. */
   readonly ofSession?: boolean;
   readonly query?: ObjectShape;

@@ -33,6 +33,8 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
   const openTicks = new Set<OpenTick>();
   /** The worker of all ticks whose runs go on, so that together they have the concurrency of one. */
   let shared: Worker | null = null;
+  /** How many ticks its loops are for: also those whose time was up before the loop ended. */
+  let loopCount = 0;
   let isClosed = false;
 
   async function work(maxMs: number): Promise<Omit<TickResult, "nextAt">> {
@@ -46,7 +48,15 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
     shared ??= createTickWorker();
     const worker = shared;
     const timer = setTimeout(end, maxMs);
-    const idle = worker.runUntilIdle().then(() => true);
+    loopCount += 1;
+    const idle = worker
+      .runUntilIdle()
+      .then(() => true)
+      .finally(() => {
+        loopCount -= 1;
+        // A loop that waits for the store goes on with the next tick, so that tick must not get another worker.
+        if (loopCount === 0 && worker.status().running === 0) shared = null;
+      });
     try {
       return { isIdle: await Promise.race([idle, ended]), fired: tick.fired, driven: tick.driven.size };
     } finally {
@@ -54,7 +64,6 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
       openTicks.delete(tick);
       // What still runs goes on. Without a process its lease ends, and the next tick continues it.
       idle.catch(() => {});
-      if (openTicks.size === 0 && worker.status().running === 0) shared = null;
     }
   }
 

@@ -9,6 +9,7 @@ import {
   createMemoryStore,
   defineTool,
   type Message,
+  type Model,
   type ModelRequest,
   type PublicEvent,
   type RunResult,
@@ -92,6 +93,22 @@ describe("a conversation that grows too long", () => {
       expect(tools).toEqual([]);
       expect(messages).toHaveLength(1);
     }
+  });
+
+  test("is summed up for the window that its model learns after its first call", verifies("CTX-3"), async () => {
+    const scripted = createScriptedModel(talking(12));
+    // As of a local server, which may know the window only once it has loaded the model.
+    const model: Model = {
+      ...scripted,
+      stream(request, signal) {
+        if (request.modelCallIndex === 2) Object.assign(model, { contextWindow: 2_000 });
+        return scripted.stream(request, signal);
+      },
+    };
+    const summariser = createScriptedModel(() => short, { id: "summariser" });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], compaction: { model: summariser } });
+    const events = filterEvents(await collect(agent.runStream("Talk.", { sessionId: "s" })));
+    expect(filterEventsOfType(events, "compacted").length).toBeGreaterThan(1);
   });
 
   test(

@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type PublicEvent, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { collect, createDeferred, createEchoTool, filterEvents } from "../support/agents.js";
+import { collect, createDeferred, createEchoTool, createGateTool, filterEvents } from "../support/agents.js";
 
 type Position = readonly [seq: number, index: number, type: string];
 
@@ -34,13 +34,32 @@ test("a subscriber that joins in the middle of such a commit gets its events fro
   await begun.promise;
   const items = agent.session("s").events();
   const got: Position[] = [];
+  let lags = 0;
   for await (const item of items) {
     // From its first item on, which comes from the log, the consumer is a subscriber.
     mayCommit.resolve();
     if ("seq" in item) got.push(toPosition(item));
+    if (item.type === "lagged") lags += 1;
     if (item.type === "final") break;
   }
   expect(await ended).toMatchObject({ status: "completed", text: "Done." });
   const logged = filterEvents(await collect(agent.session("s").events({ follow: false })));
   expect(got).toEqual(logged.map(toPosition));
+  // However many entries the commit had.
+  expect(lags).toBe(1);
+});
+
+test("the caller of a queued run that is aborted gets its result while the other run goes on", async () => {
+  const gate = createGateTool();
+  const model = createScriptedModel([{ calls: [{ name: "gate" }] }, { text: "First." }]);
+  const agent = createAgent({ model, tools: [gate.tool] });
+  const first = agent.run("One", { sessionId: "s" });
+  await gate.started;
+  const controller = new AbortController();
+  const second = agent.run("Two", { sessionId: "s", runId: "second", signal: controller.signal });
+  await expect.poll(async () => (await agent.session("s").state()).queue).toHaveLength(1);
+  controller.abort();
+  expect(await second).toMatchObject({ status: "aborted", runId: "second" });
+  gate.open("opened");
+  expect(await first).toMatchObject({ status: "completed", text: "First." });
 });

@@ -8,6 +8,7 @@ import { createLoneRuns } from "../../src/server/lone-runs.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { createGateTool } from "../support/agents.js";
+import { createTaskCaller } from "./mcp-task-caller.js";
 import { startTestServer } from "./rig.js";
 
 function rig(outcome: () => "done" | "later" | "parked" = () => "done") {
@@ -111,6 +112,38 @@ test("a server aborts the run of a chat whose page has left", async () => {
   for await (const item of session.events({ runId: "m1", until: "run" }))
     if (item.type === "abort_requested") expect(item).toMatchObject({ note: "Nobody watched the chat." });
   expect(await session.result("m1")).toMatchObject({ status: "aborted" });
+});
+
+test("a server does not abort the run of a task, whose client only polls", async () => {
+  const store = createMemoryStore();
+  const gates = { task: createGateTool("task"), chat: createGateTool("chat") };
+  const model = createScriptedModel(({ messages }) => {
+    const last = messages.at(-1);
+    if (last?.role !== "user") return { text: "Done." };
+    return { calls: [{ name: JSON.stringify(last).includes("chat") ? "chat" : "task" }] };
+  });
+  const agent = createAgent({ name: "gated", store, model, tools: [gates.task.tool, gates.chat.tool] });
+  const { url, token } = await startTestServer({ store, agents: [agent], abortWhenAlone: 0.01 });
+  const request = createTaskCaller(url, token);
+  const { result: task } = await request("tools/call", { name: "gated", arguments: { prompt: "task" } });
+  await gates.task.started;
+  // A chat that began later, and that its page has left: when its run has been aborted, the time is up for both.
+  const left = new AbortController();
+  await fetch(`${url}/v1/chat`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({ id: "c", messages: [{ id: "m1", role: "user", parts: [{ type: "text", text: "chat" }] }] }),
+    signal: left.signal,
+  });
+  await gates.chat.started;
+  left.abort();
+  const sessions = await store.list({});
+  const { sessionId = "" } = sessions.find((one) => one.sessionId.startsWith("chat-")) ?? {};
+  const chat = createClient({ store }).session(sessionId);
+  await expect.poll(async () => (await chat.result("m1"))?.status).toBe("aborted");
+  expect((await request("tasks/get", { taskId: task.taskId })).result).toMatchObject({ status: "working" });
+  gates.task.open("opened");
+  await expect.poll(async () => (await request("tasks/get", { taskId: task.taskId })).result.status).toBe("completed");
 });
 
 test("abortWhenAlone is a number of seconds", () => {

@@ -1,6 +1,5 @@
 /**
- * Runs as tasks of an MCP server over HTTP. The requests are written by hand, because the package of the MCP project does not
- * know tasks; and Pawl's own client calls the server.
+ * Runs as tasks of an MCP server over HTTP, for a client written by hand and for Pawl's own.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
@@ -10,43 +9,10 @@ import { connectMcpServer } from "../../src/tools/mcp/index.js";
 import { createGateTool } from "../support/agents.js";
 import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
+import { createTaskCaller } from "./mcp-task-caller.js";
 import { startServer, startTestServer } from "./rig.js";
 
 const proven = verifies("PROT-7#tasks");
-
-type Reply = {
-  // biome-ignore lint/suspicious/noExplicitAny: the shape depends on the method
-  readonly result?: any;
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
-};
-
-const declared = { elicitation: { form: {} }, extensions: { "io.modelcontextprotocol/tasks": {} } };
-
-/** A client that sends one request at a time. */
-function createCaller(url: string, token: string, clientCapabilities: object = declared) {
-  return async (method: string, params: { readonly [name: string]: unknown }): Promise<Reply> => {
-    const _meta = {
-      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-      "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
-      "io.modelcontextprotocol/clientCapabilities": clientCapabilities,
-    };
-    const response = await fetch(new URL("/mcp", url), {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        "mcp-protocol-version": "2026-07-28",
-        "mcp-method": method,
-        "mcp-name": String(params.taskId ?? params.name),
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params: { ...params, _meta } }),
-    });
-    const text = await response.text();
-    const [, data = text] = /^data: (.*)$/m.exec(text) ?? [];
-    return JSON.parse(data);
-  };
-}
 
 const call = { name: "payer", arguments: { prompt: "Pay." } };
 
@@ -61,7 +27,7 @@ function createPayer(paid: unknown[]) {
 const waitOptions = { timeout: 10_000 };
 
 /** Polls until the task has another status than `working`. */
-async function settled(request: ReturnType<typeof createCaller>, taskId: string) {
+async function settled(request: ReturnType<typeof createTaskCaller>, taskId: string) {
   return await vi.waitFor(async () => {
     const { result } = await request("tasks/get", { taskId });
     expect(result.status).not.toBe("working");
@@ -73,7 +39,7 @@ describe("a run", () => {
   test("is a task whose question is answered, and which ends with the result of the call", proven, async () => {
     const paid: unknown[] = [];
     const { url, token } = await startTestServer(createPayer(paid));
-    const request = createCaller(url, token);
+    const request = createTaskCaller(url, token);
     const { result: task } = await request("tools/call", call);
     expect(task).toMatchObject({ resultType: "task", status: "working", ttlMs: null, pollIntervalMs: 1_000 });
     const { taskId } = task;
@@ -121,13 +87,13 @@ describe("a run", () => {
         ],
       });
     const first = await serve("First.");
-    const { result: task } = await createCaller(first.url, "any")("tools/call", call);
+    const { result: task } = await createTaskCaller(first.url, "any")("tools/call", call);
     await gate.started;
     await first.close();
     gate.open("opened");
     const second = await serve("Second.");
     onTestFinished(second.close);
-    expect(await settled(createCaller(second.url, "any"), task.taskId)).toMatchObject({
+    expect(await settled(createTaskCaller(second.url, "any"), task.taskId)).toMatchObject({
       status: "completed",
       result: { content: [{ text: "Second." }] },
     });
@@ -139,7 +105,7 @@ describe("a run", () => {
     const model = createScriptedModel([{ calls: [{ name: "gate" }] }]);
     const agent = createAgent({ name: "payer", store, model, tools: [gate.tool] });
     const { url, token } = await startTestServer({ store, agents: [agent] });
-    const request = createCaller(url, token);
+    const request = createTaskCaller(url, token);
     const { result: task } = await request("tools/call", call);
     await gate.started;
     expect((await request("tasks/get", { taskId: task.taskId })).result).toMatchObject({ status: "working" });
@@ -151,7 +117,7 @@ describe("a run", () => {
     const store = createMemoryStore();
     const model = createScriptedModel([{ error: { kind: "invalid_request", message: "No." } }]);
     const { url, token } = await startTestServer({ store, agents: [createAgent({ name: "payer", store, model })] });
-    const request = createCaller(url, token);
+    const request = createTaskCaller(url, token);
     const { result: task } = await request("tools/call", call);
     expect(await settled(request, task.taskId)).toMatchObject({ status: "completed", result: { isError: true } });
   });
@@ -171,7 +137,7 @@ describe("a run", () => {
     });
     const agents = [createAgent({ name: "payer", store, model, tools: [wait] })];
     const { url, token } = await startTestServer({ store, agents, redact: (text) => text.replaceAll("s3cret", "***") });
-    const request = createCaller(url, token);
+    const request = createTaskCaller(url, token);
     const { result: task } = await request("tools/call", call);
     await vi.waitFor(
       async () =>
@@ -186,9 +152,21 @@ describe("a run", () => {
 
   test("is answered at once, without a task, for a client that does not declare the extension", proven, async () => {
     const { url, token } = await startTestServer(createPayer([]));
-    const { result } = await createCaller(url, token, { elicitation: { form: {} } })("tools/call", call);
+    const { result } = await createTaskCaller(url, token, { elicitation: { form: {} } })("tools/call", call);
     expect(result).toMatchObject({ resultType: "input_required" });
   });
+});
+
+test("polls of a task are neither logged nor counted as changes of their principal", proven, async () => {
+  const { url, token, lines } = await startTestServer({ ...createPayer([]), limits: { changesPerMinute: 2 } });
+  const request = createTaskCaller(url, token);
+  const { taskId } = (await request("tools/call", call)).result;
+  await settled(request, taskId);
+  for (let polls = 0; polls < 3; polls += 1)
+    expect((await request("tasks/get", { taskId })).result).toMatchObject({ status: "input_required" });
+  expect(await request("tasks/cancel", { taskId })).toHaveProperty("result");
+  expect(await request("tasks/cancel", { taskId })).toMatchObject({ error: { code: "too_many" } });
+  expect(lines.filter(({ action }) => action === "mcp")).toHaveLength(2);
 });
 
 describe("a request about a task", () => {
@@ -202,13 +180,13 @@ describe("a request about a task", () => {
   test("of somebody else is answered like one about an unknown task", proven, async () => {
     const paid: unknown[] = [];
     const { url } = await startTestServer({ ...createPayer(paid), authenticate });
-    const ada = createCaller(url, "ada");
+    const ada = createTaskCaller(url, "ada");
     const { result: task } = await ada("tools/call", call);
     const asking = await settled(ada, task.taskId);
     const inputResponses = Object.fromEntries(
       Object.keys(asking.inputRequests).map((key) => [key, { action: "accept", content: { decision: "allow" } }]),
     );
-    const eve = createCaller(url, "eve");
+    const eve = createTaskCaller(url, "eve");
     for (const method of ["tasks/get", "tasks/update", "tasks/cancel"]) {
       const unknown = await eve(method, { taskId: "nothing/at/all", inputResponses });
       expect(unknown.error).toMatchObject({ code: -32_602 });
@@ -220,7 +198,7 @@ describe("a request about a task", () => {
 
   test("with a malformed id, or an unknown run, is refused", proven, async () => {
     const { url } = await startTestServer({ ...createPayer([]), authenticate });
-    const request = createCaller(url, "ada");
+    const request = createTaskCaller(url, "ada");
     const { result: task } = await request("tools/call", call);
     const [sessionId] = task.taskId.split("/");
     for (const taskId of [
@@ -244,7 +222,7 @@ describe("a request about a task", () => {
 
   test("that cancels it needs the right to abort", proven, async () => {
     const { url } = await startTestServer({ ...createPayer([]), authenticate, may: (_, action) => action !== "abort" });
-    const request = createCaller(url, "ada");
+    const request = createTaskCaller(url, "ada");
     const { result: task } = await request("tools/call", call);
     expect(await request("tasks/cancel", { taskId: task.taskId })).toHaveProperty("error");
     expect(await settled(request, task.taskId)).toMatchObject({ status: "input_required" });
@@ -252,8 +230,8 @@ describe("a request about a task", () => {
 
   test("needs the extension", proven, async () => {
     const { url } = await startTestServer({ ...createPayer([]), authenticate });
-    const { result: task } = await createCaller(url, "ada")("tools/call", call);
-    const { error } = await createCaller(url, "ada", {})("tasks/get", { taskId: task.taskId });
+    const { result: task } = await createTaskCaller(url, "ada")("tools/call", call);
+    const { error } = await createTaskCaller(url, "ada", {})("tasks/get", { taskId: task.taskId });
     expect(error).toMatchObject({
       code: -32_021,
       data: { requiredCapabilities: { extensions: { "io.modelcontextprotocol/tasks": {} } } },
@@ -263,7 +241,7 @@ describe("a request about a task", () => {
   test("of those who may not approve says where to answer, and answers nothing", proven, async () => {
     const paid: unknown[] = [];
     const { url } = await startTestServer({ ...createPayer(paid), authenticate });
-    const bob = createCaller(url, "bob");
+    const bob = createTaskCaller(url, "bob");
     const { result: task } = await bob("tools/call", call);
     const waiting = await vi.waitFor(async () => {
       const { result } = await bob("tasks/get", { taskId: task.taskId });

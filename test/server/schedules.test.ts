@@ -3,10 +3,11 @@
  */
 import { createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, createSchedules } from "../../src/index.js";
+import { createAgent, createMemoryStore, createSchedules, type Store } from "../../src/index.js";
 import type { AskedSession, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { stripe } from "../../src/webhooks/index.js";
+import { createDeferred } from "../support/agents.js";
 import { createDurableAgent } from "../support/durable-tool.js";
 import { verifies } from "../verifies.js";
 import { startServer } from "./rig.js";
@@ -247,6 +248,41 @@ describe("a tick", () => {
       expect(await store.due(Date.now(), 10)).toHaveLength(2);
       expect(begun).toHaveLength(1);
       expect(await ask("POST", "/v1/tick", {})).toMatchObject({ status: 503 });
+    },
+  );
+
+  test(
+    "has no worker of its own while an earlier tick still waits for the store",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const inner = createMemoryStore();
+      const answered = createDeferred();
+      let reads = 0;
+      const store: Store = {
+        ...inner,
+        async due(...args) {
+          reads += 1;
+          if (reads === 1) await answered.promise;
+          return inner.due(...args);
+        },
+      };
+      const begun: (() => void)[] = [];
+      const wait = () => new Promise<void>((resolve) => begun.push(resolve));
+      const model = createScriptedModel(() => ({ text: "Nothing.", wait: wait() }));
+      const agent = createAgent({ name: "press", model, store });
+      const { ask } = await startServer({ store, agents: [agent], work: false, limits: { runs: 1 } });
+      for (const input of ["One.", "Two."]) await ask("POST", "/v1/sessions", { agent: "press", input });
+      const tick = async (maxMs: number) => (await ask("POST", `/v1/tick?maxMs=${maxMs}`, {})).json;
+      expect(await tick(20)).toMatchObject({ driven: 0, isIdle: false });
+      const second = tick(50_000);
+      await expect.poll(() => begun.length).toBe(1);
+      answered.resolve();
+      expect(await tick(50)).toMatchObject({ driven: 0, isIdle: false });
+      expect(begun).toHaveLength(1);
+      begun[0]?.();
+      await expect.poll(() => begun.length).toBe(2);
+      begun[1]?.();
+      expect(await second).toMatchObject({ driven: 2, isIdle: true });
     },
   );
 

@@ -93,6 +93,21 @@ describe("a task", () => {
     expect(await readOutput()).toBe("Packed.");
   });
 
+  test("that its server creates only after minutes is not polled before the call sleeps", proven, async () => {
+    const now = performance.now.bind(performance);
+    let passedMs = 0;
+    vi.spyOn(performance, "now").mockImplementation(() => now() + passedMs);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { server, run } = await bench({
+      call() {
+        passedMs = 301_000;
+        return newTask();
+      },
+    });
+    expect(await run()).toMatchObject({ status: "waiting", waits: [{ on: "time" }] });
+    expect(server.requests).toEqual(["call"]);
+  });
+
   test("asks a person in one process, and gets the answer once from another one", proven, async () => {
     const { server, store, start, run, readOutput, readSteps } = await bench({
       get: (poll, answers) => {
@@ -120,6 +135,51 @@ describe("a task", () => {
     expect(await readOutput()).toBe(JSON.stringify(answers));
     expect(server.requests).toEqual(["call", "get", `update ${JSON.stringify(answers)}`, "get", "get"]);
     expect(await readSteps()).toEqual(["call", "poll-1", "answer-1", "poll-2"]);
+  });
+
+  test("may have a long id with any characters", proven, async () => {
+    const taskId = ' ü/\u0000\r\n"💥'.padEnd(4_000, "x");
+    const ids: string[] = [];
+    const { run, readOutput } = await bench({
+      call: () => newTask({ taskId }),
+      get(_, __, id) {
+        ids.push(id);
+        return completed("Packed.");
+      },
+    });
+    expect(await run()).toMatchObject({ status: "completed" });
+    expect(await readOutput()).toBe("Packed.");
+    expect(ids).toEqual([taskId]);
+  });
+
+  test("gets an answer once its server can be reached again, and no process waits for that", proven, async () => {
+    const { server, clock, start, run, readOutput, readSteps } = await bench({
+      get: (_, answers) => ("boxes" in answers ? completed("Packed.") : asks(["boxes"])),
+      update(update) {
+        if (update <= 5) throw protocolError(-32_603, "Out of order.");
+      },
+    });
+    const agent = await start();
+    const asking = await run(agent);
+    const [{ callKey, questionId = "" } = { callKey: "" }] = asking.status === "awaiting_human" ? asking.approvals : [];
+    const session = agent.session("s");
+    await session.answer(callKey, { type: "reply", value: { count: 1 } }, { questionId });
+    const resumed = session.resume();
+    const countUpdates = () => server.requests.filter((request) => request.startsWith("update")).length;
+    await vi.waitFor(
+      async () => {
+        await clock.advance(1_000);
+        expect(countUpdates()).toBe(5);
+      },
+      { timeout: 10_000 },
+    );
+    expect(await resumed).toMatchObject({ status: "waiting", waits: [{ on: "time" }] });
+    clock.jump(60_000);
+    expect(await session.resume()).toMatchObject({ status: "completed" });
+    expect(countUpdates()).toBe(6);
+    expect(server.requests).not.toContain("cancel");
+    expect(await readSteps()).toEqual(["call", "poll-1", "answer-1", "answer-2", "poll-3"]);
+    expect(await readOutput()).toBe("Packed.");
   });
 
   test("is cancelled when the run is aborted", proven, async () => {
@@ -238,11 +298,28 @@ describe("a server that is not to be trusted", () => {
     ["no id", { taskId: 7 }],
     ["an empty id", { taskId: "" }],
     ["a huge id", { taskId: "x".repeat(10_000) }],
+    ["an id with half of a character", { taskId: "\ud800" }],
   ] as const)("%s: the call has an error", proven, async ([, fields]) => {
     const { server, run, readOutput } = await bench({ call: () => newTask(fields) });
     expect(await run()).toMatchObject({ status: "completed" });
     expect(await readOutput()).toMatch(/a task that has no valid id/);
     expect(server.requests).toEqual(["call"]);
+  });
+
+  test("refuses the answers that it asked for: the call has an error", proven, async () => {
+    const { server, start, run, readOutput } = await bench({
+      get: () => asks(["boxes"]),
+      update() {
+        throw protocolError(-32_602, "There is no such question.");
+      },
+    });
+    const agent = await start();
+    const asking = await run(agent);
+    const [{ callKey, questionId = "" } = { callKey: "" }] = asking.status === "awaiting_human" ? asking.approvals : [];
+    await agent.session("s").answer(callKey, { type: "reply", value: { count: 1 } }, { questionId });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(await readOutput()).toMatch(/refused the answers to its questions \(.*There is no such question/);
+    expect(server.requests.at(-1)).toBe("cancel");
   });
 
   test("is polled within an hour, however long its interval is", proven, async () => {

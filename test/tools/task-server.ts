@@ -14,6 +14,8 @@ export type TaskScript = {
   readonly call: (input: Fields) => Fields;
   /** The reply to a poll: the first one has the number 1. `answers` has the answers that came so far. */
   readonly get: (poll: number, answers: Fields, taskId: string) => Fields;
+  /** Throws to refuse answers: those of the first update have the number 1. */
+  readonly update: (update: number) => void;
 };
 
 export type TaskServer = {
@@ -66,7 +68,8 @@ export async function startTaskServer(first: Partial<TaskScript>): Promise<TaskS
   const requests: string[] = [];
   const polls = new Map<string, number>();
   const answers = new Map<string, Fields>();
-  let script: TaskScript = { call: () => newTask(), get: () => working(), ...first };
+  let updates = 0;
+  let script: TaskScript = { call: () => newTask(), get: () => working(), update() {}, ...first };
 
   function createTools(): Server {
     const extensions = { "io.modelcontextprotocol/tasks": {} };
@@ -86,6 +89,8 @@ export async function startTaskServer(first: Partial<TaskScript>): Promise<TaskS
     });
     server.setRequestHandler("tasks/update", { params }, ({ taskId }, { mcpReq }) => {
       requests.push(`update ${JSON.stringify(mcpReq.inputResponses)}`);
+      updates += 1;
+      script.update(updates);
       // An answer counts once.
       answers.set(taskId, { ...mcpReq.inputResponses, ...answers.get(taskId) });
       return {};

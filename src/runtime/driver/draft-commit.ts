@@ -76,9 +76,10 @@ export function createDraft(
     const entry = { seq: after.seq, event };
     appendFrozen(transcript, entry);
     state = after;
-    // Waiters for a run get its result from the last event of the run.
+    // Waiters for a run get its result from the last event of the run. A queued run that is aborted ends during another run.
+    const mayEndRun = isTerminal(after) || event.type === "abort_requested";
     const events =
-      isHeard(subscribers) || isTerminal(after)
+      isHeard(subscribers) || mayEndRun
         ? publicEvents(sessionId, entry, transcript, before, after, getQuestions)
         : unheard;
     const sent = isTraced ? toSentCall(entry, transcript) : null;

@@ -12,7 +12,7 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 /** `before` and `after` are the states around the entry. `shown` counts the transcript's messages after the entry. */
 export type CommittedEntry = {
   readonly entry: Entry;
-  /** `unheard` if nobody in this process listened when the entry was drafted, and no run had ended. */
+  /** `unheard` if this process had no subscriber or listener when the entry was drafted, and the entry cannot end a run. */
   readonly events: readonly PublicEvent[];
   readonly before: State;
   readonly after: State;

@@ -83,12 +83,14 @@ export function broadcastCommitted(
   transcript: Transcript,
 ): void {
   const { listeners } = audience.parts;
+  // Once for the commit, all of which is in the log.
+  if (entries.some(({ events }) => events === unheard))
+    for (const subscription of audience.subscriptions) readFromLog(subscription);
   for (const committed of entries) {
     if (committed.entry.event.type === "run_finished") endStreamedCall(audience);
     // If a driver closes during a commit, the follower may have published the entry before.
     const isNew = committed.entry.seq > audience.publishedSeq;
     audience.publishedSeq = Math.max(audience.publishedSeq, committed.entry.seq);
-    if (committed.events === unheard) for (const subscription of audience.subscriptions) readFromLog(subscription);
     const context = listeners.length === 0 ? null : createEventContext(committed);
     for (const event of committed.events) {
       if (context !== null) for (const listener of listeners) listener.event?.(deepFreeze(event), context);

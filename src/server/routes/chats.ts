@@ -180,7 +180,7 @@ async function openOrBeginSession(
   const agentName = chooseAgent(context, agent);
   if (!(await isAllowed(context, routeRequest.principal, "begin", null, { agent: agentName })))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  return createPostedSession(routeRequest, context, toSessionId(routeRequest.principal, chat), agentName);
+  return createChatSession(routeRequest, context, toSessionId(routeRequest.principal, chat), agentName);
 }
 
 /** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
@@ -193,7 +193,25 @@ async function findChatSession(
   const id = toSessionId(routeRequest.principal, chat);
   if ((await context.settings.store.describe(id)) === null) return null;
   const authorized = await authorizeSession(context, routeRequest.principal, "chat", id);
-  return createPostedSession(routeRequest, context, id, authorized.requested.info?.agent ?? agent);
+  return createChatSession(routeRequest, context, id, authorized.requested.info?.agent ?? agent);
+}
+
+/** A posted session whose runs end if no client watches them any more (`abortWhenAlone`). */
+function createChatSession(
+  routeRequest: RouteRequest,
+  context: ServerContext,
+  id: string,
+  agent: string | undefined,
+): PostableSession {
+  const session = createPostedSession(routeRequest, context, id, agent);
+  return {
+    ...session,
+    async send(input, options) {
+      const sent = await session.send(input, options);
+      context.loneRuns?.runStarted(id, sent.runId);
+      return sent;
+    },
+  };
 }
 
 /** The one that is named, or the only one. */
@@ -244,9 +262,7 @@ export function createPostedSession(
     async send(input, { traceparent, ...options } = {}) {
       const params = await chooseParams(context, { principal, request }, agent);
       const trace = settings.traceOf(request, traceparent);
-      const sent = await session.send(input, { ...options, ...agentOptions, ...params, by: principal.id, ...trace });
-      context.loneRuns?.runStarted(id, sent.runId);
-      return sent;
+      return session.send(input, { ...options, ...agentOptions, ...params, by: principal.id, ...trace });
     },
     events: ((options) => redactItems(events(options), settings.redact, canApprove)) as PostableSession["events"],
     pendingApprovals: async () => {

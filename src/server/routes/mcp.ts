@@ -31,6 +31,7 @@ export const mcpRoutes: readonly Route[] = [
     scope: "run",
     summary: "MCP over HTTP, of 2026 and 2025: each agent is a tool. A call that waits is asked as a form.",
     body: "json",
+    isRead: isPoll,
     responses: {
       200: "a JSON-RPC response, or text/event-stream",
       202: "a notification was taken",
@@ -87,6 +88,11 @@ async function handleMcp(routeRequest: RouteRequest, context: ServerContext): Pr
     finish();
     throw error;
   }
+}
+
+/** A client polls each of its tasks once a second. */
+function isPoll(body: unknown): boolean {
+  return (Object(body) as { readonly method?: unknown }).method === "tasks/get";
 }
 
 /** The package sends its own keep-alive comments. Before the stream ends, it sends the response of its call. */

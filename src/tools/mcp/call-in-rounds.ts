@@ -54,12 +54,14 @@ const pauseMs = 250;
 /** @throws Error if the server gives no result, or asks what cannot be asked */
 export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
   const { server } = call;
+  const startedAt = performance.now();
   let continuation: Continuation = {};
   let askedCount = 0;
   for (let round = 1; round <= maxRounds; round += 1) {
     const reply = await sendRound(call, round, continuation);
     if (reply.type === "result") return toToolOutput(reply.result, call.outputSchema);
-    if (reply.type === "task") return toToolOutput(await followTask(call, reply.task, askedCount), call.outputSchema);
+    if (reply.type === "task")
+      return toToolOutput(await followTask({ ...call, startedAt }, reply.task, askedCount), call.outputSchema);
     const requests = Object.entries(reply.requests);
     const inputResponses = await collectAnswers(call, requests, askedCount);
     askedCount += requests.length;

@@ -4,13 +4,13 @@
  * 1. The step that made the call has the task's id. After a crash, any process continues with the same task.
  * 2. A tool that runs again takes its steps in the order of the log. So each series of polls is a step: what ends it decides
  *    what the call does next. A poll changes nothing, so a step that was lost is repeated.
- * 3. A series stays in this process while the server wants short intervals, for a few minutes. Otherwise the call sleeps
- *    durably between two polls.
+ * 3. A series stays in this process while the server wants short intervals, until a few minutes after the tool was called, or
+ *    called again. Otherwise the call sleeps durably between two polls.
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
-import type { ToolContext } from "../../ports/tool.js";
-import { collectAnswers } from "./collect-answers.js";
+import type { StepContext, ToolContext } from "../../ports/tool.js";
+import { collectAnswers, type InputResponses } from "./collect-answers.js";
 import { shortenUntrusted } from "./shorten-untrusted.js";
 import { defaultIntervalMs, type Task, type TaskMethods, type TaskState } from "./tasks.js";
 import { maxKeptCharacters } from "./tool-output.js";
@@ -19,18 +19,21 @@ export type TaskCall = {
   readonly server: string;
   readonly tasks: TaskMethods;
   readonly answerTimeoutMs: number | undefined;
+  /** When this process began to run the tool, by `performance.now()`. */
+  readonly startedAt: number;
   readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
 };
 
-/** How a series of polls ended, as its step stores it. */
+/** How a series of polls ended. */
 type Polled =
   /** The task is not over, and the next poll is not due soon. `failure`: why the last poll failed. */
   | { readonly type: "working"; readonly intervalMs: number; readonly failure?: string }
   | { readonly type: "asks"; readonly intervalMs: number; readonly requests: { readonly [key: string]: unknown } }
   | { readonly type: "completed"; readonly result: CallToolResult }
-  /** The result is too large to be stored twice. The server can be asked for it again. */
-  | { readonly type: "large" }
   | { readonly type: "ended"; readonly reason: string };
+
+/** The same as its step stores it. `large`: the result is too large to be stored twice, but the server can be asked for it again. */
+type StoredPoll = Polled | { readonly type: "large" };
 
 /** Where a series of polls begins. */
 type Series = {
@@ -41,15 +44,22 @@ type Series = {
   readonly answeredKeys: ReadonlySet<string>;
 };
 
+/** Answers that the server has not confirmed yet, and the keys of their questions. */
+type UnsentAnswers = { readonly keys: readonly string[]; readonly inputResponses: InputResponses };
+
+/** Why answers were not taken, as their step stores it. Undefined if the server has confirmed them. */
+type AnswerProblem = { readonly type: "failed" | "refused"; readonly reason: string } | undefined;
+
 /** From this interval on, no process waits for the next poll. */
 const longIntervalMs = 30_000;
-/** How long one series stays in a process: half of the time that a call may take without a sleep. */
-const maxSeriesMs = 300_000;
+/** How long this process polls: half of the time that a call may take without a sleep. */
+const maxPollingMs = 300_000;
 const maxPauseMs = 3_600_000;
 /** With the pauses and the answers below the limit of a call's steps. With the longest pauses, about two weeks. */
 const maxSeries = 400;
-/** How many series in a row may end with a failed poll. */
+/** How many series in a row may end with a failed poll, or with answers that could not be sent. */
 const maxFailedSeries = 10;
+/** How often answers are sent before the call sleeps. */
 const maxUpdateAttempts = 5;
 const cancelTimeoutMs = 3_000;
 const maxFailureCharacters = 2_000;
@@ -81,46 +91,78 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
   let isDue = false;
   let pauseCount = 0;
   let failedCount = 0;
+  let unsent: UnsentAnswers | null = null;
   for (let series = 1; series <= maxSeries; series += 1) {
-    let largeResult: CallToolResult | undefined;
-    const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
-      const polled = await pollSeries(call, task, { intervalMs, isDue, answeredKeys }, signal);
-      if (polled.type !== "completed" || JSON.stringify(polled.result).length <= maxKeptCharacters) return polled;
-      largeResult = polled.result;
-      return { type: "large" };
-    };
-    // The MCP library has parsed what the server sent from JSON.
-    const polled = (await context.step(`poll-${series}`, run)) as Polled;
-    switch (polled.type) {
-      case "completed":
-        return polled.result;
-      case "large":
-        return largeResult ?? (await readAgain(call, task));
-      case "ended":
-        return polled.reason;
-      case "asks": {
+    let failure: string | undefined;
+    if (unsent === null) {
+      const polled = await pollInStep(call, task, `poll-${series}`, { intervalMs, isDue, answeredKeys });
+      if (polled.type === "completed") return polled.result;
+      if (polled.type === "ended") return polled.reason;
+      ({ intervalMs } = polled);
+      if (polled.type === "working") ({ failure } = polled);
+      else {
         const requests = Object.entries(polled.requests);
         const inputResponses = await collectAnswers(call, requests, askedBefore + answeredKeys.size);
-        await context.step(`answer-${series}`, ({ signal }) => tasks.update(task.taskId, inputResponses, signal), {
-          retry: { attempts: maxUpdateAttempts, when: (error) => !isFinal(error) },
-        });
-        for (const [key] of requests) answeredKeys.add(key);
-        ({ intervalMs } = polled);
-        isDue = false;
-        break;
+        unsent = { keys: requests.map(([key]) => key), inputResponses };
       }
-      case "working":
-        failedCount = polled.failure === undefined ? 0 : failedCount + 1;
-        if (failedCount === maxFailedSeries)
-          throw new Error(`The MCP server "${server}" could not be polled for a task (${polled.failure}).`);
-        ({ intervalMs } = polled);
-        await context.sleep(`pause-${series}`, { ms: computePause(intervalMs, pauseCount) });
-        pauseCount += 1;
-        isDue = true;
-        break;
     }
+    if (unsent !== null) {
+      failure = await sendAnswers(call, task, `answer-${series}`, unsent);
+      if (failure === undefined) {
+        for (const key of unsent.keys) answeredKeys.add(key);
+        unsent = null;
+        failedCount = 0;
+        isDue = false;
+        continue;
+      }
+    }
+    failedCount = failure === undefined ? 0 : failedCount + 1;
+    if (failedCount === maxFailedSeries) {
+      const what = unsent === null ? "polled for a task" : "sent the answers to its questions";
+      throw new Error(`The MCP server "${server}" could not be ${what} (${failure}).`);
+    }
+    await context.sleep(`pause-${series}`, { ms: computePause(intervalMs, pauseCount) });
+    pauseCount += 1;
+    isDue = true;
   }
   throw new Error(`The MCP server "${server}" did not finish a task within ${maxSeries} series of polls.`);
+}
+
+/** Returns why the server could not be reached; undefined if it has the answers. @throws Error if it refuses them */
+async function sendAnswers(
+  { server, tasks, context }: TaskCall,
+  { taskId }: Task,
+  step: string,
+  { inputResponses }: UnsentAnswers,
+): Promise<string | undefined> {
+  const send = async ({ signal, tries }: StepContext): Promise<AnswerProblem> => {
+    try {
+      await tasks.update(taskId, inputResponses, signal);
+      return undefined;
+    } catch (error) {
+      if (isFinal(error)) return { type: "refused", reason: formatFailure(error) };
+      if (signal.aborted || tries < maxUpdateAttempts) throw error;
+      return { type: "failed", reason: formatFailure(error) };
+    }
+  };
+  const problem: AnswerProblem = await context.step(step, send, { retry: { attempts: maxUpdateAttempts } });
+  if (problem?.type === "refused")
+    throw new Error(`The MCP server "${server}" refused the answers to its questions (${problem.reason}).`);
+  return problem?.reason;
+}
+
+async function pollInStep(call: TaskCall, task: Task, step: string, series: Series): Promise<Polled> {
+  let largeResult: CallToolResult | undefined;
+  const run = async ({ signal }: StepContext): Promise<unknown> => {
+    const polled = await pollSeries(call, task, series, signal);
+    if (polled.type !== "completed" || JSON.stringify(polled.result).length <= maxKeptCharacters) return polled;
+    largeResult = polled.result;
+    return { type: "large" };
+  };
+  // The MCP library has parsed what the server sent from JSON.
+  const polled = (await call.context.step(step, run)) as StoredPoll;
+  if (polled.type !== "large") return polled;
+  return largeResult === undefined ? readAgain(call, task) : { type: "completed", result: largeResult };
 }
 
 /** Pauses grow, so that the last one is about a twentieth of the time that the task has taken. */
@@ -132,21 +174,22 @@ function computePause(intervalMs: number, pauseCount: number): number {
  * Gets a large result, which is not in the log, from the server a second time. The task is over, so its interval, which may
  * be too long for one process, no longer matters.
  */
-async function readAgain(call: TaskCall, task: Task): Promise<CallToolResult | string> {
+async function readAgain(call: TaskCall, task: Task): Promise<Polled> {
   const series = { intervalMs: defaultIntervalMs, isDue: false, answeredKeys: new Set<string>() };
   const polled = await pollSeries(call, task, series, call.context.signal);
-  if (polled.type === "completed") return polled.result;
-  return "the process died before it had stored the result, and the server no longer has it";
+  if (polled.type === "completed") return polled;
+  const reason = "the process died before it had stored the result, and the server no longer has it";
+  return { type: "ended", reason };
 }
 
 /** Polls until the task is over, has a new question, or needs no further poll from this process. */
 async function pollSeries(
-  { tasks, context }: TaskCall,
+  { tasks, startedAt, context }: TaskCall,
   { taskId }: Task,
   { intervalMs: firstIntervalMs, isDue, answeredKeys }: Series,
   signal: AbortSignal,
 ): Promise<Polled> {
-  const until = performance.now() + maxSeriesMs;
+  const until = startedAt + maxPollingMs;
   let intervalMs = firstIntervalMs;
   let failure: string | undefined;
   let failures = 0;
@@ -163,7 +206,7 @@ async function pollSeries(
       state = await tasks.get(taskId, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      failure = shortenUntrusted(error instanceof Error ? error.message : String(error), maxFailureCharacters);
+      failure = formatFailure(error);
       if (isFinal(error)) return { type: "ended", reason: failure };
       failures += 1;
       context.progress(`A poll of the task failed (${failure}). It is repeated.`);
@@ -180,6 +223,10 @@ async function pollSeries(
     const requests = Object.entries(state.requests).filter(([key]) => !answeredKeys.has(key));
     if (requests.length > 0) return { type: "asks", intervalMs, requests: Object.fromEntries(requests) };
   }
+}
+
+function formatFailure(error: unknown): string {
+  return shortenUntrusted(error instanceof Error ? error.message : String(error), maxFailureCharacters);
 }
 
 /** JSON-RPC "method not found" and "invalid params": the server does not know the task, and never will. */

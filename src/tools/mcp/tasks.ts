@@ -40,7 +40,8 @@ export type TaskMethods = {
 const minIntervalMs = 100;
 const maxIntervalMs = 3_600_000;
 export const defaultIntervalMs = 1_000;
-const maxTaskIdCharacters = 2_000;
+/** As long as the ids of Pawl's own tasks may be. */
+const maxTaskIdCharacters = 8_000;
 const maxMessageCharacters = 500;
 const maxReasonCharacters = 4_000;
 
@@ -50,9 +51,13 @@ type Untrusted = { readonly [field: string]: unknown };
 /** @throws Error if the reply does not name a task */
 export function parseTask(untrusted: unknown): Task {
   const { taskId, pollIntervalMs } = Object(untrusted) as Untrusted;
-  if (typeof taskId !== "string" || taskId === "" || taskId.length > maxTaskIdCharacters)
-    throw new Error("it answered with a task that has no valid id");
+  if (typeof taskId !== "string" || !isTaskId(taskId)) throw new Error("it answered with a task that has no valid id");
   return { taskId, intervalMs: boundInterval(pollIntervalMs) ?? defaultIntervalMs };
+}
+
+/** Headers of requests repeat the id, and half of a character cannot be repeated. */
+function isTaskId(text: string): boolean {
+  return text !== "" && text.length <= maxTaskIdCharacters && !/\p{Surrogate}/u.test(text);
 }
 
 function boundInterval(untrusted: unknown): number | undefined {
