@@ -5,8 +5,10 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFolderAgent } from "../../../src/cli/agent/folder-agent.js";
+import { createFolderAgent, type FolderAgentOptions } from "../../../src/cli/agent/folder-agent.js";
 import { parseAgentFile } from "../../../src/cli/child-agents/agent-file.js";
+import { type AgentSettings, toAgentSettings } from "../../../src/cli/configuration/agent-settings.js";
+import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
 import { toStoredMode } from "../../../src/cli/permissions/mode.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
@@ -86,7 +88,14 @@ describe("plan mode", () => {
   });
 });
 
-function createWorld(parent: Script, child: Script = [], options: Partial<PermissionOptions> = {}) {
+type MoreTools = Pick<FolderAgentOptions, "servers" | "allowShell">;
+
+function createWorld(
+  parent: Script,
+  child: Script = [],
+  options: Partial<PermissionOptions> = {},
+  more: Partial<MoreTools> = {},
+) {
   const { root, home, permissions } = createFolder(options);
   const store = createMemoryStore();
   const model = createScriptedModel(parent, { id: "parent" });
@@ -96,14 +105,21 @@ function createWorld(parent: Script, child: Script = [], options: Partial<Permis
   const agent = createFolderAgent({
     ...{ store, home, root, permissions, model },
     allowShell: false,
+    settings: withoutSandbox(root, home),
     contextFiles: false,
     agents: [{ file, model: { model: childModel, timeouts: {} } }],
+    ...more,
   });
   const session = agent.session("s");
   const setMode = (mode: "edits" | "plan") =>
     session.setData({ set: { mode: toStoredMode("s", mode) } }, { by: "ada" });
   const exists = (path: string) => existsSync(join(root, path));
   return { agent, session, store, model, childModel, setMode, exists, permissions };
+}
+
+function withoutSandbox(root: string, home: string): AgentSettings {
+  const settings = toAgentSettings(resolveConfiguration({ root, home }));
+  return { ...settings, sandbox: { ...settings.sandbox, mode: "off" } };
 }
 
 const writeTo = (path: string) => ({ name: "write_file", input: { path, content: "new\n" } });
@@ -208,4 +224,48 @@ test("a question from before plan mode is not answered into a change", keys, asy
   await session.answer(question.callKey, { type: "approve" });
   expect(await session.resume()).toMatchObject({ status: "completed" });
   expect(exists("a.txt")).toBe(false);
+});
+
+test("a call that was allowed before plan mode does not start in it", keys, async () => {
+  const started: string[] = [];
+  const createServerTool = (name: string, execute: () => unknown) => ({
+    ...{ name, description: "A tool.", input: { type: "object" } as const },
+    execute,
+  });
+  const startPlanMode = { name: "mcp__x__wait", input: {} };
+  const calls = [
+    startPlanMode,
+    writeTo("a.txt"),
+    { name: "mcp__x__write", input: {} },
+    { name: "shell", input: { command: "touch b.txt" } },
+  ];
+  const world = createWorld(
+    [{ calls }, done],
+    [],
+    { allow: ["mcp__x__wait", "write_file", "mcp__x__write", "shell(touch *)"] },
+    {
+      allowShell: true,
+      servers: {
+        tools: [
+          createServerTool("mcp__x__wait", async () => {
+            await world.setMode("plan");
+            return "The person has begun to plan.";
+          }),
+          createServerTool("mcp__x__write", () => {
+            started.push("mcp__x__write");
+            return "";
+          }),
+        ],
+        versionOf: () => undefined,
+      },
+    },
+  );
+  // One call at a time: the others are allowed, and wait.
+  const result = await world.agent.run("Go", { sessionId: "s", limits: { toolConcurrency: 1 } });
+  expect(result).toMatchObject({ status: "completed" });
+  expect(started).toEqual([]);
+  expect([world.exists("a.txt"), world.exists("b.txt")]).toEqual([false, false]);
+  const results = JSON.stringify(world.model.requests[1]?.messages);
+  expect(results).toContain("The person has begun to plan.");
+  expect(results.split("Denied by now: plan mode: nothing is changed")).toHaveLength(4);
 });
