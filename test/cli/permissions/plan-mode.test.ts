@@ -9,9 +9,11 @@ import { createFolderAgent, type FolderAgentOptions } from "../../../src/cli/age
 import { parseAgentFile } from "../../../src/cli/child-agents/agent-file.js";
 import { type AgentSettings, toAgentSettings } from "../../../src/cli/configuration/agent-settings.js";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
+import { runUndoCommand } from "../../../src/cli/conversation/commands/undo.js";
 import { toStoredMode } from "../../../src/cli/permissions/mode.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
+import { type Line, toPlainText } from "../../../src/cli/screen/line.js";
 import { createMemoryStore, type Json, type RunResult } from "../../../src/index.js";
 import { createScriptedModel, type Script } from "../../../src/testing/index.js";
 import { verifies } from "../../verifies.js";
@@ -114,7 +116,7 @@ function createWorld(
   const setMode = (mode: "edits" | "plan") =>
     session.setData({ set: { mode: toStoredMode("s", mode) } }, { by: "ada" });
   const exists = (path: string) => existsSync(join(root, path));
-  return { agent, session, store, model, childModel, setMode, exists, permissions };
+  return { agent, session, store, model, childModel, setMode, exists, permissions, root, home };
 }
 
 function withoutSandbox(root: string, home: string): AgentSettings {
@@ -191,6 +193,26 @@ describe("a plan", () => {
     expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
     expect(exists("a.txt")).toBe(false);
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toMatch(/only one file[\s\S]*nothing is changed before/);
+  });
+
+  test("is not among the calls whose changes /undo cannot take back", keys, async () => {
+    const { agent, session, store, root, home, setMode, exists } = createWorld([
+      hello,
+      showPlan,
+      { calls: [writeTo("a.txt")] },
+      done,
+    ]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    const question = requireQuestion(await agent.run("Write a file.", { sessionId: "s" }));
+    await session.answer(question.callKey, { type: "reply", value: answers[1][0] });
+    expect(await session.resume()).toMatchObject({ status: "completed" });
+    const said: string[] = [];
+    const say = (lines: readonly Line[]) => void said.push(...lines.map(toPlainText));
+    const context = { agent, store, sessionId: "s", root, home, say, join: () => {} };
+    await runUndoCommand({ ...context, choose: async () => "ready" }, "");
+    expect(exists("a.txt")).toBe(false);
+    expect(said.join("\n")).not.toContain("Also ran");
   });
 
   test("is not asked about outside of plan mode", keys, async () => {
