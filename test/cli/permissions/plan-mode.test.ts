@@ -195,6 +195,38 @@ describe("a plan", () => {
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toMatch(/only one file[\s\S]*nothing is changed before/);
   });
 
+  test("that is as long as a plan can be is asked about", keys, async () => {
+    const steps = Array.from({ length: 30 }, () => "x".repeat(300));
+    const { agent, setMode } = createWorld([hello, { calls: [{ name: "finish_plan", input: { steps } }] }]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    const question = requireQuestion(await agent.run("Plan.", { sessionId: "s" }));
+    expect(question.question).toContain(`30. ${"x".repeat(300)}`);
+  });
+
+  test("that is accepted ends plan mode also if the session's data has no room for its steps", keys, async () => {
+    const { agent, session, setMode, model } = createWorld([hello, showPlan, done]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    const question = requireQuestion(await agent.run("Plan.", { sessionId: "s" }));
+    await session.setData({ set: { filler: "x".repeat(64 * 1024 - 60) } }, { by: "ada" });
+    await session.answer(question.callKey, { type: "reply", value: answers[0][0] });
+    expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
+    const { mode, todo } = await session.data();
+    expect([mode, todo]).toEqual([undefined, undefined]);
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("plan mode has ended. Begin with the first step.");
+  });
+
+  test("is not shown again and again where nobody can be asked", keys, async () => {
+    const { agent, setMode, model } = createWorld([hello, showPlan, done]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    expect(await agent.run("Plan.", { sessionId: "s", interactive: false })).toMatchObject({ text: "Done." });
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(
+      "nobody can be asked in this run.\\nIf they say what is missing, change the plan and show it again. If nobody can be asked, end with the plan",
+    );
+  });
+
   test("is not among the calls whose changes /undo cannot take back", keys, async () => {
     const { agent, session, store, root, home, setMode, exists } = createWorld([
       hello,
