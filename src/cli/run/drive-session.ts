@@ -95,7 +95,7 @@ type StoreNeeds = {
 };
 
 export async function withSessionDriver(
-  options: DriveOptions,
+  options: DriveOptions & Pick<NewRunOptions, "maxCost">,
   terminal: Terminal,
   work: (driver: SessionDriver) => Promise<number>,
   { needsDurableStore = true, creates = false }: StoreNeeds = {},
@@ -117,7 +117,8 @@ export async function withSessionDriver(
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
-        const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, chosen.model);
+        const limited = limitCost(configured, options);
+        const { agents, fallbacks, problems } = await chooseOtherModels(limited, options, chosen.model);
         for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
         const choices = toAgentChoices(options, folders, configured);
         const { permissions, allowShell } = choices;
@@ -170,6 +171,11 @@ export async function withSessionDriver(
     for (const close of cleanups) await close();
     await store.close();
   }
+}
+
+/** A limit in dollars of the command line also decides which models can be used. */
+function limitCost(configured: ResolvedConfiguration, { maxCost }: Pick<NewRunOptions, "maxCost">): ResolvedConfiguration {
+  return maxCost === undefined ? configured : { ...configured, limits: { ...configured.limits, maxCostUsd: maxCost } };
 }
 
 function toFileChecks(
