@@ -71,6 +71,8 @@ export type DriveTarget = {
   readonly after: number;
   /** The session's model so far. `--model` overrides it; without either, the environment decides. */
   readonly lastModel?: string;
+  /** Whether the answer must fit a schema. Default false. */
+  readonly wantsData?: boolean;
 };
 
 export type SessionDriver = {
@@ -109,7 +111,7 @@ export async function withSessionDriver(
   try {
     return await work({
       store,
-      async drive({ sessionId, root, after, lastModel }, start) {
+      async drive({ sessionId, root, after, lastModel, wantsData = false }, start) {
         const folders = { root: resolveFolder(root), home };
         const configured = resolveConfiguration(folders);
         const { notice } = configured;
@@ -139,7 +141,7 @@ export async function withSessionDriver(
         const view =
           options.json === true
             ? createJsonRunView(terminal)
-            : createTextRunView(terminal, { canAsk, isStored: loss === null });
+            : createTextRunView(terminal, { canAsk, isStored: loss === null, wantsData });
         if (loss !== null) terminal.err(`${terminal.style("yellow", sanitize(loss))}\n`);
         terminal.err(`${terminal.style("dim", `Session ${sanitize(shortId(sessionId))} in ${sanitize(root)}`)}\n`);
         if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
