@@ -5,7 +5,7 @@
 import { createClient, type StreamItem } from "../../../index.js";
 import { createDataPart } from "../../agent/attachments.js";
 import { isFileWriter } from "../../agent/file-records.js";
-import { isAgentTool, personTool, planTool } from "../../permissions/rule.js";
+import { isAgentTool, personTool, planTool, todoTool } from "../../permissions/rule.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
@@ -17,7 +17,7 @@ import type { CommandContext } from "./sessions.js";
 /** Tools that change no files. */
 const toolsWithoutFileChanges: ReadonlySet<string> = new Set([
   ...readingTools,
-  "todo",
+  todoTool,
   "fetch_url",
   personTool,
   planTool,
