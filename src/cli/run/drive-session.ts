@@ -16,7 +16,7 @@ import {
 import type { CommandSandbox } from "../../tools/index.js";
 import type { ComposeOptions } from "../agent/attachments.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
-import { chooseOtherModels } from "../agent/choose-other-models.js";
+import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -121,7 +121,7 @@ export async function withSessionDriver(
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
         const limited = limitCost(configured, options);
         const { agents, fallbacks, problems } = await chooseOtherModels(limited, options, chosen.model);
-        for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+        printModelProblems(problems, terminal);
         const choices = toAgentChoices(options, folders, configured);
         const { permissions, allowShell } = choices;
         const agent = createFolderAgent({
