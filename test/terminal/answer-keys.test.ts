@@ -14,7 +14,7 @@ import { createView, type View } from "../../src/cli/conversation/view/view.js";
 import { findReplyChoice, formatReplyChoices, listReplyChoices } from "../../src/cli/decisions/reply-choices.js";
 import { emptyDraft } from "../../src/cli/screen/draft.js";
 import { toPlainText } from "../../src/cli/screen/line.js";
-import { createAgent, type StreamItem } from "../../src/index.js";
+import { createAgent, defineTool, type StreamItem } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { askPerson } from "../../src/tools/index.js";
 import { verifies } from "../verifies.js";
@@ -94,6 +94,21 @@ test("an answer whose words are a number is found by its words before any number
   expect(listReplyChoices({ enum: [{ a: 1 }] })).toEqual([]);
   expect(listReplyChoices({ type: "string" })).toEqual([]);
   expect(listReplyChoices({ enum: [1, true] }).map(({ label }) => label)).toEqual(["1", "true"]);
+});
+
+test("a question of another tool is shown with the whole input of its call", keys, async () => {
+  const deploy = defineTool({
+    name: "deploy",
+    description: "Deploys.",
+    input: { type: "object" },
+    durable: true,
+    execute: async (_, { ask }) => (await ask({ message: "Change the product page?" })).type,
+  });
+  const model = createScriptedModel([{ calls: [{ name: "deploy", input: { target: "prod" } }] }]);
+  const view = createView();
+  for await (const item of createAgent({ model, tools: [deploy] }).runStream("Go"))
+    view.show(item as StreamItem, 80, 1_000);
+  expect(view.takeHistory().map(toPlainText).join("\n")).toContain("target: prod");
 });
 
 test("an answer with a line break or control characters takes one line in a list", keys, () => {
