@@ -39,7 +39,7 @@ export type GuardedTools = {
   readonly checkPlanMode: PlanModeCheck;
 };
 
-export type PlanModeCheck = (
+type PlanModeCheck = (
   tool: string,
   input: unknown,
   context: Pick<ToolContext, "sessionId" | "data">,
