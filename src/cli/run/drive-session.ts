@@ -176,7 +176,10 @@ export async function withSessionDriver(
 }
 
 /** A limit in dollars of the command line also decides which models can be used. */
-function limitCost(configured: ResolvedConfiguration, { maxCost }: Pick<NewRunOptions, "maxCost">): ResolvedConfiguration {
+function limitCost(
+  configured: ResolvedConfiguration,
+  { maxCost }: Pick<NewRunOptions, "maxCost">,
+): ResolvedConfiguration {
   return maxCost === undefined ? configured : { ...configured, limits: { ...configured.limits, maxCostUsd: maxCost } };
 }
 

@@ -214,7 +214,9 @@ describe("a plan", () => {
     expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
     const { mode, todo } = await session.data();
     expect([mode, todo]).toEqual([undefined, undefined]);
-    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain("plan mode has ended. Begin with the first step.");
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(
+      "plan mode has ended. Begin with the first step.",
+    );
   });
 
   test("is not shown again and again where nobody can be asked", keys, async () => {
