@@ -25,6 +25,8 @@ import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } 
 import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
 import type { Permissions } from "../permissions/permissions.js";
+import { isPlanning } from "../permissions/plan-mode.js";
+import { loadSessionData } from "../permissions/save-rule.js";
 import { formatModel } from "../render/format-model.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -151,6 +153,9 @@ export async function withSessionDriver(
             `${terminal.style("yellow", sanitize(formatSandboxNote(sandbox, choices.settings.sandbox.ask)))}\n`,
           );
         }
+        const data = await loadSessionData(agent.session(sessionId));
+        if (data !== null && isPlanning({ sessionId, data }))
+          terminal.err(`${terminal.style("yellow", formatPlanModeNote(sessionId))}\n`);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.shutdown.aborted) return exitCodes.interrupted;
         return runOnTerminal(
@@ -203,6 +208,11 @@ async function chooseAndReportModel(
   const lines = terminal.isInteractive ? wrapWords(shown, terminal.columns()) : [shown];
   for (const line of lines) terminal.err(`${terminal.style("dim", line)}\n`);
   return chosen;
+}
+
+/** The mode was chosen in a conversation, and can only be changed there. */
+function formatPlanModeNote(sessionId: string): string {
+  return `This session is in plan mode: nothing in the folder changes until you accept a plan. /mode ask ends it: pawl --session ${sanitize(shortId(sessionId))}`;
 }
 
 function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside"): string {
