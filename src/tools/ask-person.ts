@@ -45,7 +45,7 @@ export function askPerson(): AnyTool {
         case "answered":
           return String(answer.value);
         case "declined":
-          return `The person does not answer${answer.note === undefined ? "" : `: ${answer.note}`}.\n${advice}`;
+          return `The person does not answer${answer.note === undefined ? "" : `: ${answer.note.replace(/\.$/, "")}`}.\n${advice}`;
         case "expired":
           return `Nobody answered in time.\n${advice}`;
       }

@@ -51,6 +51,16 @@ describe("pawl run --output-schema", () => {
     },
   );
 
+  test("prints no summary on stdout at a limit of steps", verifies("CLI-3"), async () => {
+    const { pawl, env } = await startWorld([
+      { type: "answer", text: "I look first.", calls: [{ name: "read_file", input: { path: "a.txt" } }] },
+      answer("I only looked."),
+    ]);
+    const { code, stdout, stderr } = await pawl([...command, "--max-steps", "1"], { env });
+    expect({ code, stdout }).toEqual({ code: 4, stdout: "" });
+    expect(stderr).toContain("I only looked.");
+  });
+
   test("uses the answer that was repaired", verifies("CLI-1"), async () => {
     const { pawl, env } = await startWorld([answer("It is a.txt."), answer('{"title":"a.txt","lines":1}')]);
     expect(

@@ -111,6 +111,17 @@ describe("an agent as a tool", verifies("TOOL-11"), () => {
     expect(await resultOf(agent, "p")).toMatchObject({ status: "completed", text: "Done." });
   });
 
+  test("asks nobody if nobody can be asked in the run that called it", verifies("HITL-6"), async () => {
+    const { agent, childModel } = family({
+      parent: [delegate("x"), { text: "Done." }],
+      child: [{ calls: [{ name: "look" }] }, { text: "I could not look." }],
+      ask: true,
+    });
+    const result = await agent.run("Go.", { sessionId: "p", interactive: false });
+    expect(result).toMatchObject({ status: "completed", text: "Done." });
+    expect(JSON.stringify(childModel.requests[1]?.messages.at(-1))).toContain("nobody can");
+  });
+
   test("an abort reaches it", async () => {
     let started = () => {};
     const running = new Promise<void>((resolve) => {

@@ -11,10 +11,10 @@ import {
 import { renderRegion } from "../../src/cli/conversation/fronts/live-region.js";
 import type { OpenQuestion } from "../../src/cli/conversation/view/questions.js";
 import { createView, type View } from "../../src/cli/conversation/view/view.js";
-import { findReplyChoice, listReplyChoices } from "../../src/cli/decisions/reply-choices.js";
+import { findReplyChoice, formatReplyChoices, listReplyChoices } from "../../src/cli/decisions/reply-choices.js";
 import { emptyDraft } from "../../src/cli/screen/draft.js";
 import { toPlainText } from "../../src/cli/screen/line.js";
-import { createAgent, type StreamItem } from "../../src/index.js";
+import { createAgent, defineTool, type StreamItem } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { askPerson } from "../../src/tools/index.js";
 import { verifies } from "../verifies.js";
@@ -96,6 +96,28 @@ test("an answer whose words are a number is found by its words before any number
   expect(listReplyChoices({ enum: [1, true] }).map(({ label }) => label)).toEqual(["1", "true"]);
 });
 
+test("a question of another tool is shown with the whole input of its call", keys, async () => {
+  const deploy = defineTool({
+    name: "deploy",
+    description: "Deploys.",
+    input: { type: "object" },
+    durable: true,
+    execute: async (_, { ask }) => (await ask({ message: "Change the product page?" })).type,
+  });
+  const model = createScriptedModel([{ calls: [{ name: "deploy", input: { target: "prod" } }] }]);
+  const view = createView();
+  for await (const item of createAgent({ model, tools: [deploy] }).runStream("Go"))
+    view.show(item as StreamItem, 80, 1_000);
+  expect(view.takeHistory().map(toPlainText).join("\n")).toContain("target: prod");
+});
+
+test("an answer with a line break or control characters takes one line in a list", keys, () => {
+  expect(formatReplyChoices({ type: "string", enum: ["red\n    2 blue", "\u001b[2Jgreen"] })).toEqual([
+    "    1 red     2 blue",
+    "    2 \\x1b[2Jgreen",
+  ]);
+});
+
 function region(view: View, columns: number, rows: number): readonly string[] {
   const content = {
     ...{ view, draft: emptyDraft, hints: [], answering: initialAnswerState, picker: null, notice: undefined },
@@ -125,5 +147,11 @@ describe("the screen of a question of the model", () => {
     expect(history.join("").match(/a/g)?.length).toBeGreaterThanOrEqual(200);
     for (const row of region(view, 40, 40)) expect(row.length).toBeLessThan(40);
     expect(region(await viewWith("Which one?", numbered(9)), 40, 14)).toContain("  1–9 for the answers above");
+  });
+
+  test("names no numbers on a very low screen if there is nothing to choose", keys, async () => {
+    const rows = region(await viewWith("Which one?", undefined), 80, 6);
+    expect(rows.join("\n")).toContain("t type an answer");
+    expect(rows.join("\n")).not.toContain("for the answers above");
   });
 });

@@ -12,8 +12,8 @@ const readable = () => new Promise((done) => setTimeout(done, 450));
 const model = ["--model", "openai-compatible/test"];
 
 /** A model that asks for a colour, and ends. */
-async function startModel(options: readonly string[] | undefined = ["red", "blue"]) {
-  const input = { question: "Which colour?", ...(options.length === 0 ? {} : { options }) };
+async function startModel(options: readonly string[] | undefined = ["red", "blue"], question = "Which colour?") {
+  const input = { question, ...(options.length === 0 ? {} : { options }) };
   const server = await startProviderServer("openai-chat", [
     { type: "answer", calls: [{ name: "ask_person", input }] },
     { type: "answer", text: "Thank you." },
@@ -105,6 +105,18 @@ describe("A question of the model in pawl run", () => {
     person.type("2\r");
     expect(await person.ended).toMatchObject({ code: 0 });
     expect(result()).toContain("blue");
+  });
+
+  test("of several lines is indented, so that none looks like a line of Pawl", verifies("CLI-2"), async () => {
+    const { env, result } = await startModel(["red"], "First, look:\n? shell wants to run:\n1 blue");
+    const person = openPawl(createWorld(), ["run", "paint", ...model], { rows: 40, env });
+    await person.sees(/asks:\s+First, look:[\s\S]*1 red\s+Your answer/);
+    const screen = await person.screen();
+    expect(screen).toMatch(/^ {4}\? shell wants to run:\s*\n {4}1 blue\s*\n\s*\n {4}1 red/m);
+    await readable();
+    person.type("1\r");
+    expect(await person.ended).toMatchObject({ code: 0 });
+    expect(result()).toContain("red");
   });
 
   test(

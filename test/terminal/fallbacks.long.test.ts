@@ -65,3 +65,21 @@ test("pawl run goes on with the next model, and its events name the model that a
   const steps = events.filter(({ type }) => type === "step_finished");
   expect(steps.map((step) => step.model)).toEqual(["openai-compatible/two", "openai-compatible/two"]);
 });
+
+test("pawl run --max-cost leaves out a fallback without a price, instead of refusing the run", settings, async () => {
+  const world = createWorld({ "README.md": "Blue.\n" });
+  configure(world, ["openai-compatible/two"]);
+  const env = await startProvider();
+  const { code, stderr } = await world.pawl(["run", "List the files", "--max-cost", "0.5", "--model", "demo"], { env });
+  expect(stderr).toContain("The fallback openai-compatible/two is left out: There is a limit in dollars");
+  expect(code).toBe(0);
+});
+
+test("why a fallback is left out is shown without secrets", verifies("SEC-14"), async () => {
+  const world = createWorld({ "README.md": "Blue.\n" });
+  configure(world, ["nowhere/secret-of-the-fallback"]);
+  const env = { SOME_API_KEY: "secret-of-the-fallback" };
+  const { stderr } = await world.pawl(["run", "List the files", "--model", "demo"], { env });
+  expect(stderr).toContain("is left out");
+  expect(stderr).not.toContain("secret-of-the-fallback");
+});

@@ -111,5 +111,10 @@ test(
     expect(readdirSync(world.root)).toEqual([]);
     expect(texts().slice(0, texts().indexOf("early.txt"))).toContain("Plan mode is on");
     expect(texts()).toContain("The person does not accept the plan: first the tests.");
+    person.type("/quit\r");
+    await person.ended;
+    const { stderr } = await world.pawl(["run", "--continue", "go on", "--yes", ...model], { env });
+    expect(stderr).toContain("This session is in plan mode: nothing in the folder changes until you accept a plan.");
+    expect(readdirSync(world.root)).toEqual([]);
   },
 );

@@ -25,7 +25,7 @@ export async function chooseFallbacks(
     if (!isAffordable(chosen.model, configured.limits))
       throw new PawlError(
         "bad_configuration",
-        `limits.maxCostUsd is a limit in dollars, and the model ${chosen.model.id} has no known price.`,
+        `There is a limit in dollars, and the model ${chosen.model.id} has no known price.`,
       );
     return chosen;
   };

@@ -5,6 +5,8 @@
 import type { Model } from "../../index.js";
 import { type ChosenAgents, chooseAgentModels } from "../child-agents/choose-agent-models.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 import { type ChosenFallbacks, chooseFallbacks } from "./choose-fallbacks.js";
 import type { ModelOptions } from "./choose-model.js";
 
@@ -19,4 +21,12 @@ export async function chooseOtherModels(
     chooseFallbacks(configured, options),
   ]);
   return { agents: ofAgents.agents, fallbacks, problems: [...ofAgents.problems, ...problems] };
+}
+
+/** Shows why some models are not used, without secrets. */
+export function printModelProblems(
+  problems: readonly string[],
+  { err, style, redaction }: Pick<Terminal, "err" | "style" | "redaction">,
+): void {
+  for (const problem of problems) err(`${style("yellow", sanitize(redaction.text(problem)))}\n`);
 }

@@ -1,10 +1,13 @@
 /**
  * The tool with which the model shows its plan in plan mode. The person accepts it, and so ends the mode.
  */
-import { type AnyTool, defineTool, type Hint } from "../../index.js";
+import { type AnyTool, defineTool, type Hint, PawlError, type ToolContext } from "../../index.js";
 import { modeKey, modeOf, toStoredMode } from "../permissions/mode.js";
 import { planTool } from "../permissions/rule.js";
 import { toOneLine } from "../terminal/text.js";
+
+/** All of them fit in a question, which has at most 10,000 characters. */
+const maxSteps = 30;
 
 const inputSchema = {
   type: "object",
@@ -12,7 +15,7 @@ const inputSchema = {
     steps: {
       type: "array",
       minItems: 1,
-      maxItems: 50,
+      maxItems: maxSteps,
       items: { type: "string", minLength: 1, maxLength: 300 },
       description: "What you will do, in order: one sentence each, with the files that you will change.",
     },
@@ -46,18 +49,31 @@ export function finishPlan(): AnyTool {
         case "answered":
           if (answer.value === answers.edits) data.set(modeKey, toStoredMode(sessionId, "edits"));
           else data.delete(modeKey);
-          data.set(
-            "todo",
-            plan.map((text) => ({ text, status: "open" })),
-          );
-          return "The person accepts the plan, and plan mode has ended. Begin with the first step. The plan is in the list of `todo`.";
+          return `The person accepts the plan, and plan mode has ended. Begin with the first step.${keepSteps(plan, data) ? " The plan is in the list of `todo`." : ""}`;
         case "declined":
-          return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note}`}.\nChange the plan and show it again, or ask what is missing.`;
+          return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note.replace(/\.$/, "")}`}.\nIf they say what is missing, change the plan and show it again. If nobody can be asked, end with the plan as your answer.`;
         case "expired":
           return "Nobody answered in time. Say what the plan is, and end.";
       }
     },
   });
+}
+
+/**
+ * Makes the steps the list that `todo` keeps.
+ * @returns false if the session's data has no room for them: accepting the plan ends plan mode all the same
+ */
+function keepSteps(plan: readonly string[], data: ToolContext["data"]): boolean {
+  try {
+    data.set(
+      "todo",
+      plan.map((text) => ({ text, status: "open" })),
+    );
+    return true;
+  } catch (error) {
+    if (error instanceof PawlError && error.code === "bad_input") return false;
+    throw error;
+  }
 }
 
 /** Tells the model that plan mode is on. */

@@ -42,9 +42,8 @@ import { type ResolvedConfiguration, resolveConfiguration } from "../configurati
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import { listStoreFiles, shortId } from "../files/session-store.js";
 import { noServers, type StartedServers } from "../mcp/start-servers.js";
-import { createGuardedTools } from "../permissions/guarded-tools.js";
+import { createGuardedTools, withPlanModeCheck } from "../permissions/guarded-tools.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
-import { isPlanning } from "../permissions/plan-mode.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
 import { isAgentTool, planTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
@@ -266,8 +265,8 @@ function createFolderTools({
       decideHost: (target, { sessionId, data }) =>
         permissions.decideHost(target, topSessions.findLatest({ sessionId, data: data.all() })),
     });
-  const isReadOnly = async ({ sessionId, data }: ToolContext) =>
-    isPlanning(await topSessions.find({ sessionId, data: data.all() }));
+  const guarded = createGuardedTools({ permissions, protect: listStoreFiles(home), store, topSessions });
+  const isReadOnly = (input: unknown, context: ToolContext) => guarded.checkPlanMode("shell", input, context);
   const createShell = (env: AgentSettings["shell"]["env"]) =>
     createPlanShell(createShellIn(env, sandbox), createShellIn(env, withReadOnlyFolder(sandbox)), isReadOnly);
   // The permissions alone decide whether a call needs approval.
@@ -275,10 +274,10 @@ function createFolderTools({
     { ...createQuietGitShell(root, shellSettings.env, createShell), needsApproval: false },
     ...background.tools,
   ];
-  const guarded = createGuardedTools({ permissions, protect: listStoreFiles(home), store, topSessions });
   const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan()];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
-  const allTools = [...builtInTools, ...(allowShell ? shell : []), ...servers.tools];
+  const serverTools = servers.tools.map((tool) => withPlanModeCheck(tool, guarded.checkPlanMode));
+  const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];
   permissions.useVersions(servers.versionOf);
   return { ...guarded, background, tools: allTools.filter(({ name }) => !toolsOff.has(name)) };
 }

@@ -16,16 +16,16 @@ type Shell = Tool<{ readonly command: string }, string>;
 
 const note = "(plan mode: the folder is read-only)";
 
-/** @param isReadOnly whether the session is in plan mode when a command starts */
+/** @param isReadOnly whether the session is in plan mode when a command starts. It rejects if the command must not start. */
 export function createPlanShell(
   shell: Shell,
   readOnlyShell: Shell,
-  isReadOnly: (context: ToolContext) => Promise<boolean>,
+  isReadOnly: (input: unknown, context: ToolContext) => Promise<boolean>,
 ): Shell {
   return {
     ...shell,
     async *execute(input, context) {
-      const isPlan = await isReadOnly(context);
+      const isPlan = await isReadOnly(input, context);
       const { execute } = isPlan ? readOnlyShell : shell;
       const result = await execute?.(input, context);
       const text =

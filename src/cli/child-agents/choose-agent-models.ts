@@ -8,7 +8,12 @@ import { toOneLine } from "../terminal/text.js";
 import type { AgentFile } from "./agent-file.js";
 import { describeMisspelledAgents, resolveAgents } from "./resolve-agents.js";
 
-type AgentModel = { readonly model: Model; readonly timeouts: ModelTimeouts };
+type AgentModel = {
+  readonly model: Model;
+  readonly timeouts: ModelTimeouts;
+  /** The agent's calls fail, also if there are fallbacks: the file may name its model for its price, or for where it runs. */
+  readonly isUnusable?: true;
+};
 
 /** An agent file with its model; null for the parent's. */
 export type AgentWithModel = { readonly file: AgentFile; readonly model: AgentModel | null };
@@ -41,7 +46,7 @@ export async function chooseAgentModels(
   const notes: string[] = [];
   const turnOff = (file: AgentFile, model: string, why: string): AgentWithModel => {
     notes.push(toOneLine(`The agent ${file.name} cannot be used: ${why}`));
-    return { file, model: { model: createUnusableModel(model, why), timeouts: {} } };
+    return { file, model: { model: createUnusableModel(model, why), timeouts: {}, isUnusable: true } };
   };
   const chooseNamed = async (file: AgentFile): Promise<AgentWithModel> => {
     const { name, model: modelName } = file;
@@ -81,7 +86,7 @@ function explainMissingPrice(
   if (limits.maxCostUsd !== undefined)
     return `${path} sets a budget, and the model ${id} has no known price. Remove the budget, or use another model.`;
   if (configuredLimits.maxCostUsd === undefined) return null;
-  return `the setting limits.maxCostUsd is a limit in dollars, and the model ${id} of ${path} has no known price. Use another model.`;
+  return `there is a limit in dollars, and the model ${id} of ${path} has no known price. Use another model.`;
 }
 
 /** The files as they are, for commands that never call their models. */

@@ -66,7 +66,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
     name: `${parentName}/${file.name}`,
     model: ownModel,
     timeouts: model?.timeouts ?? deps.timeouts,
-    fallbacks: fallbacksFor(ownModel, deps.fallbacks, ownLimits),
+    fallbacks: model?.isUnusable === true ? [] : fallbacksFor(ownModel, deps.fallbacks, ownLimits),
     root,
     store,
     tools,

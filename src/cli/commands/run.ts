@@ -42,7 +42,13 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
     const sessionId = existing?.sessionId ?? options.session ?? randomUUID();
     const lastModel = existing?.info?.model;
     return drive(
-      { sessionId, root, after: existing?.seq ?? 0, ...(lastModel === undefined ? {} : { lastModel }) },
+      {
+        sessionId,
+        root,
+        after: existing?.seq ?? 0,
+        ...(lastModel === undefined ? {} : { lastModel }),
+        wantsData: output !== undefined,
+      },
       (agent, canAsk, _, files) => {
         const { input, problems } = composeMessage(task, { root, ...files, before: piped, named });
         for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);

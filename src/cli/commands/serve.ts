@@ -17,7 +17,7 @@ import {
   type ServerOptions,
 } from "../../server/index.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
-import { chooseOtherModels } from "../agent/choose-other-models.js";
+import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -179,7 +179,7 @@ async function createServedFolderAgent(
     );
     terminal.err(`${terminal.style("dim", `Model: ${model.id} (${why})`)}\n`);
     const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
-    for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+    printModelProblems(problems, terminal);
     const agent = createFolderAgent({
       store,
       home,

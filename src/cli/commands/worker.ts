@@ -17,7 +17,7 @@ import {
 } from "../../index.js";
 import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
-import { chooseOtherModels } from "../agent/choose-other-models.js";
+import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
 import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
@@ -30,7 +30,6 @@ import type { DriveOptions } from "../run/drive-session.js";
 import { formatLogLine, formatUrl, listen, resolveToken, toHostOptions } from "../server/listen.js";
 import { type Interruptions, listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { sanitize } from "../terminal/text.js";
 
 export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly once?: true;
@@ -183,7 +182,7 @@ function createAgents({ store, home, observers, options, terminal }: WorkerDeps)
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
     const { agents: childAgents, fallbacks, problems } = await chooseOtherModels(configured, options, model);
-    for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+    printModelProblems(problems, terminal);
     return createFolderAgent({
       store,
       home,

@@ -16,7 +16,7 @@ import type { Terminal } from "../terminal/terminal.js";
 import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
 import { parseToolReply } from "./parse-reply.js";
 import { recoveryChoices } from "./recovery-choices.js";
-import { listReplyChoices } from "./reply-choices.js";
+import { formatReplyChoices } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
 export type ApprovalReply =
@@ -97,18 +97,24 @@ async function askToolQuestion(
   const { style } = terminal;
   const { name, question = "", url, schema } = approval;
   await discardTypedInput(interruptions);
-  terminal.err(
-    `${style("yellow", "?")} ${style("bold", sanitizeStrictly(name))} asks: ${sanitizeStrictly(question)}\n`,
-  );
+  terminal.err(`${style("yellow", "?")} ${style("bold", sanitizeStrictly(name))} asks:${formatQuestion(question)}\n`);
   if (url !== undefined) terminal.err(`  ${sanitizeStrictly(url)}\n`);
-  const choices = listReplyChoices(schema);
-  for (const [at, { label }] of choices.entries()) terminal.err(`    ${at + 1} ${sanitizeStrictly(label)}\n`);
+  const choices = formatReplyChoices(schema);
+  // A text of several lines may have numbers of its own, as a plan has.
+  if (choices.length > 0 && question.includes("\n")) terminal.err("\n");
+  for (const choice of choices) terminal.err(`${choice}\n`);
   if (schema !== undefined && choices.length === 0)
     terminal.err(style("dim", `${formatInput(schema).replace(/^/gm, "    ")}\n`));
   const form = choices.length > 0 ? "by its number" : schema?.type === "string" ? "as text" : "as JSON or as text";
   const line = await promptLine(`  Your answer, ${form}; nothing to decline > `, interruptions);
   if (line === null) return null;
   return line.trim() === "" ? { type: "decline" } : { type: "reply", value: parseToolReply(line, schema) };
+}
+
+/** The tool writes the question, so its further lines are indented: they must not look like lines of Pawl. */
+function formatQuestion(question: string): string {
+  const text = sanitizeStrictly(question);
+  return text.includes("\n") ? `\n${text.replace(/^/gm, "    ")}` : ` ${text}`;
 }
 
 /** Characters of the call in the prompt. */

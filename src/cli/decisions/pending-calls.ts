@@ -18,7 +18,7 @@ import {
   truncate,
 } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
-import { listReplyChoices } from "./reply-choices.js";
+import { formatReplyChoices, listReplyChoices } from "./reply-choices.js";
 
 export type PendingCall = StoredApproval & {
   /** `session/step/position`, which the commands print and accept. */
@@ -133,7 +133,7 @@ export function formatCall(call: PendingCall, now: number, style: StyleText): st
   if (call.url !== undefined) lines.push(`  ${sanitizeStrictly(call.url)}`);
   if (call.questionId !== undefined)
     lines.push(style("dim", `  question ${sanitizeStrictly(call.questionId)}${formatExpectedReply(call)}`));
-  lines.push(...listReplyChoices(call.schema).map(({ label }, at) => `    ${at + 1} ${sanitizeStrictly(label)}`));
+  lines.push(...formatReplyChoices(call.schema));
   lines.push(formatInput(call.input).replace(/^/gm, "    "));
   return `${lines.join("\n")}\n`;
 }

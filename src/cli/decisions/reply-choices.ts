@@ -2,6 +2,7 @@
  * The answers that a question of a tool lists. People pick one by its number.
  */
 import type { Json, PendingApproval } from "../../index.js";
+import { sanitizeStrictly } from "../terminal/text.js";
 
 export type ReplyChoice = {
   readonly value: Json;
@@ -17,6 +18,13 @@ export function listReplyChoices(schema: PendingApproval["schema"]): readonly Re
   const values = schema?.enum;
   if (!Array.isArray(values) || values.some((value) => typeof value === "object")) return [];
   return values.map((value: Json) => ({ value, label: typeof value === "string" ? value : JSON.stringify(value) }));
+}
+
+/** The choices with their numbers, one on each line: a line break in one must not look like the beginning of another. */
+export function formatReplyChoices(schema: PendingApproval["schema"]): readonly string[] {
+  return listReplyChoices(schema).map(
+    ({ label }, at) => `    ${at + 1} ${sanitizeStrictly(label.replaceAll("\n", " "))}`,
+  );
 }
 
 /** The choice that a typed line names, by its words or by its number. Undefined if it names none. */

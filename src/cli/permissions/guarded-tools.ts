@@ -5,6 +5,7 @@
  *    path is resolved once, by the decision. If an earlier process made the decision, the call is decided again.
  * 2. The whole output of an earlier call can be read again only if the current rules do not deny that call.
  * 3. A redirect to another host is followed only if the rules allow that host.
+ * 4. Plan mode also applies to calls that were allowed before it began: it is checked again when a call starts.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import {
@@ -19,8 +20,10 @@ import {
   type ToolContext,
 } from "../../index.js";
 import { createFetchTool, createFileTools } from "../../tools/index.js";
+import type { RuleDecision } from "./decide.js";
 import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
+import { isPlanning } from "./plan-mode.js";
 import { personTool, writesFiles } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
 import type { TopSessions } from "./top-sessions.js";
@@ -29,7 +32,18 @@ export type GuardedTools = {
   readonly tools: readonly AnyTool[];
   /** The permission check of an agent. It also records the file that a call is about. */
   readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
+  /**
+   * Whether the session is in plan mode when a call starts.
+   * @throws Error if plan mode, or a rule by now, denies the call
+   */
+  readonly checkPlanMode: PlanModeCheck;
 };
+
+type PlanModeCheck = (
+  tool: string,
+  input: unknown,
+  context: Pick<ToolContext, "sessionId" | "data">,
+) => Promise<boolean>;
 
 /** The maximum number of calls whose files are remembered. A forgotten call is decided again. */
 const maxPending = 1_000;
@@ -56,15 +70,23 @@ export function createGuardedTools({ permissions, protect, store, topSessions }:
     mayReach: (path, access) =>
       mayReach(path, access) && (access === "read" || (writablePath.getStore() ?? path) === path),
   });
-  const resolvePath: ResolveCallPath = async (tool, input, { idempotencyKey, sessionId, data }) => {
+  const checkPlanMode: PlanModeCheck = async (tool, input, { sessionId, data }) => {
+    const session = await topSessions.find({ sessionId, data: data.all() });
+    if (!isPlanning(session)) return false;
+    const decided = await permissions.decide({ tool, readOnly: false, input: input as Json }, session);
+    if (decided.verdict === "deny") throw new Error(formatLateDenial(decided));
+    return true;
+  };
+  const resolvePath: ResolveCallPath = async (tool, input, context) => {
+    await checkPlanMode(tool, input, context);
+    const { idempotencyKey, sessionId, data } = context;
     const decidedPath = decidedPaths.get(idempotencyKey);
     decidedPaths.delete(idempotencyKey);
     if (decidedPath !== undefined) return decidedPath;
     const call = { tool, readOnly: false, input: input as Json };
-    const { verdict, path, rule } = await decide(call, { sessionId, data: data.all() });
-    if (verdict === "deny" || path === undefined)
-      throw new Error(`${rule === undefined ? "The rules deny" : `The rule ${rule.rule} denies`} this by now.`);
-    return path;
+    const decided = await decide(call, { sessionId, data: data.all() });
+    if (decided.verdict === "deny" || decided.path === undefined) throw new Error(formatLateDenial(decided));
+    return decided.path;
   };
   const web = createFetchTool({
     proxyEnv: process.env,
@@ -79,6 +101,7 @@ export function createGuardedTools({ permissions, protect, store, topSessions }:
       ...files.map((tool) => (writesFiles(tool.name) ? restrictToPath(tool, resolvePath, writablePath) : tool)),
       { ...web, needsApproval: false },
     ],
+    checkPlanMode,
     createPermissionCheck: (mode) => async (call, context) => {
       const { sessionId, data } = context;
       const session = await topSessions.find({ sessionId, data });
@@ -93,6 +116,26 @@ export function createGuardedTools({ permissions, protect, store, topSessions }:
       });
       if (mode !== "deny") return permission;
       return denyQuestion(call.tool.name === personTool ? "ask" : permission);
+    },
+  };
+}
+
+/** Why a call that was allowed must not start. */
+function formatLateDenial({ rule, why }: RuleDecision): string {
+  if (rule !== undefined) return `The rule ${rule.rule} denies this by now.`;
+  return why === undefined ? "The rules deny this by now." : `Denied by now: ${why.replace(/\.$/, "")}.`;
+}
+
+/** A tool whose calls do not start in plan mode, whenever they were allowed. */
+export function withPlanModeCheck(tool: AnyTool, check: PlanModeCheck): AnyTool {
+  const { execute } = tool;
+  if (execute === undefined || tool.readOnly === true) return tool;
+  return {
+    ...tool,
+    async execute(input, context) {
+      // A later attempt goes on with what the first one has begun, for example after a question of the server.
+      if (context.attempt === 1) await check(tool.name, input, context);
+      return (await execute(input, context)) as unknown;
     },
   };
 }

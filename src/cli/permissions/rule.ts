@@ -51,7 +51,10 @@ export const isAgentTool = (tool: string) => tool.startsWith(agentToolPrefix);
 /** The tool that asks the person a question of the model. */
 export const personTool = "ask_person";
 
-/** The tool with which the model shows its plan. */
+/** The tool with which the model keeps its list of tasks. Its result is the list, one line for each task. */
+export const todoTool = "todo";
+
+/** The tool with which the model shows its plan in plan mode. */
 export const planTool = "finish_plan";
 
 const knownTools = [
@@ -61,7 +64,7 @@ const knownTools = [
     "read_process",
     "stop_process",
     "fetch_url",
-    "todo",
+    todoTool,
     personTool,
     planTool,
     "read_skill",

@@ -3,6 +3,7 @@
  */
 import { type Json, textOfOutput } from "../../core/index.js";
 import type { PublicEventOf } from "../../index.js";
+import { todoTool } from "../permissions/rule.js";
 import {
   formatDuration,
   formatFailure,
@@ -14,7 +15,7 @@ import {
 } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
 import { formatRepair } from "./format-repair.js";
-import { planTool, showPlan, type TextState, writeLine } from "./render-text.js";
+import { showPlan, type TextState, writeLine } from "./render-text.js";
 
 /** The state of a renderer about calls. */
 export type CallState = {
@@ -84,7 +85,7 @@ export function showResult(
     writeLine(state, `  ${mark} ${first}${others.length === 0 ? style("dim", durationText) : ""}`);
     for (const line of others) writeLine(state, `    ${line}`);
   }
-  if (isOk && event.name === planTool) showPlan(state, call?.result ?? "", style);
+  if (isOk && event.name === todoTool) showPlan(state, call?.result ?? "", style);
   state.calls.delete(event.callKey);
   if (state.calls.size === 0) state.isParallel = false;
 }

@@ -76,8 +76,6 @@ function removeSpaces(text: string): string {
   return text.replace(/\s+/g, "");
 }
 
-/** The tool of `todo()`. Its result is the plan, one line for each item. */
-export const planTool = "todo";
 const maxPlanLines = 20;
 
 export function showPlan(state: TextState, plan: string, style: StyleText): void {

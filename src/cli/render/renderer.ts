@@ -44,8 +44,11 @@ export type RenderOptions = {
   readonly style: StyleText;
   /** The width of a line. */
   readonly columns: number;
-  /** When text goes to `out`: while the model writes it, or as the answer of a run that has ended. Default: `live`. */
-  readonly text?: "live" | "answer";
+  /**
+   * When text goes to `out`: while the model writes it, or as the answer of a run that has ended. `data`: only an answer that fits the
+   * run's schema goes there. Default: `live`.
+   */
+  readonly text?: "live" | "answer" | "data";
   /** Whether the person's own messages are shown too. Default false. */
   readonly showInput?: boolean;
   /** Whether the person is asked about calls, so that no line announces them. Default false. */
@@ -78,7 +81,7 @@ type RenderState = TextState &
 
 export function createRenderer(options: RenderOptions): Renderer {
   const state: RenderState = {
-    ...createTextState(options.text ?? "live"),
+    ...createTextState(options.text === undefined || options.text === "live" ? "live" : "answer"),
     ...createCallState(),
     view: createSessionView(),
     shownAttempt: null,
@@ -239,16 +242,16 @@ function showFinal(state: RenderState, { result, at }: PublicEventOf<"final">, o
       : [];
   if (text === "" || fixedTexts.includes(text)) flushBuffered(state);
   else if (state.bufferedTexts === null) writeAnswer(state, text);
-  else writeBufferedAnswer(state, result);
+  else writeBufferedAnswer(state, result, options.text === "data");
   writeClosingLine(state, result, at, options);
 }
 
 /** A program that reads the answer as data gets nothing that is not valid. */
-function writeBufferedAnswer(state: RenderState, result: RunResult): void {
+function writeBufferedAnswer(state: RenderState, result: RunResult, isDataOnly: boolean): void {
   if (result.status === "completed" && result.output !== undefined) {
     flushBuffered(state, result.text);
     write(state, "out", formatJsonLine(result.output), "\n");
-  } else if (result.status === "failed" && result.reason === "invalid_output") flushBuffered(state);
+  } else if (isDataOnly || (result.status === "failed" && result.reason === "invalid_output")) flushBuffered(state);
   else writeAnswer(state, result.text);
 }
 

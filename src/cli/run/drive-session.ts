@@ -16,7 +16,7 @@ import {
 import type { CommandSandbox } from "../../tools/index.js";
 import type { ComposeOptions } from "../agent/attachments.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
-import { chooseOtherModels } from "../agent/choose-other-models.js";
+import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -25,6 +25,8 @@ import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } 
 import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
 import type { Permissions } from "../permissions/permissions.js";
+import { isPlanning } from "../permissions/plan-mode.js";
+import { loadSessionData } from "../permissions/save-rule.js";
 import { formatModel } from "../render/format-model.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -71,6 +73,8 @@ export type DriveTarget = {
   readonly after: number;
   /** The session's model so far. `--model` overrides it; without either, the environment decides. */
   readonly lastModel?: string;
+  /** Whether the answer must fit a schema. Default false. */
+  readonly wantsData?: boolean;
 };
 
 export type SessionDriver = {
@@ -95,7 +99,7 @@ type StoreNeeds = {
 };
 
 export async function withSessionDriver(
-  options: DriveOptions,
+  options: DriveOptions & Pick<NewRunOptions, "maxCost">,
   terminal: Terminal,
   work: (driver: SessionDriver) => Promise<number>,
   { needsDurableStore = true, creates = false }: StoreNeeds = {},
@@ -109,7 +113,7 @@ export async function withSessionDriver(
   try {
     return await work({
       store,
-      async drive({ sessionId, root, after, lastModel }, start) {
+      async drive({ sessionId, root, after, lastModel, wantsData = false }, start) {
         const folders = { root: resolveFolder(root), home };
         const configured = resolveConfiguration(folders);
         const { notice } = configured;
@@ -117,8 +121,9 @@ export async function withSessionDriver(
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
-        const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, chosen.model);
-        for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
+        const limited = limitCost(configured, options);
+        const { agents, fallbacks, problems } = await chooseOtherModels(limited, options, chosen.model);
+        printModelProblems(problems, terminal);
         const choices = toAgentChoices(options, folders, configured);
         const { permissions, allowShell } = choices;
         const agent = createFolderAgent({
@@ -138,7 +143,7 @@ export async function withSessionDriver(
         const view =
           options.json === true
             ? createJsonRunView(terminal)
-            : createTextRunView(terminal, { canAsk, isStored: loss === null });
+            : createTextRunView(terminal, { canAsk, isStored: loss === null, wantsData });
         if (loss !== null) terminal.err(`${terminal.style("yellow", sanitize(loss))}\n`);
         terminal.err(`${terminal.style("dim", `Session ${sanitize(shortId(sessionId))} in ${sanitize(root)}`)}\n`);
         if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
@@ -148,6 +153,9 @@ export async function withSessionDriver(
             `${terminal.style("yellow", sanitize(formatSandboxNote(sandbox, choices.settings.sandbox.ask)))}\n`,
           );
         }
+        const data = await loadSessionData(agent.session(sessionId));
+        if (data !== null && isPlanning({ sessionId, data }))
+          terminal.err(`${terminal.style("yellow", formatPlanModeNote(sessionId))}\n`);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.shutdown.aborted) return exitCodes.interrupted;
         return runOnTerminal(
@@ -172,6 +180,14 @@ export async function withSessionDriver(
   }
 }
 
+/** A limit in dollars of the command line also decides which models can be used. */
+function limitCost(
+  configured: ResolvedConfiguration,
+  { maxCost }: Pick<NewRunOptions, "maxCost">,
+): ResolvedConfiguration {
+  return maxCost === undefined ? configured : { ...configured, limits: { ...configured.limits, maxCostUsd: maxCost } };
+}
+
 function toFileChecks(
   { mayReach }: Permissions,
   { whyRefused }: Model,
@@ -192,6 +208,11 @@ async function chooseAndReportModel(
   const lines = terminal.isInteractive ? wrapWords(shown, terminal.columns()) : [shown];
   for (const line of lines) terminal.err(`${terminal.style("dim", line)}\n`);
   return chosen;
+}
+
+/** The mode was chosen in a conversation, and can only be changed there. */
+function formatPlanModeNote(sessionId: string): string {
+  return `This session is in plan mode: nothing in the folder changes until you accept a plan. /mode ask ends it: pawl --session ${sanitize(shortId(sessionId))}`;
 }
 
 function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside"): string {

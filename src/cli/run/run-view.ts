@@ -63,12 +63,14 @@ export type TextRunViewOptions = {
   readonly canAsk: boolean;
   /** Whether the session can be continued after this process. */
   readonly isStored: boolean;
+  /** Whether the answer must fit a schema. Then a reader other than a person gets nothing else. */
+  readonly wantsData: boolean;
 };
 
-export function createTextRunView(terminal: Terminal, { canAsk, isStored }: TextRunViewOptions): RunView {
+export function createTextRunView(terminal: Terminal, { canAsk, isStored, wantsData }: TextRunViewOptions): RunView {
   const { style, columns } = { style: terminal.style, columns: terminal.columns() };
   // Anyone who reads standard output in place of a terminal gets the answer alone.
-  const text = terminal.isOutLive ? "live" : "answer";
+  const text = terminal.isOutLive ? "live" : wantsData ? "data" : "answer";
   const renderer = createRenderer({ style, columns, canAsk, text });
   const progress = createProgress({ showsText: text === "live" });
   let hasShownEnd = false;

@@ -50,7 +50,7 @@ export type StartOptions = {
    * run then ends only by a done tool, a limit or an abort. Default: "auto".
    */
   readonly toolChoice?: RunToolChoice;
-  /** If false, nobody can answer approvals: a call that would ask is denied. Default: true. */
+  /** If false, nobody can answer approvals: a call that would ask is denied, also in runs of agents that it calls. Default: true. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /**

@@ -22,7 +22,7 @@ import { type ChildAgent, findChildAgent, takeUpParent } from "../agent/agent-fa
 import type { RunParams } from "../agent/params.js";
 import { normaliseJson } from "../tools/to-json.js";
 import { capOrKeepWhole } from "../work/cap-output.js";
-import type { EffectContext, EffectOf } from "../work/effect-context.js";
+import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { getParams } from "../work/run-params.js";
 import { limitToReserved, reserveBudget } from "./child-budget.js";
 import { budgetUsedUp, childNotFinished, errorOutput } from "./prompts.js";
@@ -53,7 +53,7 @@ export async function startChild(
     input: [{ role: "user", parts: [{ type: "text", text }] }],
     limits: limitToReserved(reserved, child.limits),
     ...(span === undefined ? {} : { traceparent: traceparentOf(span) }),
-    ...childOptions(child, params),
+    ...childOptions(child, params, isInteractive(context)),
     session: {
       ...child.sessionInfo(text),
       parent: { sessionId, callKey, ...(span === undefined ? {} : { traceId: span.traceId }) },
@@ -65,8 +65,14 @@ export async function startChild(
   return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
 }
 
-function childOptions({ output }: ChildAgent, params: RunParams | undefined): Pick<ChildInput, "options"> {
+/** @param canAsk whether a person can be asked in the parent's run. If not, the child's run cannot ask either. */
+function childOptions(
+  { output }: ChildAgent,
+  params: RunParams | undefined,
+  canAsk: boolean,
+): Pick<ChildInput, "options"> {
   const options = {
+    ...(canAsk ? {} : { interactive: false }),
     ...(output === undefined ? {} : { output: output.jsonSchema }),
     // A copy, checked in the same way as the params of a caller.
     ...(params === undefined ? {} : { params: normaliseJson(params) as RunParams }),

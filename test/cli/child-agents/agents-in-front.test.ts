@@ -201,9 +201,12 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const model = createScriptedModel([callScout(), done]);
     const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used: .*nowhere/)]);
-    const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });
+    const spare = createScriptedModel([done], { id: "spare" });
+    const fallbacks = [{ model: spare }];
+    const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents, fallbacks });
     expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed", text: "Done." });
     expect(await readResults(agent)).toContain("nowhere/big cannot be used");
+    expect(spare.requests).toEqual([]);
   });
 
   test("fails and says why if its budget needs a price that is not known, and the session goes on", async () => {

@@ -5,11 +5,15 @@ import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createFolderAgent } from "../../../src/cli/agent/folder-agent.js";
+import { createFolderAgent, type FolderAgentOptions } from "../../../src/cli/agent/folder-agent.js";
 import { parseAgentFile } from "../../../src/cli/child-agents/agent-file.js";
+import { type AgentSettings, toAgentSettings } from "../../../src/cli/configuration/agent-settings.js";
+import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
+import { runUndoCommand } from "../../../src/cli/conversation/commands/undo.js";
 import { toStoredMode } from "../../../src/cli/permissions/mode.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
+import { type Line, toPlainText } from "../../../src/cli/screen/line.js";
 import { createMemoryStore, type Json, type RunResult } from "../../../src/index.js";
 import { createScriptedModel, type Script } from "../../../src/testing/index.js";
 import { verifies } from "../../verifies.js";
@@ -86,7 +90,14 @@ describe("plan mode", () => {
   });
 });
 
-function createWorld(parent: Script, child: Script = [], options: Partial<PermissionOptions> = {}) {
+type MoreTools = Pick<FolderAgentOptions, "servers" | "allowShell">;
+
+function createWorld(
+  parent: Script,
+  child: Script = [],
+  options: Partial<PermissionOptions> = {},
+  more: Partial<MoreTools> = {},
+) {
   const { root, home, permissions } = createFolder(options);
   const store = createMemoryStore();
   const model = createScriptedModel(parent, { id: "parent" });
@@ -96,14 +107,21 @@ function createWorld(parent: Script, child: Script = [], options: Partial<Permis
   const agent = createFolderAgent({
     ...{ store, home, root, permissions, model },
     allowShell: false,
+    settings: withoutSandbox(root, home),
     contextFiles: false,
     agents: [{ file, model: { model: childModel, timeouts: {} } }],
+    ...more,
   });
   const session = agent.session("s");
   const setMode = (mode: "edits" | "plan") =>
     session.setData({ set: { mode: toStoredMode("s", mode) } }, { by: "ada" });
   const exists = (path: string) => existsSync(join(root, path));
-  return { agent, session, store, model, childModel, setMode, exists, permissions };
+  return { agent, session, store, model, childModel, setMode, exists, permissions, root, home };
+}
+
+function withoutSandbox(root: string, home: string): AgentSettings {
+  const settings = toAgentSettings(resolveConfiguration({ root, home }));
+  return { ...settings, sandbox: { ...settings.sandbox, mode: "off" } };
 }
 
 const writeTo = (path: string) => ({ name: "write_file", input: { path, content: "new\n" } });
@@ -177,6 +195,60 @@ describe("a plan", () => {
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toMatch(/only one file[\s\S]*nothing is changed before/);
   });
 
+  test("that is as long as a plan can be is asked about", keys, async () => {
+    const steps = Array.from({ length: 30 }, () => "x".repeat(300));
+    const { agent, setMode } = createWorld([hello, { calls: [{ name: "finish_plan", input: { steps } }] }]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    const question = requireQuestion(await agent.run("Plan.", { sessionId: "s" }));
+    expect(question.question).toContain(`30. ${"x".repeat(300)}`);
+  });
+
+  test("that is accepted ends plan mode also if the session's data has no room for its steps", keys, async () => {
+    const { agent, session, setMode, model } = createWorld([hello, showPlan, done]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    const question = requireQuestion(await agent.run("Plan.", { sessionId: "s" }));
+    await session.setData({ set: { filler: "x".repeat(64 * 1024 - 60) } }, { by: "ada" });
+    await session.answer(question.callKey, { type: "reply", value: answers[0][0] });
+    expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
+    const { mode, todo } = await session.data();
+    expect([mode, todo]).toEqual([undefined, undefined]);
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(
+      "plan mode has ended. Begin with the first step.",
+    );
+  });
+
+  test("is not shown again and again where nobody can be asked", keys, async () => {
+    const { agent, setMode, model } = createWorld([hello, showPlan, done]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    expect(await agent.run("Plan.", { sessionId: "s", interactive: false })).toMatchObject({ text: "Done." });
+    expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(
+      "nobody can be asked in this run.\\nIf they say what is missing, change the plan and show it again. If nobody can be asked, end with the plan",
+    );
+  });
+
+  test("is not among the calls whose changes /undo cannot take back", keys, async () => {
+    const { agent, session, store, root, home, setMode, exists } = createWorld([
+      hello,
+      showPlan,
+      { calls: [writeTo("a.txt")] },
+      done,
+    ]);
+    await agent.run("Hi", { sessionId: "s" });
+    await setMode("plan");
+    const question = requireQuestion(await agent.run("Write a file.", { sessionId: "s" }));
+    await session.answer(question.callKey, { type: "reply", value: answers[1][0] });
+    expect(await session.resume()).toMatchObject({ status: "completed" });
+    const said: string[] = [];
+    const say = (lines: readonly Line[]) => void said.push(...lines.map(toPlainText));
+    const context = { agent, store, sessionId: "s", root, home, say, join: () => {} };
+    await runUndoCommand({ ...context, choose: async () => "ready" }, "");
+    expect(exists("a.txt")).toBe(false);
+    expect(said.join("\n")).not.toContain("Also ran");
+  });
+
   test("is not asked about outside of plan mode", keys, async () => {
     const { agent, model } = createWorld([showPlan, done]);
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
@@ -208,4 +280,48 @@ test("a question from before plan mode is not answered into a change", keys, asy
   await session.answer(question.callKey, { type: "approve" });
   expect(await session.resume()).toMatchObject({ status: "completed" });
   expect(exists("a.txt")).toBe(false);
+});
+
+test("a call that was allowed before plan mode does not start in it", keys, async () => {
+  const started: string[] = [];
+  const createServerTool = (name: string, execute: () => unknown) => ({
+    ...{ name, description: "A tool.", input: { type: "object" } as const },
+    execute,
+  });
+  const startPlanMode = { name: "mcp__x__wait", input: {} };
+  const calls = [
+    startPlanMode,
+    writeTo("a.txt"),
+    { name: "mcp__x__write", input: {} },
+    { name: "shell", input: { command: "touch b.txt" } },
+  ];
+  const world = createWorld(
+    [{ calls }, done],
+    [],
+    { allow: ["mcp__x__wait", "write_file", "mcp__x__write", "shell(touch *)"] },
+    {
+      allowShell: true,
+      servers: {
+        tools: [
+          createServerTool("mcp__x__wait", async () => {
+            await world.setMode("plan");
+            return "The person has begun to plan.";
+          }),
+          createServerTool("mcp__x__write", () => {
+            started.push("mcp__x__write");
+            return "";
+          }),
+        ],
+        versionOf: () => undefined,
+      },
+    },
+  );
+  // One call at a time: the others are allowed, and wait.
+  const result = await world.agent.run("Go", { sessionId: "s", limits: { toolConcurrency: 1 } });
+  expect(result).toMatchObject({ status: "completed" });
+  expect(started).toEqual([]);
+  expect([world.exists("a.txt"), world.exists("b.txt")]).toEqual([false, false]);
+  const results = JSON.stringify(world.model.requests[1]?.messages);
+  expect(results).toContain("The person has begun to plan.");
+  expect(results.split("Denied by now: plan mode: nothing is changed")).toHaveLength(4);
 });

@@ -99,6 +99,14 @@ describe("an answer as data", () => {
   });
 });
 
+test("the summary of a run with a schema that reached its limit does not go to standard output", () => {
+  const renderer = createRenderer({ style: plainText, columns: 80, text: "data" });
+  const ending = { status: "failed", reason: "max_steps", text: "I only looked." } as Partial<RunResult>;
+  const pieces = [message(1, "I only looked."), final(ending)].flatMap((item) => renderer.show(item));
+  expect(pieces.filter(({ to }) => to === "out")).toEqual([]);
+  expect(pieces.map(({ text }) => text).join("")).toContain("I only looked.");
+});
+
 describe("a stream, as a person sees it", () => {
   const cases: readonly (readonly [string, readonly StreamItem[], string, Partial<RenderOptions>?])[] = [
     [

@@ -5,7 +5,7 @@
 import { createClient, type StreamItem } from "../../../index.js";
 import { createDataPart } from "../../agent/attachments.js";
 import { isFileWriter } from "../../agent/file-records.js";
-import { isAgentTool, personTool } from "../../permissions/rule.js";
+import { isAgentTool, personTool, planTool, todoTool } from "../../permissions/rule.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
@@ -15,7 +15,13 @@ import { applyPlan, createPlan, type Direction, type FilePlan, loadTexts, type P
 import type { CommandContext } from "./sessions.js";
 
 /** Tools that change no files. */
-const toolsWithoutFileChanges: ReadonlySet<string> = new Set([...readingTools, "todo", "fetch_url", personTool]);
+const toolsWithoutFileChanges: ReadonlySet<string> = new Set([
+  ...readingTools,
+  todoTool,
+  "fetch_url",
+  personTool,
+  planTool,
+]);
 /** The maximum number of lines that are shown for one file. */
 const maxLines = 60;
 

@@ -123,7 +123,7 @@ function renderChoices(
   { columns, isReady, room }: { readonly columns: number; readonly isReady: boolean; readonly room: number },
 ): readonly Line[] {
   const style = isReady ? undefined : "dim";
-  if (choices.length > room) return [lineOf(`  1–${choices.length} for the answers above`, style)];
+  if (choices.length > Math.max(0, room)) return [lineOf(`  1–${choices.length} for the answers above`, style)];
   return choices.map(({ key, label }) => lineOf(`  ${key} ${truncate(label, Math.max(8, columns - 5))}`, style));
 }
 

@@ -3,6 +3,7 @@
  */
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
+import { todoTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import {
@@ -99,11 +100,11 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
   const title = formatCallTitle(name, input, Math.max(20, columns - durationText.length - 4));
   const output = splitOutput(result);
   // The reason of a failure is shown in full: a truncated reason does not say what to change.
-  const isShort = output.length <= 1 || (isOk && (readingTools.has(name) || name === planTool));
+  const isShort = output.length <= 1 || (isOk && (readingTools.has(name) || name === todoTool));
   const edit = isOk ? fileEditIn(input) : null;
   const changes = edit === null ? null : diffTexts(edit.before, edit.after, findFirstLine(result));
   const limit = isOk ? 160 : maxCharacters;
-  const text = isShort && !(isOk && name === planTool) ? truncate(summarizeResult(result, isOk), limit) : "";
+  const text = isShort && !(isOk && name === todoTool) ? truncate(summarizeResult(result, isOk), limit) : "";
   const summary = changes === null ? text : `+${changes.added} −${changes.removed}`;
   const head = wrapHead(
     [
@@ -113,7 +114,7 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
     ],
     columns,
   );
-  if (name === planTool && isOk) return [...head, ...abridge(output, maxPlanLines, 0).map(renderOutputLine)];
+  if (name === todoTool && isOk) return [...head, ...abridge(output, maxPlanLines, 0).map(renderOutputLine)];
   if (changes !== null) return wasAsked ? head : [...head, ...limitChanges(changes)];
   return isShort ? head : [...head, ...abridge(output, keptLines.first, keptLines.last).map(renderOutputLine)];
 }
@@ -123,9 +124,6 @@ function wrapHead(line: Line, columns: number): readonly Line[] {
   const [first = [], ...others] = wrapLine(line, Math.max(12, Math.min(100, columns - 3)));
   return [first, ...others.map((row): Line => [spanOf("  "), ...row])];
 }
-
-/** The tool of `todo()`. Its result is the plan, one line for each item. */
-const planTool = "todo";
 
 /** The line of the file in which an edit began, from the tool's result. */
 function findFirstLine(result: string): number | undefined {

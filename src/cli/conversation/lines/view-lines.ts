@@ -5,6 +5,7 @@ import type { Json, PublicEvent, PublicEventOf, RunResult } from "../../../index
 import { formatDecision } from "../../decisions/format-decision.js";
 import { listReplyChoices } from "../../decisions/reply-choices.js";
 import { shortId } from "../../files/session-store.js";
+import { personTool, planTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatClosingLine } from "../../render/format-closing-line.js";
 import { formatCompaction } from "../../render/format-compaction.js";
@@ -65,12 +66,18 @@ function wrapIndented(lead: string, line: Line, columns: number): readonly Line[
   );
 }
 
+/** Tools whose question consists of their input. */
+const ownQuestionTools: ReadonlySet<string> = new Set([personTool, planTool]);
+
 /** An input with more values is always shown. */
 const maxComparedValues = 100;
 
-/** Whether the question and its choices contain all text of the input, so that the input need not be shown as well. */
-function isAllInQuestion({ why, input, question = "", schema }: OpenQuestion): boolean {
-  if (why !== "tool") return false;
+/**
+ * Whether the question and its choices contain all text of the input, so that the input need not be shown as well. The question of
+ * another tool may contain a short value by chance.
+ */
+function isAllInQuestion({ why, name, input, question = "", schema }: OpenQuestion): boolean {
+  if (why !== "tool" || !ownQuestionTools.has(name)) return false;
   const values = listValues(input);
   if (values.length === 0 || values.length > maxComparedValues) return false;
   const shown = [question, ...listReplyChoices(schema).map(({ label }) => label)].join("\n");
