@@ -157,27 +157,26 @@ test(
   },
 );
 
-test(
-  "The evals of this repository need no network, and write nothing but temporary files",
-  { ...verifies("EVAL-1#outside"), timeout: 180_000 },
-  () => {
-    const repository = fileURLToPath(new URL("../../", import.meta.url));
-    mkdirSync(join(repository, "temp"), { recursive: true });
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST")));
-    const played = spawnSync(
-      "bwrap",
-      [
-        ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-net", "--unshare-pid"],
-        ...["--tmpfs", "/tmp", "--ro-bind", repository, repository, "--tmpfs", join(repository, "temp")],
-        ...["npx", "vitest", "run", "--project", "quick", "test/evals", "--configLoader", "runner", "--cache=false"],
-      ],
-      { cwd: repository, env, encoding: "utf8" },
-    );
-    const output = played.stdout + played.stderr;
-    expect([played.status, output.includes("EROFS"), output.includes("folder-agent.test.ts")], output).toEqual([
-      0,
-      false,
-      true,
-    ]);
-  },
-);
+test("The evals of this repository need no network, and write nothing but temporary files", {
+  ...verifies("EVAL-1#outside"),
+  timeout: 180_000,
+}, () => {
+  const repository = fileURLToPath(new URL("../../", import.meta.url));
+  mkdirSync(join(repository, "temp"), { recursive: true });
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith("VITEST")));
+  const played = spawnSync(
+    "bwrap",
+    [
+      ...["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--unshare-net", "--unshare-pid"],
+      ...["--tmpfs", "/tmp", "--ro-bind", repository, repository, "--tmpfs", join(repository, "temp")],
+      ...["npx", "vitest", "run", "--project", "quick", "test/evals", "--configLoader", "runner", "--cache=false"],
+    ],
+    { cwd: repository, env, encoding: "utf8" },
+  );
+  const output = played.stdout + played.stderr;
+  expect([played.status, output.includes("EROFS"), output.includes("folder-agent.test.ts")], output).toEqual([
+    0,
+    false,
+    true,
+  ]);
+});

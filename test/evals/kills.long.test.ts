@@ -55,8 +55,9 @@ const createProgram = (folder: string) => `
 
 /** @param killAt after how many trials the process is killed */
 async function play(folder: string, killAt = Number.POSITIVE_INFINITY) {
-  const options = { stdio: ["ignore", "pipe", "inherit"] } as const;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", createProgram(folder)], options);
+  const child = spawn(process.execPath, ["--input-type=module", "-e", createProgram(folder)], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   let output = "";
   child.stdout.on("data", (text: Buffer) => {
     output += String(text);

@@ -85,7 +85,7 @@ export async function followTask(call: TaskCall, task: Task, askedBefore: number
 
 /** Returns the result, or the reason why there is none. @throws Error if the task is given up */
 async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): Promise<CallToolResult | string> {
-  const { server, tasks, context } = call;
+  const { server, context } = call;
   const answeredKeys = new Set<string>();
   let { intervalMs } = task;
   let isDue = false;
