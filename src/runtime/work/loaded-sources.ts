@@ -135,12 +135,11 @@ export function* loadRunSources(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<string | null> {
-  const { parts, transcript, memory, runMemory } = context;
+  const { parts, transcript, runMemory } = context;
   const loaded = loadedHere(context);
   const fromLog = transcript.sources?.runId === run.runId ? transcript.sources.list : null;
   const list = loaded?.list ?? fromLog;
   const words = yield* wordsOf([...inPromptNow(transcript), ...(list ?? lastTexts(transcript))], context);
-  memory.words = words;
   const agent = parts.name;
   if (list !== null && (loaded !== null || hasWords(list, words))) {
     runMemory.sources = { ...loaded, agent, list, words, told: null };
@@ -228,7 +227,9 @@ function* wordsOf(
   const texts = yield* wait(
     Promise.all(blobs.map((blob) => known?.get(blob) ?? readPromptBlob(sessionId, blob, memory.texts.store))),
   );
-  return new Map(blobs.map((blob, index) => [blob, texts[index] ?? null]));
+  const words = new Map(blobs.map((blob, index) => [blob, texts[index] ?? null]));
+  memory.words = words;
+  return words;
 }
 
 function* callSources(

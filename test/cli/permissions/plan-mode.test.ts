@@ -135,6 +135,13 @@ function requireQuestion(result: RunResult) {
   return question;
 }
 
+/** The question about the plan of a run, in a session that has had another run before plan mode. */
+async function askForPlan({ agent, setMode }: Pick<ReturnType<typeof createWorld>, "agent" | "setMode">, task: string) {
+  await agent.run("Hi", { sessionId: "s" });
+  await setMode("plan");
+  return requireQuestion(await agent.run(task, { sessionId: "s" }));
+}
+
 const answers = [
   ["start, and ask before changes", "ask"],
   ["start, and edit files without asking", "edits"],
@@ -145,16 +152,15 @@ describe("a plan", () => {
     "that is accepted with %j ends plan mode, and its steps become the list",
     keys,
     async (value, then) => {
-      const { agent, session, setMode, exists, model } = createWorld([
+      const world = createWorld([
         hello,
         { calls: [writeTo("early.txt")] },
         showPlan,
         { calls: [writeTo("a.txt")] },
         done,
       ]);
-      await agent.run("Hi", { sessionId: "s" });
-      await setMode("plan");
-      const question = requireQuestion(await agent.run("Write two files.", { sessionId: "s" }));
+      const { session, exists, model } = world;
+      const question = await askForPlan(world, "Write two files.");
       expect(question).toMatchObject({
         name: "finish_plan",
         why: "tool",
@@ -180,15 +186,9 @@ describe("a plan", () => {
   );
 
   test("that is not accepted leaves plan mode on, and the model gets the reason", keys, async () => {
-    const { agent, session, setMode, exists, model } = createWorld([
-      hello,
-      showPlan,
-      { calls: [writeTo("a.txt")] },
-      done,
-    ]);
-    await agent.run("Hi", { sessionId: "s" });
-    await setMode("plan");
-    const question = requireQuestion(await agent.run("Write two files.", { sessionId: "s" }));
+    const world = createWorld([hello, showPlan, { calls: [writeTo("a.txt")] }, done]);
+    const { session, exists, model } = world;
+    const question = await askForPlan(world, "Write two files.");
     await session.answer(question.callKey, { type: "decline", note: "only one file" });
     expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
     expect(exists("a.txt")).toBe(false);
@@ -197,18 +197,15 @@ describe("a plan", () => {
 
   test("that is as long as a plan can be is asked about", keys, async () => {
     const steps = Array.from({ length: 30 }, () => "x".repeat(300));
-    const { agent, setMode } = createWorld([hello, { calls: [{ name: "finish_plan", input: { steps } }] }]);
-    await agent.run("Hi", { sessionId: "s" });
-    await setMode("plan");
-    const question = requireQuestion(await agent.run("Plan.", { sessionId: "s" }));
+    const world = createWorld([hello, { calls: [{ name: "finish_plan", input: { steps } }] }]);
+    const question = await askForPlan(world, "Plan.");
     expect(question.question).toContain(`30. ${"x".repeat(300)}`);
   });
 
   test("that is accepted ends plan mode also if the session's data has no room for its steps", keys, async () => {
-    const { agent, session, setMode, model } = createWorld([hello, showPlan, done]);
-    await agent.run("Hi", { sessionId: "s" });
-    await setMode("plan");
-    const question = requireQuestion(await agent.run("Plan.", { sessionId: "s" }));
+    const world = createWorld([hello, showPlan, done]);
+    const { session, model } = world;
+    const question = await askForPlan(world, "Plan.");
     await session.setData({ set: { filler: "x".repeat(64 * 1024 - 60) } }, { by: "ada" });
     await session.answer(question.callKey, { type: "reply", value: answers[0][0] });
     expect(await session.resume()).toMatchObject({ status: "completed", text: "Done." });
@@ -230,15 +227,9 @@ describe("a plan", () => {
   });
 
   test("is not among the calls whose changes /undo cannot take back", keys, async () => {
-    const { agent, session, store, root, home, setMode, exists } = createWorld([
-      hello,
-      showPlan,
-      { calls: [writeTo("a.txt")] },
-      done,
-    ]);
-    await agent.run("Hi", { sessionId: "s" });
-    await setMode("plan");
-    const question = requireQuestion(await agent.run("Write a file.", { sessionId: "s" }));
+    const world = createWorld([hello, showPlan, { calls: [writeTo("a.txt")] }, done]);
+    const { agent, session, store, root, home, exists } = world;
+    const question = await askForPlan(world, "Write a file.");
     await session.answer(question.callKey, { type: "reply", value: answers[1][0] });
     expect(await session.resume()).toMatchObject({ status: "completed" });
     const said: string[] = [];
