@@ -99,7 +99,8 @@ export async function authorizeDescribed(
   if (!(await isAllowed(context, principal, "read", requested))) throw createNoSessionError(id);
   if (action !== "read" && !(await isAllowed(context, principal, action, requested, run)))
     throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
-  return { session: context.client.session(id), summary, requested };
+  // Until its first request has been consumed, the info comes from that request: it is not looked up again.
+  return { session: context.client.session(id), summary: { ...summary, info: requested.info }, requested };
 }
 
 /** Whether this can be a session id. Invalid ids get the same 404 as unknown ones. */

@@ -208,7 +208,7 @@ async function findChatSession(
   const summary = await context.settings.store.describe(id);
   if (summary === null) return null;
   const authorized = await authorizeDescribed(context, routeRequest.principal, "chat", summary);
-  return createChatSession(routeRequest, context, id, authorized.requested.info?.agent ?? agent, summary);
+  return createChatSession(routeRequest, context, id, authorized.requested.info?.agent ?? agent, authorized.summary);
 }
 
 /**
