@@ -306,22 +306,39 @@ const look = defineTool({
   execute: () => "Nothing is to be seen here. ".repeat(10),
 });
 
+const readNames = ["describe", "load", "loadAt", "read", "inbox", "due", "list", "asking", "messageIds"];
+
+/** The same store, and how often it was read. */
+function countReads(store) {
+  let count = 0;
+  const counting = readNames.map((name) => [
+    name,
+    (...values) => {
+      count += 1;
+      return store[name](...values);
+    },
+  ]);
+  return { store: { ...store, ...Object.fromEntries(counting) }, reads: () => count };
+}
+
 /**
  * CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process, in turns: the least of each
  * counts. A server runs for long, so both are measured warm. Short runs tell what does not depend on the words: the
- * requests, and that a worker takes the session up.
+ * requests, and that a worker takes the session up. The reads of the store are those of the last round.
  */
 async function watchedRuns(runs, words, warm, rounds) {
   return await inFolder(async (folder) => {
-    const store = createMemoryStore();
+    const memory = createMemoryStore();
     const file = await openSqliteStore({ path: join(folder, "watched.db"), synchronous: "normal" });
     const kinds = {
-      short: { store, model: talker(20) },
-      long: { store, model: talker(words) },
+      short: { store: memory, model: talker(20) },
+      long: { store: memory, model: talker(words) },
       steps: { store: file, model: caller(10, 40), tools: [look] },
     };
     const figures = {};
-    for (const [name, options] of Object.entries(kinds)) {
+    for (const [name, given] of Object.entries(kinds)) {
+      const { store, reads } = countReads(given.store);
+      const options = { ...given, store };
       const agent = createAgent({ name, ...options });
       let last = 0;
       const inProcess = async (count) => {
@@ -336,11 +353,14 @@ async function watchedRuns(runs, words, warm, rounds) {
           await inProcess(warm);
           await overHttp(warm);
           const least = { direct: Number.POSITIVE_INFINITY, watched: Number.POSITIVE_INFINITY };
-          for (let round = 0; round < rounds; round += 1) {
-            least.direct = Math.min(least.direct, (await cpuOf(() => inProcess(runs))) / runs / 1_000);
-            least.watched = Math.min(least.watched, (await cpuOf(() => overHttp(runs))) / runs / 1_000);
-          }
-          return least;
+          const readsOfRun = {};
+          for (let round = 0; round < rounds; round += 1)
+            for (const [kind, work] of Object.entries({ direct: inProcess, watched: overHttp })) {
+              const before = reads();
+              least[kind] = Math.min(least[kind], (await cpuOf(() => work(runs))) / runs / 1_000);
+              readsOfRun[kind] = (reads() - before) / runs;
+            }
+          return { ...least, reads: readsOfRun };
         }),
       );
     }

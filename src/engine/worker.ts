@@ -74,6 +74,10 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   let isStopped = false;
   /** Whether something has happened that the last look may not have seen. */
   let isWoken = false;
+  /** Whether the last look has left sessions that were due. */
+  let hasLeftDue = false;
+  /** Sessions that were released with nothing left to do. */
+  const released = new Set<string>();
   let interruptWait = () => {};
   /** When old signals are removed next, by the clock's `elapsed`. */
   let nextDropAt = Number.NEGATIVE_INFINITY;
@@ -180,6 +184,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     let hasNext = true;
     const onLeft = () => {
       hasNext = false;
+      if (sessionIds.length === 1) released.add(sessionId);
     };
     let result: RunResult | null = null;
     try {
@@ -212,7 +217,8 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   /** Begins with what is due, as far as there are places. Resolves to whether it has begun with anything. */
   async function claimDue(): Promise<boolean> {
     isWoken = false;
-    if (isStopped || running.size >= concurrency) return false;
+    hasLeftDue = running.size >= concurrency;
+    if (isStopped || hasLeftDue) return false;
     await contention.backOff();
     isWoken = false;
     if (isStopped) return false;
@@ -221,6 +227,8 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     const found = new Set(await store.due(clock.now(), limit, isDead));
     stallDetector.retain((id) => found.has(id) || running.has(id));
     const due = [...found].filter((id) => !running.has(id) && !isBackedOff(id));
+    hasLeftDue = due.length < found.size;
+    let begunCount = 0;
     const pendingClaims = new Set<Promise<void>>();
     const losses = contention.losses();
     for (const sessionId of rotateAtRandom(due, concurrency - running.size, random)) {
@@ -234,7 +242,9 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
       }
       const claimSettled = startDriving(sessionId).then(() => void pendingClaims.delete(claimSettled));
       pendingClaims.add(claimSettled);
+      begunCount += 1;
     }
+    if (begunCount < due.length) hasLeftDue = true;
     return due.length > 0;
   }
 
@@ -244,7 +254,8 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
       const driving = driveSession(sessionId, resolve).finally(() => {
         running.delete(sessionId);
         resolve();
-        wake();
+        // The store reports what else becomes due.
+        if (!released.delete(sessionId) || hasLeftDue) wake();
       });
       running.set(sessionId, driving);
     });

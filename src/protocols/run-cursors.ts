@@ -9,7 +9,10 @@ import type { RunCursor, RunFlowOptions } from "./run-flow.js";
 export type PostableSession = Pick<
   Session,
   "id" | "send" | "events" | "state" | "result" | "answer" | "provideResult" | "pendingApprovals"
->;
+> & {
+  /** What the server has just read of the session: its last entry, and whether it waits. Absent: it is read when needed. */
+  readonly seen?: { readonly seq: number; readonly isWaiting: boolean };
+};
 
 /** Sends input, and returns the cursor of its run. A repeated request does not start a second run. */
 export async function startRun(
@@ -18,9 +21,10 @@ export async function startRun(
   runId: string,
   options: Pick<SendOptions, "traceparent"> = {},
 ): Promise<RunCursor & { readonly isNew: boolean }> {
-  const seqBefore = await readSeq(session);
+  const seqBefore = session.seen?.seq ?? (await readSeq(session));
   const { isNew } = await session.send(input, { ...options, runId });
-  return { runId, isNew, after: isNew ? seqBefore : await findRunStart(session, runId) };
+  if (!isNew) return { runId, isNew, after: await findRunStart(session, runId) };
+  return { runId, isNew, after: seqBefore, hasEventAhead: session.seen?.isWaiting === false };
 }
 
 /** The run with this id, else the current or last one, from its start. For clients that lost its stream. */

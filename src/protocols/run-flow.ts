@@ -18,6 +18,8 @@ export type RunCursor = {
   readonly runId: string;
   /** The cursor after which the run is read: `seq`, or `seq.index`. */
   readonly after: number | string;
+  /** Whether the run is known to have an event after the cursor: its end, or that it waits. Default: that is read. */
+  readonly hasEventAhead?: boolean;
 };
 
 export type RunFlowOptions = RunCursor & {
@@ -38,10 +40,10 @@ export type RunWaiting = {
 /** The last item is the end of the run, or `waiting`. */
 export async function* streamRun(
   session: ReadableSession,
-  { runId, after, answered = noAnswers, signal }: RunFlowOptions,
+  { runId, after, hasEventAhead: isKnown = false, answered = noAnswers, signal }: RunFlowOptions,
 ): AsyncGenerator<ViewChange | RunWaiting, void, undefined> {
   const view = createSessionView();
-  const waiting = await listWaiting(session, answered);
+  const waiting = isKnown ? nothing : await listWaiting(session, answered);
   // If nothing is asked or answered after this cursor, no event will show that the run waits.
   const hasEventAhead = !isStopped(waiting) || answered.size > 0 || (await suspendsAgain(session, runId, after));
   const options = hasEventAhead ? { after, ...(signal === undefined ? {} : { signal }) } : { after, follow: false };
@@ -56,6 +58,7 @@ export async function* streamRun(
 }
 
 const noAnswers: ReadonlySet<string> = new Set();
+const nothing: RunWaiting = { type: "waiting", approvals: [], waits: [] };
 
 /** By the run of an item, or else the run of its call. An item with neither belongs to the session, so to each of its runs. */
 function matchesRunOrCall(item: StreamItem, runId: string): boolean {

@@ -70,7 +70,7 @@ export function createServerContext(
     openApi: () => createOpenApiDocument(documentedRoutes, settings.basePath),
     links,
     loneRuns,
-    hubs: createHubs({ links, loneRuns, client, findReadingAgent, redact }),
+    hubs: createHubs({ links, loneRuns, store, client, findReadingAgent, redact }),
     streams: createOpenStreams(streamRules),
     peerStreams: createOpenStreams(streamRules),
     usage: createUsageLimits(settings),

@@ -2,7 +2,7 @@
  * The hubs of a server, by session: created for the first watcher, and removed when the last one has left.
  */
 
-import type { Client, Redact, SessionSource } from "../index.js";
+import type { Client, Redact, SessionSource, SessionSummary, Store } from "../index.js";
 import { afterEntry } from "../stream/cursor.js";
 import type { LiveSource } from "./client/index.js";
 import type { FindReadingAgent } from "./find-reading-agent.js";
@@ -11,14 +11,16 @@ import type { LoneRuns } from "./lone-runs.js";
 import type { Links } from "./peers/links.js";
 import { redactItems } from "./redact-items.js";
 
+/** `summary` is what the caller has just read of the session, if it has. */
 export type Hubs = {
-  readonly getOrOpen: (sessionId: string) => Promise<Hub>;
-  readonly findLiveSource: (sessionId: string) => Promise<LiveSource>;
+  readonly getOrOpen: (sessionId: string, summary?: SessionSummary) => Promise<Hub>;
+  readonly findLiveSource: (sessionId: string, summary: SessionSummary) => Promise<LiveSource>;
 };
 
 export type HubsDeps = {
   readonly links: Links;
   readonly loneRuns: LoneRuns | null;
+  readonly store: Pick<Store, "describe">;
   readonly client: Client;
   readonly findReadingAgent: FindReadingAgent;
   readonly redact: Redact;
@@ -27,15 +29,21 @@ export type HubsDeps = {
 export function createHubs(deps: HubsDeps): Hubs {
   const hubs = new Map<string, Promise<Hub>>();
 
-  async function open(sessionId: string): Promise<Hub> {
-    const { seq, session } = await deps.client.session(sessionId).state();
-    const agent = await deps.findReadingAgent(sessionId, session);
+  async function open(sessionId: string, given: SessionSummary | undefined): Promise<Hub> {
+    let summary = given ?? (await deps.store.describe(sessionId));
+    const agent = await deps.findReadingAgent(sessionId, summary?.info ?? null);
+    const liveSource = await deps.links.findLiveSource(summary);
+    // An agent that drives the session knows its state, and needs no read.
+    const { seq } = await (agent ?? deps.client).session(sessionId).state();
     // The session handle is created on use, so that the hub of an inactive session does not hold one.
     const events: SessionSource["events"] = (options) => (agent ?? deps.client).session(sessionId).events(options);
     const after = afterEntry(seq);
-    const openItems: HubSource["openItems"] = (signal, onLive) =>
-      redactItems(deps.links.items({ id: sessionId, events }, after, { signal, onLive }), deps.redact);
-    const liveSource = await deps.links.findLiveSource(sessionId);
+    const openItems: HubSource["openItems"] = (signal, onLive) => {
+      const items = deps.links.items({ id: sessionId, events }, after, { signal, onLive, summary });
+      // It is old soon, and a process may have many hubs.
+      summary = null;
+      return redactItems(items, deps.redact);
+    };
     const streamClosed = deps.loneRuns?.streamOpened(sessionId);
     return createHub({ openItems }, liveSource, () => {
       hubs.delete(sessionId);
@@ -44,17 +52,17 @@ export function createHubs(deps: HubsDeps): Hubs {
   }
 
   return {
-    getOrOpen(sessionId) {
+    getOrOpen(sessionId, summary) {
       const existing = hubs.get(sessionId);
       if (existing !== undefined) return existing;
-      const opening = open(sessionId);
+      const opening = open(sessionId, summary);
       hubs.set(sessionId, opening);
       opening.catch(() => hubs.delete(sessionId));
       return opening;
     },
-    async findLiveSource(sessionId) {
+    async findLiveSource(sessionId, summary) {
       const existing = await hubs.get(sessionId)?.catch(() => undefined);
-      return existing?.liveSource() ?? deps.links.findLiveSource(sessionId);
+      return existing?.liveSource() ?? deps.links.findLiveSource(summary);
     },
   };
 }

@@ -81,14 +81,26 @@ export async function authorizeSession(
   id: string,
   run: AskedRun = {},
 ): Promise<ReadableSession> {
-  const session = isValidId(id) ? context.client.session(id) : null;
-  const summary = session === null ? null : await context.settings.store.describe(id);
-  if (session === null || summary === null) throw createNoSessionError(id);
+  const summary = isValidId(id) ? await context.settings.store.describe(id) : null;
+  if (summary === null) throw createNoSessionError(id);
+  return authorizeDescribed(context, principal, action, summary, run);
+}
+
+/** The same for a session that the caller has just described. */
+export async function authorizeDescribed(
+  context: ServerContext,
+  principal: Principal,
+  action: Action,
+  summary: SessionSummary,
+  run: AskedRun = {},
+): Promise<ReadableSession> {
+  const { sessionId: id } = summary;
   const requested = { id, info: await loadSessionInfo(context.settings.store, summary) };
   if (!(await isAllowed(context, principal, "read", requested))) throw createNoSessionError(id);
   if (action !== "read" && !(await isAllowed(context, principal, action, requested, run)))
     throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
-  return { session, summary, requested };
+  // Until its first request has been consumed, the info comes from that request: it is not looked up again.
+  return { session: context.client.session(id), summary: { ...summary, info: requested.info }, requested };
 }
 
 /** Whether this can be a session id. Invalid ids get the same 404 as unknown ones. */

@@ -2,7 +2,8 @@
  * Streams one session to one client: first the log after its cursor, then live frames from the hub.
  *
  * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub sent before is in the log; everything
- *    after it is buffered here. So nothing is skipped, and duplicates are recognized by their cursors.
+ *    after it is buffered here. So nothing is skipped, and duplicates are recognized by their cursors. A long log is read once
+ *    before that, so that little is buffered.
  * 2. The log is read as fast as the socket accepts it. If the socket does not accept live frames, the stream ends, except for a
  *    single large frame: a client that was disconnected for it would get the same frame again.
  */
@@ -26,6 +27,8 @@ export type WatchOptions = {
   readonly after: Cursor | null;
   /** Whether the requested cursor is beyond the log. */
   readonly isReset: boolean;
+  /** Whether many events of the log come after the cursor. */
+  readonly isFarBehind: boolean;
   /** Only items of this run, or of no run. */
   readonly runId: string | undefined;
   /** Whether to send deltas and everything else that is not in the log. */
@@ -136,9 +139,10 @@ export function watchSession(source: WatchSource, options: WatchOptions, sink: S
     write(retryFrame);
     write(await watchSource.opening());
     if (options.isReset) write(encodeControlFrame({ type: "reset" }));
-    await sendLog(watchSource);
     // If the run has ended, all of it is in the log.
-    if (options.until === null) return bye("end");
+    const isOver = options.until === null;
+    if (isOver || options.isFarBehind) await sendLog(watchSource);
+    if (isOver) return bye("end");
     const snapshot = await joinHub(watchSource);
     await sendLog(watchSource);
     const isOfRun = options.runId === undefined || snapshot?.runId === options.runId;

@@ -130,6 +130,7 @@ test(
           const link = createSessionLink("s", {
             describe: async () => ({ seq: 0, holder: { id: "h", host: "h", pid: 1, startedAt: 1 } }) as never,
             isLocalHolder: () => false,
+            hasWorker: false,
             findLocalSource: async () => "none",
             findPeerAddress: () => "http://holder",
             connect: (_id, _address, signal) => world.frames(signal),

@@ -158,7 +158,14 @@ describe("a reader that does not read", () => {
       },
       removeWatcher: () => {},
     };
-    const options = { after: null, isReset: false, runId: undefined, deltas: true, until: undefined };
+    const options = {
+      after: null,
+      isReset: false,
+      isFarBehind: false,
+      runId: undefined,
+      deltas: true,
+      until: undefined,
+    };
     async function* logged() {}
     watchSession(
       { hub: async () => hub, logged, opening: async () => new Uint8Array(), maxUnsent: mostUnsent },

@@ -28,6 +28,7 @@ import type { InterruptedRuns } from "../session/interrupted-runs.js";
 import { drainLocalSession, leaveLocalSession } from "../session/leave-session.js";
 import {
   createLocalSession,
+  findDrivenState,
   type LocalSession,
   type SessionHost,
   subscribe,
@@ -294,6 +295,7 @@ function assemble<ModelLike>(
     return createSession(sessionId, parts, {
       live: () => getLocalSession(sessionId),
       itemsOf,
+      drivenState: () => findDrivenState(sessions.get(sessionId)),
       isStarting: () => (sessions.get(sessionId)?.operationsUnderWay ?? 0) > 0,
       afterRequests(act) {
         const localSession = sessions.get(sessionId);

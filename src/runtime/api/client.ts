@@ -44,7 +44,7 @@ import { loadCurrentResult, loadRunResult } from "../log/present-result.js";
 import { readEntries } from "../log/read-entries.js";
 import { readTranscript } from "../log/read-log.js";
 import { createFollowedSessions, createFollowedSource, type FollowedSessions } from "../session/followed-session.js";
-import { openItems, streamItems } from "../session/session-items.js";
+import { openItems, readLoggedEvents, streamItems } from "../session/session-items.js";
 import { createAnswerMethods } from "./answers.js";
 import { checkNoteAndBy } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
@@ -201,8 +201,10 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     const input = hasBlobs(given) ? await readBlobs(given) : given;
     const { mode = "queue", runId = makeId(), agent, root, at, afterMs, ...others } = options;
     const postAt = parseDelay({ mode, ...defined({ at, afterMs }) }, clock.now());
-    const state = (await store.load(id))?.state ?? initialState;
-    const binding = state.session ?? (await readLook(store, id)).binding;
+    // For a session that begins, one read instead of three.
+    const isNew = agent !== undefined && (await store.describe(id)) === null;
+    const state = isNew ? initialState : ((await store.load(id))?.state ?? initialState);
+    const binding = isNew ? null : (state.session ?? (await readLook(store, id)).binding);
     const session = binding ?? (agent === undefined ? throwNoAgentNamed(id) : { agent, ...defined({ root }) });
     // A repeated request is one run, which may be under way.
     if (mode === "reject" && ![null, runId].includes(await findOpenRunId(store, id, state))) throw busyError(id);
@@ -287,7 +289,9 @@ async function* clientEvents(
 
 /** A function of its own: a watcher that waits for a long time does not hold the state that it began with. */
 async function readItemsNow(id: string, { store, followed }: ClientDeps, options: OneSessionOptions) {
-  const state = await loadExistingState(store, id);
+  const load = () => loadExistingState(store, id);
+  if (options.follow === false) return readLoggedEvents(store, id, options, load);
+  const state = await load();
   const { seq } = state;
   const items: ItemsOf = (_, wanted) => streamItems(createFollowedSource(id, followed), seq, wanted);
   return await openItems(items, store, id, state, options);

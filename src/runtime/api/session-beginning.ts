@@ -4,7 +4,7 @@
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
-import { initialState, type SessionBinding } from "../../core/machine/state.js";
+import { initialState, type SessionBinding, type State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 import type { SessionLook } from "../agent/local-run-options.js";
 import { createCheckedStore } from "../log/checked-store.js";
@@ -27,20 +27,29 @@ export type { SessionLook };
  */
 export async function findBeginning(given: Store, sessionId: string): Promise<SessionBeginning | null> {
   const store = createCheckedStore(given);
-  const session = await findBinding(store, sessionId);
+  // The order matters: a request leaves the inbox in the commit that begins the session.
+  const posted = await store.inbox(sessionId);
+  const begun = (await store.load(sessionId))?.state.session ?? null;
+  const session = begun ?? findFirst(posted, pickSession);
   if (session === null) return null;
-  const inLog = () => findFirstRun(store, sessionId);
-  const runId = (await inLog()) ?? (await findInInbox(store, sessionId, pickRunId)) ?? (await inLog());
+  const runId = (begun === null ? null : await findFirstRun(store, sessionId)) ?? findFirst(posted, pickRunId);
   return deepFreeze({ session, runId });
 }
 
 /**
  * The id of an unfinished run: of the given run or, without an id, of the current run. A run counts as soon as it is
  * requested, even while it is queued or its request is still in the inbox. Null if there is none.
+ * @param known a state of the session that the caller has read
  */
-export async function findOpenRun(given: Store, sessionId: string, runId?: string): Promise<string | null> {
+export async function findOpenRun(
+  given: Store,
+  sessionId: string,
+  runId?: string,
+  known?: State,
+): Promise<string | null> {
   const store = createCheckedStore(given);
-  return findOpenRunId(store, sessionId, (await store.load(sessionId))?.state ?? initialState, runId);
+  const state = known ?? (await store.load(sessionId))?.state ?? initialState;
+  return findOpenRunId(store, sessionId, state, runId);
 }
 
 /** Reads a snapshot of a session from an unchecked store. */

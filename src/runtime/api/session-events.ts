@@ -10,7 +10,13 @@ import { type CompiledAgent, listFamilies } from "../agent/compiled-agent.js";
 import type { EventsOptions, FamilyItem, ItemsOf, SessionSource, StreamItem } from "../agent/stream-types.js";
 import { parseFamilyCursor, readCursor } from "../log/family-cursor.js";
 import type { LocalSession } from "../session/local-session.js";
-import { createItemSource, openItems, streamItems, streamLoggedEvents } from "../session/session-items.js";
+import {
+  createItemSource,
+  openItems,
+  readLoggedEvents,
+  streamItems,
+  streamLoggedEvents,
+} from "../session/session-items.js";
 import { findAgentOfChild } from "./agent-of-child.js";
 import { checkCall } from "./check-call-options.js";
 import { streamFamily } from "./family-stream.js";
@@ -75,9 +81,9 @@ export function createSessionEvents(
     readCursor(options.after ?? 0);
     // A run that this process is requesting counts as in progress.
     if (options.until !== undefined) await afterRequests();
+    if (options.follow === false) return readLoggedEvents(store, id, options, known);
     const state = await known();
-    const items = options.follow === false ? itemsOf : (await readSession(state)).items;
-    return await openItems(items, store, id, state, options);
+    return await openItems((await readSession(state)).items, store, id, state, options);
   }
 
   return (options = {}) => lazily(() => openItemsNow(options));

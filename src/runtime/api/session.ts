@@ -55,6 +55,8 @@ import type { Resume, SendOptions, Session } from "./session-handle.js";
 export type SessionDeps = {
   readonly live: () => LocalSession;
   readonly itemsOf: ItemsOf;
+  /** The state, if this process certainly drives the session; otherwise null. */
+  readonly drivenState: () => State | null;
   /** Whether a request of this process to the session is under way. */
   readonly isStarting: () => boolean;
   /** Acts behind the requests of this process to the session that are under way: when they are durable, or have failed. */
@@ -70,7 +72,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
   const { live, itemsOf, fork, replay, isStarting, afterRequests, interrupted } = deps;
   const { store, clock, makeId } = parts;
   const load = async () => (await store.load(id))?.state ?? initialState;
-  const known = () => loadExistingState(store, id, isStarting);
+  const known = async () => deps.drivenState() ?? loadExistingState(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 

@@ -35,9 +35,16 @@ export type FollowOptions = {
   readonly onEnd: (error?: unknown) => void;
 };
 
+export type LookOptions = {
+  /** Whether the session is also taken over if it is due. */
+  readonly takeOver?: boolean;
+  /** Milliseconds until the look, unless the store reports a change before. Default: at once. */
+  readonly afterMs?: number;
+};
+
 export type Following = {
-  /** Reads the log at once. With `takeOver`, also takes the session over if it is due. */
-  readonly look: (options?: { readonly takeOver?: boolean }) => void;
+  /** Reads the log. */
+  readonly look: (options?: LookOptions) => void;
   readonly stop: () => void;
 };
 
@@ -140,5 +147,12 @@ export function followLog(options: FollowOptions): Following {
     const isParked = isWaiting(state);
     if (change.in !== "inbox" || isParked) void look(isParked);
   });
-  return { look: ({ takeOver = false } = {}) => void look(takeOver), stop: () => stop() };
+  return {
+    look({ takeOver = false, afterMs } = {}) {
+      if (afterMs === undefined || isLooking) return void look(takeOver);
+      cancel();
+      cancel = clock.after(afterMs, () => void look(takeOver));
+    },
+    stop: () => stop(),
+  };
 }

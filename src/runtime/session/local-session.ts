@@ -40,7 +40,7 @@ import { whileValidatorLoads } from "../tools/schema.js";
 import { createTracing } from "../trace/tracing.js";
 import { createProcessMemory } from "../work/effect-context.js";
 import { type AttendedChildren, detachChildren, settleWaitingRun } from "./attend-children.js";
-import { type Following, followLog } from "./follow.js";
+import { type Following, followLog, type LookOptions } from "./follow.js";
 import { type InboxWatch, unwatchInbox, watchInbox } from "./watch-inbox.js";
 import type { WatchedLogs } from "./watch-logs.js";
 
@@ -123,6 +123,16 @@ export function evictIfIdle(localSession: LocalSession): void {
 /** Whether the session has neither a driver nor a follower here. */
 function isInactive({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
+}
+
+/**
+ * The committed state, if the session is driven here and no other process can have claimed it. Null otherwise, and during a
+ * commit, which may release the session.
+ */
+export function findDrivenState(localSession: LocalSession | undefined): State | null {
+  const driver = localSession?.driver ?? null;
+  if (driver === null || driver.released || driver.flushing !== null || !driver.hold.isFresh()) return null;
+  return driver.state.session === null ? null : driver.state;
 }
 
 /** Drives the session, or follows it if another process drives it. */
@@ -265,9 +275,15 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
   localSession.memory = null;
   localSession.lastClosing = closing;
   closeWaiters(localSession, closing, state, transcript);
-  if (shouldFollow(localSession)) followSession(localSession, { takeOver: true });
+  // Most watchers leave with the end of a run. For the others, a change that is reported is read at once.
+  const isWatchedOnly = closing.type === "parked" && localSession.waiters.length === 0;
+  if (shouldFollow(localSession))
+    followSession(localSession, { takeOver: true, ...(isWatchedOnly ? { afterMs: lookAfterEndMs } : {}) });
   else evictIfIdle(localSession);
 }
+
+/** Milliseconds until the log of a watched session is read that this process has driven to its rest. */
+const lookAfterEndMs = 100;
 
 /**
  * Consumes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
@@ -289,7 +305,7 @@ function shouldFollow(localSession: LocalSession): boolean {
 }
 
 /** Follows the session. If it is already followed, reads its log at once, because there may be a new waiter. */
-export function followSession(localSession: LocalSession, first: { readonly takeOver?: boolean } = {}): void {
+export function followSession(localSession: LocalSession, first: LookOptions = {}): void {
   if (localSession.drained) return;
   localSession.following ??= followLog({
     sessionId: localSession.sessionId,
@@ -350,15 +366,27 @@ export type SubscribeOptions = {
 
 export function subscribe(localSession: LocalSession, options: SubscribeOptions = {}): Subscription {
   const { runId, stayAfter, maxBehind, joinDeltas } = options;
-  // No other subscriber or waiter needs earlier events.
-  if (isInactive(localSession) && !shouldFollow(localSession))
-    localSession.publishedSeq = Math.max(localSession.publishedSeq, stayAfter ?? 0);
+  // No other subscriber needs earlier events, and no waiter that does not say from where on.
+  if (isInactive(localSession) && !hasLastingSubscriber(localSession))
+    localSession.publishedSeq = Math.max(
+      localSession.publishedSeq,
+      Math.min(stayAfter ?? 0, ...localSession.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : 0))),
+    );
   const stays = stayAfter !== undefined;
   const onLeave = () => {
     removeSubscription(localSession, subscription);
     evictIfIdle(localSession);
   };
   const subscription = addSubscription(localSession, { runId, stays, onLeave, ...defined({ maxBehind, joinDeltas }) });
-  if (stays && localSession.driver === null) followSession(localSession);
+  if (stays && localSession.driver === null) followUnlessOpening(localSession);
   return subscription;
+}
+
+/** A driver that is being opened here publishes to a new subscriber what it has missed, so the log need not be read twice. */
+function followUnlessOpening(localSession: LocalSession): void {
+  const follow = () => {
+    if (localSession.driver === null && hasLastingSubscriber(localSession)) followSession(localSession);
+  };
+  if (localSession.opening === null) follow();
+  else void localSession.opening.then(follow, follow);
 }

@@ -46,7 +46,8 @@ export async function* streamItems(
     const seen: SeenItems = { upTo: from, attempts: null };
     // If the run has ended before this check, the log that is read next contains its end.
     const ended = until !== undefined && (await hasEnded(store, sessionId, until));
-    if (live !== "only")
+    // The subscription brings what comes after its cursor.
+    if (live !== "only" && (ended || isAfter(subscription.cursor, from)))
       for await (const event of readEvents(store, sessionId, from)) {
         seen.upTo = cursorAfter(event);
         if (event.type === "step_finished" || event.type === "attempt_failed") recordEnded(seen, event);
@@ -96,8 +97,27 @@ export async function* streamLoggedEvents(
 }
 
 /**
- * The items for a call of `events`. `until: "run"` means the given run or, without an id, the current run; if it has ended,
- * the items end with the log.
+ * The events of the log for a call of `events`. A session that has events exists, so that need not be looked up.
+ * @param checkExists throws `no_session` if there is no such session
+ */
+export async function* readLoggedEvents(
+  store: LogStore,
+  sessionId: string,
+  { after = 0, limit, live, runId }: EventsOptions,
+  checkExists: () => Promise<unknown>,
+): AsyncGenerator<StreamItem, void, undefined> {
+  let isEmpty = true;
+  const options = { from: readCursor(after), ...defined({ limit, live, runId }) };
+  for await (const event of streamLoggedEvents(store, sessionId, options)) {
+    isEmpty = false;
+    yield event;
+  }
+  if (isEmpty) await checkExists();
+}
+
+/**
+ * The items for a call of `events` that follows. `until: "run"` means the given run or, without an id, the current run; if it
+ * has ended, the items end with the log.
  * @param items returns the items of the session from a cursor on
  * @param state a state of the session that the caller has loaded
  */
@@ -106,11 +126,11 @@ export async function openItems(
   store: ItemSource["store"],
   sessionId: string,
   state: State,
-  { after = 0, follow = true, until, signal, limit, live, runId, joinDeltas }: EventsOptions,
+  { after = 0, until, signal, limit, live, runId, joinDeltas }: EventsOptions,
 ): Promise<AsyncGenerator<StreamItem, void, undefined>> {
   const wanted = { from: readCursor(after), signal, ...defined({ limit, live, runId, joinDeltas }) };
   const last = until === undefined ? undefined : await findOpenRunId(store, sessionId, state, runId);
-  if (!follow || last === null) return streamLoggedEvents(store, sessionId, wanted);
+  if (last === null) return streamLoggedEvents(store, sessionId, wanted);
   return items(sessionId, last === undefined ? wanted : { ...wanted, until: last });
 }
 

@@ -16,14 +16,19 @@ export type Links = {
   /**
    * The items of a session after a cursor, whichever process holds it.
    * @param onLive called with the source of live items, at first and whenever it changes
+   * @param summary what the caller has just read of the session, if it has
    */
   readonly items: (
     session: SessionSource,
     after: Cursor,
-    options: { readonly signal: AbortSignal | undefined; readonly onLive?: (liveSource: LiveSource) => void },
+    options: {
+      readonly signal: AbortSignal | undefined;
+      readonly onLive?: (liveSource: LiveSource) => void;
+      readonly summary?: SessionSummary | null;
+    },
   ) => AsyncGenerator<StreamItem, void, undefined>;
   /** Where the live items of a session come from that nobody watches here. */
-  readonly findLiveSource: (sessionId: string) => Promise<LiveSource>;
+  readonly findLiveSource: (summary: SessionSummary | null) => Promise<LiveSource>;
   /** Whether this process holds a session. */
   readonly isLocalHolder: (holder: Holder) => boolean;
 };
@@ -47,23 +52,24 @@ export function createLinks(deps: LinksDeps): Links {
     describe: (sessionId) => store.describe(sessionId),
     isLocalHolder,
     findLocalSource: (summary) => findLocalSource(summary, deps),
+    hasWorker: deps.hasWorker,
     findPeerAddress: ({ address }) =>
       address !== undefined && peers?.isAllowed(address) === true && address !== peers.address ? address : null,
     connect: (sessionId, address, signal) => connectToPeer(sessionId, address, signal, deps),
     onEmpty: (sessionId) => links.delete(sessionId),
   };
 
-  function getOrCreateLink(sessionId: string): SessionLink {
+  function getOrCreateLink(sessionId: string, summary: SessionSummary | null): SessionLink {
     const existing = links.get(sessionId);
     if (existing !== undefined) return existing;
-    const link = createSessionLink(sessionId, linkDeps);
+    const link = createSessionLink(sessionId, linkDeps, summary);
     links.set(sessionId, link);
     return link;
   }
 
   return {
     isLocalHolder,
-    items: (session, after, { signal, onLive }) =>
+    items: (session, after, { signal, onLive, summary = null }) =>
       mergeItems({
         followed: session.events({
           after: formatCursor(after),
@@ -71,11 +77,11 @@ export function createLinks(deps: LinksDeps): Links {
           ...(signal === undefined ? {} : { signal }),
         }),
         logged: (cursor) => session.events({ after: formatCursor(cursor), follow: false }),
-        link: getOrCreateLink(session.id),
+        link: getOrCreateLink(session.id, summary),
         after,
         ...(onLive === undefined ? {} : { onLive }),
       }),
-    findLiveSource: async (sessionId) => findLocalSource(await store.describe(sessionId), deps),
+    findLiveSource: (summary) => findLocalSource(summary, deps),
   };
 }
 

@@ -1,8 +1,8 @@
 /**
  * The link of a session: the source of its live items, and one connection to its holder, however many watchers there are here.
  *
- * 1. The link reads the store when it begins, when an event shows that another process may hold the session, and when the
- *    connection has ended. After that, it reads the store every second while a reachable process holds the session.
+ * 1. The link reads the store when it begins (unless its creator just has), when an event shows that another process may hold
+ *    the session, and when the connection has ended. After that, it reads the store every second while a reachable process holds the session.
  * 2. It keeps the message that is being streamed, so that new listeners get it.
  * 3. It sends only positions in the log: events come from the store.
  */
@@ -41,6 +41,8 @@ export type LinkDeps = {
   readonly isLocalHolder: (holder: Holder) => boolean;
   /** The source of live items if no other process can send them. */
   readonly findLocalSource: (summary: SessionSummary | null) => Promise<LiveSource>;
+  /** Whether this process drives what nobody holds. */
+  readonly hasWorker: boolean;
   /** The address of the holder, if this process may connect to it; otherwise null. */
   readonly findPeerAddress: (holder: Holder) => string | null;
   readonly connect: (sessionId: string, address: string, signal: AbortSignal) => AsyncIterable<LinkFrame>;
@@ -52,7 +54,9 @@ type LinkConnection = { readonly holderId: string; readonly lifetime: AbortContr
 
 const refreshEveryMs = 1_000;
 
-export function createSessionLink(sessionId: string, deps: LinkDeps): SessionLink {
+/** @param given what was just read of the session; null if nothing was */
+export function createSessionLink(sessionId: string, deps: LinkDeps, given: SessionSummary | null = null): SessionLink {
+  let firstSummary = given;
   const listeners = new Set<LinkListener>();
   let live: LiveSource | null = null;
   let currentConnection: LinkConnection | null = null;
@@ -104,7 +108,8 @@ export function createSessionLink(sessionId: string, deps: LinkDeps): SessionLin
     let summary: SessionSummary | null;
     let localSource: LiveSource;
     try {
-      summary = await deps.describe(sessionId);
+      summary = firstSummary ?? (await deps.describe(sessionId));
+      firstSummary = null;
       localSource = await deps.findLocalSource(summary);
     } catch {
       scheduleRefresh();
@@ -191,6 +196,11 @@ export function createSessionLink(sessionId: string, deps: LinkDeps): SessionLin
     },
     observeEvent(event) {
       if (event.seq <= refreshedSeq) return;
+      if (holder === "here" && deps.hasWorker && releasesSession(event)) {
+        // The session stays here until another process claims it, and that begins with an event.
+        holder = "nobody";
+        return;
+      }
       if (canChangeHolder(event) || (holder === "nobody" && currentConnection === null)) void refresh();
     },
     mark: () => mark,
@@ -204,6 +214,10 @@ function toEndingEvent(ends: AttemptEnd, mark: Cursor): PublicEvent {
 }
 
 /** Whether another process, or none, may hold the session after this event. */
-function canChangeHolder({ type }: PublicEvent): boolean {
-  return type === "run_started" || type === "restarted" || type === "suspended" || type === "final";
+function canChangeHolder(event: PublicEvent): boolean {
+  return event.type === "run_started" || event.type === "restarted" || releasesSession(event);
+}
+
+function releasesSession({ type }: PublicEvent): boolean {
+  return type === "suspended" || type === "final";
 }

@@ -6,7 +6,14 @@
  * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
  */
 
-import { type ClientSession, type EventsOptions, PawlError, type Redact, redactJson } from "../../index.js";
+import {
+  type ClientSession,
+  type EventsOptions,
+  PawlError,
+  type Redact,
+  redactJson,
+  type SessionSummary,
+} from "../../index.js";
 import { findOpenRun } from "../../inspect.js";
 import { postAgui } from "../../protocols/agui/agui.js";
 import type { AguiBody } from "../../protocols/agui/request.js";
@@ -21,7 +28,14 @@ import { redactItems } from "../redact-items.js";
 import { eventStreamContent, responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
-import { authorizeSession, chooseParams, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import {
+  authorizeDescribed,
+  authorizeSession,
+  chooseParams,
+  isAllowed,
+  redactSecrets,
+  type ServerContext,
+} from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { anyJson, object, oneOf, string } from "../shape.js";
 import { pickRoot } from "./sessions.js";
@@ -180,7 +194,7 @@ async function openOrBeginSession(
   const agentName = chooseAgent(context, agent);
   if (!(await isAllowed(context, routeRequest.principal, "begin", null, { agent: agentName })))
     throw new ServerError("forbidden", "You may not begin sessions here.");
-  return createChatSession(routeRequest, context, toSessionId(routeRequest.principal, chat), agentName);
+  return createChatSession(routeRequest, context, toSessionId(routeRequest.principal, chat), agentName, null);
 }
 
 /** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
@@ -191,21 +205,27 @@ async function findChatSession(
   agent: string | undefined,
 ): Promise<PostableSession | null> {
   const id = toSessionId(routeRequest.principal, chat);
-  if ((await context.settings.store.describe(id)) === null) return null;
-  const authorized = await authorizeSession(context, routeRequest.principal, "chat", id);
-  return createChatSession(routeRequest, context, id, authorized.requested.info?.agent ?? agent);
+  const summary = await context.settings.store.describe(id);
+  if (summary === null) return null;
+  const authorized = await authorizeDescribed(context, routeRequest.principal, "chat", summary);
+  return createChatSession(routeRequest, context, id, authorized.requested.info?.agent ?? agent, authorized.summary);
 }
 
-/** A posted session whose runs end if no client watches them any more (`abortWhenAlone`). */
+/**
+ * A posted session whose runs end if no client watches them any more (`abortWhenAlone`).
+ * @param summary what was just read of the session; null if there was none
+ */
 function createChatSession(
   routeRequest: RouteRequest,
   context: ServerContext,
   id: string,
   agent: string | undefined,
+  summary: SessionSummary | null,
 ): PostableSession {
-  const session = createPostedSession(routeRequest, context, id, agent);
+  const session = createPostedSession(routeRequest, context, id, agent, summary);
   return {
     ...session,
+    seen: { seq: summary?.seq ?? 0, isWaiting: summary?.activity === "waiting" },
     async send(input, options) {
       const sent = await session.send(input, options);
       context.loneRuns?.runStarted(id, sent.runId);
@@ -240,6 +260,7 @@ export function createPostedSession(
   context: ServerContext,
   id: string,
   agent: string | undefined,
+  summary: SessionSummary | null = null,
 ): PostableSession & Pick<ClientSession, "abort"> {
   const { client, agents, settings } = context;
   const session = client.session(id);
@@ -254,7 +275,10 @@ export function createPostedSession(
   const events = (options: EventsOptions = {}) => {
     const { follow = true, after, signal } = options;
     return follow
-      ? requireEnd(context.links.items(readableSession, parseCursor(after ?? 0) ?? startCursor, { signal }), signal)
+      ? requireEnd(
+          context.links.items(readableSession, parseCursor(after ?? 0) ?? startCursor, { signal, summary }),
+          signal,
+        )
       : readableSession.events({ after: after ?? 0, follow });
   };
   return {

@@ -117,19 +117,38 @@ export async function createWatchSource(
   { runId, deltas = true, until }: WatchQuery,
 ): Promise<{ readonly source: WatchSource; readonly options: WatchOptions }> {
   const cursor = parseEventCursor(lastEventId);
-  const { seq, status } = await readable.session.state();
+  const { summary, requested } = readable;
+  const { sessionId: id, seq, status } = summary;
   const isReset = cursor !== null && cursor.seq > seq;
   const after = isReset ? null : cursor;
-  const { id } = readable.requested;
+  const isFarBehind = seq - (after?.seq ?? 0) > farBehind;
   const source = {
-    hub: () => context.hubs.getOrOpen(id),
+    // A long log may be sent for minutes.
+    hub: () => context.hubs.getOrOpen(id, isFarBehind ? undefined : summary),
     logged: (from: Cursor | null, run: string | undefined) => readLog(context, readable, from, run),
-    opening: async () => encodeControlFrame({ type: "open", seq, status, live: await context.hubs.findLiveSource(id) }),
+    opening: async () =>
+      encodeControlFrame({ type: "open", seq, status, live: await context.hubs.findLiveSource(id, summary) }),
     maxUnsent: context.settings.limits.maxUnsentBytes,
   };
   // Null if the run has ended, or if no run is in progress.
-  const untilRunId = until === undefined ? undefined : await findOpenRun(context.settings.store, id, runId);
-  return { source, options: { after, isReset, runId, deltas, until: untilRunId } };
+  const untilRunId = until === undefined ? undefined : await findRunToWatch(context, requested, runId);
+  return { source, options: { after, isReset, isFarBehind, runId, deltas, until: untilRunId } };
+}
+
+/** How many entries after the cursor of a watcher are read in one page. */
+const farBehind = 64;
+
+/** An agent that drives the session here knows its state. */
+async function findRunToWatch(
+  { agents, settings }: ServerContext,
+  { id, info }: AskedSession,
+  runId: string | undefined,
+): Promise<string | null> {
+  const state = await agents
+    .get(info?.agent ?? "")
+    ?.session(id)
+    .state();
+  return findOpenRun(settings.store, id, runId, state);
 }
 
 async function openFamilyStream(
@@ -146,8 +165,11 @@ async function openFamilyStream(
   if (agent === undefined)
     throw new ServerError("agent_mismatch", `The agent of session ${id} is not in this process.`);
   const connection = new AbortController();
-  const { seq, status } = await readable.session.state();
-  const live: LiveSourceState = { latest: await context.hubs.findLiveSource(id), onChange: () => {} };
+  const { seq, status } = readable.summary;
+  const live: LiveSourceState = {
+    latest: await context.hubs.findLiveSource(id, readable.summary),
+    onChange: () => {},
+  };
   const afterOption = after === undefined || after === "" ? {} : { after };
   const items = agent.session(id).events({
     ...afterOption,
