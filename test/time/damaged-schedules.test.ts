@@ -82,6 +82,42 @@ describe("a schedule that cannot be read", () => {
     );
   });
 
+  test("is forgotten by a worker once it is removed", proven, async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store, clock });
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    const row = await store.schedules?.get("a");
+    if (row == null || store.schedules === undefined) throw new Error("There is no row.");
+    const limits: number[] = [];
+    const { due } = store.schedules;
+    Object.assign(store.schedules, {
+      due(now: number, limit: number) {
+        limits.push(limit);
+        return due(now, limit);
+      },
+    });
+    const body = { ...(row.body as object), v: 2 };
+    for (let n = 0; n < 3; n += 1) await store.schedules.put({ ...row, id: `b${n}`, dueAt: noon, body });
+    clock.jump(aMinute);
+    const failed: string[] = [];
+    const onReport = (report: WorkerReport) => {
+      if (report.type === "schedule_failed") failed.push(`${report.scheduleId} ${report.retryInMs}`);
+    };
+    const worker = createWorker({ store, agents: [], clock, onReport });
+    await worker.runUntilIdle();
+    expect(failed).toEqual(["b0 1000", "b1 1000", "b2 1000"]);
+    const [firstLimit = 0] = limits;
+    for (let n = 0; n < 3; n += 1) await schedules.remove(`b${n}`);
+    await worker.runUntilIdle();
+    await worker.runUntilIdle();
+    // A row that failed makes the page that is read longer.
+    expect(limits.at(-1)).toBe(firstLimit);
+    await store.schedules.put({ ...row, id: "b0", dueAt: noon, body });
+    await worker.runUntilIdle();
+    expect(failed.slice(3)).toEqual(["b0 1000"]);
+  });
+
   test("leaves room for others, however many fail", proven, async () => {
     const store = createMemoryStore();
     const clock = createTestClock(noon);
