@@ -89,6 +89,19 @@ test("what is chosen before the first message is kept when that message was take
   expect(other.current()).toEqual({ budget: 2 });
 });
 
+test("a budget counts the priced calls of a run if one of its models has no price", proven, async () => {
+  const { slow } = createSlowSession();
+  const choices = createRunSettingsStore(slow, "Ada", ["acme/cheap"]);
+  await choices.change(() => ({ budget: 2 }));
+  // The library refuses a limit in dollars for such a run.
+  expect(choices.options()).toEqual({});
+  expect(choices.findSpentBudget("r", undefined)).toBeNull();
+  expect(choices.findSpentBudget("r", 1.99)).toBeNull();
+  expect(choices.findSpentBudget("r", 2)).toBe(2);
+  expect(choices.findSpentBudget("r", 2.1)).toBeNull();
+  expect(choices.findSpentBudget("next", 2)).toBe(2);
+});
+
 test("a change is made from what the changes before it left", proven, async () => {
   const { begin, slow, nextWrite } = createSlowSession();
   await begin();

@@ -31,6 +31,8 @@ export type SessionControlDeps = {
   readonly agent: Agent;
   /** The ids of the agent's models: its own, then its fallbacks. */
   readonly models: readonly string[];
+  /** Those, and the models of the agent's agents, whose price is not known. */
+  readonly unpriced: readonly string[];
   readonly store: Store;
   readonly sessionId: string;
   /** The folder of the session. */
@@ -94,7 +96,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = deps;
   const session = agent.session(sessionId);
   const view = createView({ fileOf, models: deps.models });
-  const choices = createRunSettingsStore(session, by);
+  const choices = createRunSettingsStore(session, by, deps.unpriced);
   const mode = createSessionMode(session, by);
   /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
   let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
