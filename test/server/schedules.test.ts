@@ -2,7 +2,7 @@
  * Schedules, ticks and signals over HTTP, and web hooks: who may do what, and what comes of it.
  */
 import { createHmac } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent, createMemoryStore, createSchedules, type Store } from "../../src/index.js";
 import type { AskedSession, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -398,28 +398,36 @@ describe("a web hook", () => {
     expect((await deliver(sign(other), other)).status).toBe(204);
   });
 
-  test("that does not verify is refused without a reason, and logged with one", verifies("TIME-5"), async () => {
-    const { url, lines, store } = await startServer({ webhooks, limits: { changesPerMinute: 1 } });
-    const body = JSON.stringify({ id: "evt_1", type: "paid", order: "1041" });
-    const deliver = (headers: Record<string, string>, text: string) =>
-      fetch(`${url}/hooks/stripe`, { method: "POST", headers, body: text });
-    for (const [headers, text] of [
-      [{}, body],
-      [sign(body), body.replace("1041", "1042")],
-      [{ "stripe-signature": "t=1,v1=00" }, body],
-    ] as const) {
-      const response = await deliver(headers, text);
-      expect(response.status).toBe(401);
-      expect(await response.text()).toContain("The request did not verify.");
-    }
-    expect(lines.map(({ action, status, error }) => [action, status, String(error)])).toEqual([
-      ["webhook", 401, "WebhookError: The header stripe-signature is missing or too long."],
-      ["webhook", 401, "WebhookError: The signature does not match."],
-      ["webhook", 401, "WebhookError: The timestamp is invalid, or more than five minutes from now."],
-    ]);
-    expect((await deliver(sign("x"), "x".repeat(2 * 1024 * 1024))).status).toBe(413);
-    expect(await store.signals?.list(Date.now(), { limit: 10 })).toEqual([]);
-  });
+  test(
+    "that does not verify is refused without a reason, and logged with one, once a minute",
+    verifies("TIME-5"),
+    async () => {
+      const { url, lines, store } = await startServer({ webhooks, limits: { changesPerMinute: 1 } });
+      const body = JSON.stringify({ id: "evt_1", type: "paid", order: "1041" });
+      const deliver = (headers: Record<string, string>, text: string) =>
+        fetch(`${url}/hooks/stripe`, { method: "POST", headers, body: text });
+      for (const [headers, text] of [
+        [{}, body],
+        [sign(body), body.replace("1041", "1042")],
+        [{ "stripe-signature": "t=1,v1=00" }, body],
+      ] as const) {
+        const response = await deliver(headers, text);
+        expect(response.status).toBe(401);
+        expect(await response.text()).toContain("The request did not verify.");
+      }
+      const format = () => lines.map(({ action, status, error, count = 1 }) => [action, status, String(error), count]);
+      const first = ["webhook", 401, "WebhookError: The header stripe-signature is missing or too long.", 1];
+      expect(format()).toEqual([first]);
+      const now = Date.now();
+      vi.spyOn(Date, "now").mockImplementation(() => now + 60_000);
+      onTestFinished(() => void vi.restoreAllMocks());
+      await deliver(sign(body), body.replace("1041", "1042"));
+      await deliver(sign(body), body.replace("1041", "1042"));
+      expect(format()).toEqual([first, ["webhook", 401, "WebhookError: The signature does not match.", 3]]);
+      expect((await deliver(sign("x"), "x".repeat(2 * 1024 * 1024))).status).toBe(413);
+      expect(await store.signals?.list(Date.now(), { limit: 10 })).toEqual([]);
+    },
+  );
 
   test.each([
     ["nothing", undefined, /must return \{ key, value \} or null/],
