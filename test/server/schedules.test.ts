@@ -102,6 +102,41 @@ describe("schedules over HTTP", () => {
     },
   );
 
+  test("are limited for each principal", verifies("TIME-4#schedules"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel([]), store });
+    const limits = { schedulesPerPrincipal: 2 };
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate, limits });
+    for (const id of ["a", "b"])
+      expect(await ask("PUT", `/v1/schedules/${id}`, daily, ada)).toMatchObject({ status: 200 });
+    const full = {
+      status: 409,
+      json: { error: { code: "schedule_full", message: expect.stringContaining("at most 2") } },
+    };
+    expect(await ask("PUT", "/v1/schedules/c", daily, ada)).toMatchObject(full);
+    expect(await ask("PUT", "/v1/schedules/c", daily, bob)).toMatchObject({ status: 200 });
+    expect(await ask("PUT", "/v1/schedules/a", { ...daily, cron: "0 9 * * *" }, ada)).toMatchObject({ status: 200 });
+    expect(await ask("DELETE", "/v1/schedules/a", undefined, ada)).toMatchObject({ status: 204 });
+    expect(await ask("PUT", "/v1/schedules/d", daily, ada)).toMatchObject({ status: 200 });
+  });
+
+  test("have a long input cut in lists, and whole by their id", verifies("TIME-4#schedules"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel([]), store });
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
+    const input = "What is new? ".repeat(1_000);
+    await ask("PUT", "/v1/schedules/long", { ...daily, input }, ada);
+    await ask("PUT", "/v1/schedules/short", daily, ada);
+    const [long, short] = (await ask("GET", "/v1/schedules", undefined, ada)).json.schedules;
+    expect(long.inputSize).toBeGreaterThan(13_000);
+    expect(JSON.stringify(long.input).length).toBeLessThan(1_200);
+    expect(long.input[0].parts[0].text).toMatch(/^What is new\? .* …$/);
+    expect(short).not.toHaveProperty("inputSize");
+    const { json } = await ask("GET", "/v1/schedules/long", undefined, ada);
+    expect(json.input[0].parts[0].text).toBe(input);
+    expect(json).not.toHaveProperty("inputSize");
+  });
+
   test("show the status of a session only to who may read it", verifies("TIME-4#schedules", "SEC-3"), async () => {
     const store = createMemoryStore();
     const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });

@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import {
+  createClient,
   createMemoryStore,
   createSchedules,
   createWorker,
@@ -22,6 +23,24 @@ async function work(store: Store, clock: TestClock): Promise<readonly WorkerRepo
   await store.post("s", createRequest(clock.now()));
   return runUntilRefused(store, clock);
 }
+
+test("a delayed message that cannot be read hides no other, and can be withdrawn", verifies("TIME-3"), async () => {
+  const { store, path, close } = await openFileStore({ synchronous: "normal" });
+  const clock = createTestClock(noon);
+  const session = createClient({ store, clock }).session("s");
+  for (const runId of ["a", "b", "c"]) await session.send("Go.", { agent: "press", afterMs: aMinute, runId });
+  await withHandle(path, (handle) => handle.exec("UPDATE schedules SET body = '{' WHERE id LIKE '%:b'"));
+  expect((await session.scheduled()).map(({ runId }) => runId)).toEqual(["a", "c"]);
+  await expect(session.scheduled({ runId: "b" })).rejects.toMatchObject({ code: "store_corrupt" });
+  clock.jump(aMinute);
+  const reports: WorkerReport[] = [];
+  await createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) }).runUntilIdle();
+  expect(reports.filter(({ type }) => type === "schedule_failed")).toMatchObject([
+    { scheduleId: "send:s:b", error: { code: "store_corrupt" } },
+  ]);
+  expect(await session.unsend("b")).toBe("unsent");
+  await close();
+});
 
 describe("a schedule that cannot be read", () => {
   test("keeps no other from being listed or fired, and is repaired by putting it again", proven, async () => {
