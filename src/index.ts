@@ -75,7 +75,13 @@ export { createWorker } from "./create-worker.js";
 export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export { createSchedules, type Schedules, type SchedulesOptions } from "./engine/schedules/create-schedules.js";
-export type { Schedule, ScheduleBody, ScheduleInfo, ScheduleTime } from "./engine/schedules/schedule.js";
+export type {
+  ListedSchedule,
+  Schedule,
+  ScheduleBody,
+  ScheduleInfo,
+  ScheduleTime,
+} from "./engine/schedules/schedule.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker-options.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
@@ -237,7 +243,7 @@ export {
   createClientCheck,
 } from "./runtime/api/client-requests.js";
 export type { CompactMethod, CompactOptions, CompactResult } from "./runtime/api/compaction.js";
-export type { Delayed, ScheduledInput } from "./runtime/api/delayed.js";
+export type { Delayed, ScheduledInput, ScheduledOptions } from "./runtime/api/delayed.js";
 export type { View } from "./runtime/api/iterate.js";
 export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";

@@ -76,6 +76,9 @@ function createLooks(
       onSettled: (id) => void failures.delete(id),
       isSkipped: (id) => clock.elapsed() < (failures.get(id)?.until ?? Number.NEGATIVE_INFINITY),
       countSkipped: () => [...failures.values()].filter(({ until }) => clock.elapsed() < until).length,
+      onAllRead(dueIds) {
+        for (const id of failures.keys()) if (!dueIds.has(id)) failures.delete(id);
+      },
       isStopped,
     });
     const nextDueAt = await schedules.nextDueAt(now);

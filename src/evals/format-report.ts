@@ -123,8 +123,8 @@ function formatScores({ scores, changes, worse, broken }: VariantReport): readon
   });
 }
 
-/** A judge that says nothing is not a judge that is content. */
-function formatNoVerdicts({ noVerdicts, trials }: VariantReport): readonly string[] {
+/** A judge that says nothing is not a judge that is content. Reports of version 0.1 do not list such judges. */
+function formatNoVerdicts({ noVerdicts = {}, trials }: VariantReport): readonly string[] {
   return Object.entries(noVerdicts).map(([judge, { trials: count, why, reasons }]) => {
     const others = reasons > 1 ? `, and ${formatCount(reasons - 1, "other reason")}` : "";
     return `  ! ${judge} gave no verdict on ${count} of ${formatCount(trials, "trial")}: ${clip(why)}${others}`;

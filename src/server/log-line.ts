@@ -17,6 +17,8 @@ export type LogLine = {
   readonly status: number;
   /** Present if the server failed. */
   readonly error?: unknown;
+  /** Present if the line stands for several refusals: how many there were since the last such line. */
+  readonly count?: number;
 };
 
 /** The line of a failure that no request is answered with. */

@@ -48,6 +48,8 @@ export type ServerLimits = {
   readonly waits?: number;
   /** Requests that change something, of one principal in a minute. Default: 60. */
   readonly changesPerMinute?: number;
+  /** Schedules of one principal. One more is refused with `schedule_full`. Default: 1,000. */
+  readonly schedulesPerPrincipal?: number;
   /** Runs that this process carries out at a time; others wait. Default: 100. */
   readonly runs?: number;
   /** The most items of a page. Default: 500. */
@@ -230,6 +232,7 @@ const defaultLimits: Required<ServerLimits> = {
   waitsPerPrincipal: 100,
   waits: 2_000,
   changesPerMinute: 60,
+  schedulesPerPrincipal: 1_000,
   runs: 100,
   maxPage: 500,
   maxUnsentBytes: 256 * 1024,

@@ -84,6 +84,17 @@ describe("pawl run --output-schema", () => {
     });
   });
 
+  test("prints no prose on stdout if a resumed run gives no answer that fits", verifies("CLI-3"), async () => {
+    const { pawl, env } = await startWorld([
+      { type: "answer", calls: [{ name: "write_file", input: { path: "b.txt", content: "x" } }] },
+      answer("It is a.txt."),
+      answer("It is still a.txt."),
+    ]);
+    expect(await pawl([...command, "--park", "--session", "s"], { env })).toMatchObject({ code: 3, stdout: "" });
+    expect(await pawl(["approve", "s"])).toMatchObject({ code: 0 });
+    expect(await pawl(["resume", "s", ...model], { env })).toMatchObject({ code: 4, stdout: "" });
+  });
+
   test.each([
     ["there is no such file", null],
     ["it is not valid JSON", "{"],

@@ -124,6 +124,9 @@ test("Rules fail an eval that is not worse than its baseline", async () => {
   expect(report.variants.agent).toMatchObject({ broken: ["never pay"], worse: [], newlyFailing: [] });
   expect(toExitCode(report)).toBe(5);
   expect(formatReport(report)).toMatch(/never pay +0\.0%.*BROKEN[\s\S]*\nFailed: never pay broken\.\n$/);
+  // Version 0.1 wrote no `noVerdicts`.
+  const written = JSON.stringify(report, (key, value) => (key === "noVerdicts" ? undefined : value));
+  expect(formatReport(JSON.parse(written))).toBe(formatReport(report));
 });
 
 test("A report says with how few cases no judge can be worse, and what it comes to by the strict rule", async () => {

@@ -328,9 +328,24 @@ describe("a question of a tool", () => {
     const editor = await editorOf(agentOf(choosing), { answer });
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Plan it.");
-    expect(asked).toMatchObject([{ options: [{ name: "Monday" }, { name: "Friday" }, { name: "No answer" }] }]);
+    expect(asked).toMatchObject([{ options: [{ name: "No answer" }, { name: "Monday" }, { name: "Friday" }] }]);
     expect(JSON.stringify(asked)).toContain("Which day?");
     expect(collectText(editor.updates, "agent_message_chunk")).toContain(said);
+  });
+
+  test.each([
+    ["allow_once", "Cancelled"],
+    ["reject_once", "The person does not answer"],
+  ])("gets no answer from an editor that decides by itself: %s", async (kind, said) => {
+    const answer = ({ options }: sdk.RequestPermissionRequest) =>
+      options.find((option) => option.kind === kind)?.optionId ?? null;
+    const editor = await editorOf(agentOf(choosing), { answer });
+    const { sessionId } = await editor.request("session/new", open);
+    const { stopReason } = await editor.prompt(sessionId, "Plan it.");
+    const text = collectText(editor.updates, "agent_message_chunk");
+    expect(text).not.toContain("Monday");
+    if (said === "Cancelled") expect(stopReason).toBe("cancelled");
+    else expect(text).toContain(said);
   });
 
   test("is declined otherwise", async () => {

@@ -300,6 +300,40 @@ test("what is no JSON-RPC, and another method, are refused", async () => {
   expect((await ask("DELETE", "/mcp")).status).toBe(405);
 });
 
+test("an error of the server is logged, and the client learns no internals", verifies("SEC-3#server"), async () => {
+  const store = createMemoryStore();
+  const failure = new Error("connect ECONNREFUSED postgres://pawl:hunter2@10.0.0.7");
+  let isDown = false;
+  const fail = () => Promise.reject(failure);
+  const failing = new Proxy(store, {
+    get: (target, name, receiver) =>
+      isDown && ["list", "describe", "post"].includes(String(name)) ? fail : Reflect.get(target, name, receiver),
+  });
+  const { url, token, lines } = await startTestServer({ store: failing, agents: [payer(store, [])] });
+  const client = await clientOf(url, token, "auto");
+  isDown = true;
+  const template = { type: "ref/resource", uri: "pawl://sessions/{id}" } as const;
+  const requests = [
+    () => client.callTool(called("Go.")),
+    () => client.callTool(called("Go.", "s1")),
+    () => client.listResources(),
+    () => client.readResource({ uri: "pawl://sessions/s1" }),
+    () => client.complete({ ref: template, argument: { name: "id", value: "" } }),
+  ];
+  for (const request of requests) {
+    const before = lines.length;
+    await expect(request()).rejects.toThrow("The server's log says why");
+    const failures = lines.slice(before).filter(({ error }) => error !== undefined);
+    expect(failures).toMatchObject([{ action: "mcp", principal: "token", status: 500, error: failure }]);
+    expect(failures[0]?.requestId).not.toBe("");
+  }
+  isDown = false;
+  const secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
+  const refused = await client.callTool({ ...called("Go."), name: secret }).catch(String);
+  expect(refused).toContain("There is no tool");
+  expect(refused).not.toContain(secret);
+});
+
 describe("sessions as resources", () => {
   const people = new Map([
     ["Bearer ada", { id: "ada", scopes: ["read", "run"] as const }],

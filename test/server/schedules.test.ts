@@ -2,7 +2,7 @@
  * Schedules, ticks and signals over HTTP, and web hooks: who may do what, and what comes of it.
  */
 import { createHmac } from "node:crypto";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent, createMemoryStore, createSchedules, type Store } from "../../src/index.js";
 import type { AskedSession, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -101,6 +101,41 @@ describe("schedules over HTTP", () => {
       expect(await schedules.list()).toEqual([]);
     },
   );
+
+  test("are limited for each principal", verifies("TIME-4#schedules"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel([]), store });
+    const limits = { schedulesPerPrincipal: 2 };
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate, limits });
+    for (const id of ["a", "b"])
+      expect(await ask("PUT", `/v1/schedules/${id}`, daily, ada)).toMatchObject({ status: 200 });
+    const full = {
+      status: 409,
+      json: { error: { code: "schedule_full", message: expect.stringContaining("at most 2") } },
+    };
+    expect(await ask("PUT", "/v1/schedules/c", daily, ada)).toMatchObject(full);
+    expect(await ask("PUT", "/v1/schedules/c", daily, bob)).toMatchObject({ status: 200 });
+    expect(await ask("PUT", "/v1/schedules/a", { ...daily, cron: "0 9 * * *" }, ada)).toMatchObject({ status: 200 });
+    expect(await ask("DELETE", "/v1/schedules/a", undefined, ada)).toMatchObject({ status: 204 });
+    expect(await ask("PUT", "/v1/schedules/d", daily, ada)).toMatchObject({ status: 200 });
+  });
+
+  test("have a long input cut in lists, and whole by their id", verifies("TIME-4#schedules"), async () => {
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel([]), store });
+    const { ask } = await startServer({ store, agents: [agent], work: false, authenticate });
+    const input = "What is new? ".repeat(1_000);
+    await ask("PUT", "/v1/schedules/long", { ...daily, input }, ada);
+    await ask("PUT", "/v1/schedules/short", daily, ada);
+    const [long, short] = (await ask("GET", "/v1/schedules", undefined, ada)).json.schedules;
+    expect(long.inputSize).toBeGreaterThan(13_000);
+    expect(JSON.stringify(long.input).length).toBeLessThan(1_200);
+    expect(long.input[0].parts[0].text).toMatch(/^What is new\? .* …$/);
+    expect(short).not.toHaveProperty("inputSize");
+    const { json } = await ask("GET", "/v1/schedules/long", undefined, ada);
+    expect(json.input[0].parts[0].text).toBe(input);
+    expect(json).not.toHaveProperty("inputSize");
+  });
 
   test("show the status of a session only to who may read it", verifies("TIME-4#schedules", "SEC-3"), async () => {
     const store = createMemoryStore();
@@ -398,28 +433,36 @@ describe("a web hook", () => {
     expect((await deliver(sign(other), other)).status).toBe(204);
   });
 
-  test("that does not verify is refused without a reason, and logged with one", verifies("TIME-5"), async () => {
-    const { url, lines, store } = await startServer({ webhooks, limits: { changesPerMinute: 1 } });
-    const body = JSON.stringify({ id: "evt_1", type: "paid", order: "1041" });
-    const deliver = (headers: Record<string, string>, text: string) =>
-      fetch(`${url}/hooks/stripe`, { method: "POST", headers, body: text });
-    for (const [headers, text] of [
-      [{}, body],
-      [sign(body), body.replace("1041", "1042")],
-      [{ "stripe-signature": "t=1,v1=00" }, body],
-    ] as const) {
-      const response = await deliver(headers, text);
-      expect(response.status).toBe(401);
-      expect(await response.text()).toContain("The request did not verify.");
-    }
-    expect(lines.map(({ action, status, error }) => [action, status, String(error)])).toEqual([
-      ["webhook", 401, "WebhookError: The header stripe-signature is missing or too long."],
-      ["webhook", 401, "WebhookError: The signature does not match."],
-      ["webhook", 401, "WebhookError: The timestamp is invalid, or more than five minutes from now."],
-    ]);
-    expect((await deliver(sign("x"), "x".repeat(2 * 1024 * 1024))).status).toBe(413);
-    expect(await store.signals?.list(Date.now(), { limit: 10 })).toEqual([]);
-  });
+  test(
+    "that does not verify is refused without a reason, and logged with one, once a minute",
+    verifies("TIME-5"),
+    async () => {
+      const { url, lines, store } = await startServer({ webhooks, limits: { changesPerMinute: 1 } });
+      const body = JSON.stringify({ id: "evt_1", type: "paid", order: "1041" });
+      const deliver = (headers: Record<string, string>, text: string) =>
+        fetch(`${url}/hooks/stripe`, { method: "POST", headers, body: text });
+      for (const [headers, text] of [
+        [{}, body],
+        [sign(body), body.replace("1041", "1042")],
+        [{ "stripe-signature": "t=1,v1=00" }, body],
+      ] as const) {
+        const response = await deliver(headers, text);
+        expect(response.status).toBe(401);
+        expect(await response.text()).toContain("The request did not verify.");
+      }
+      const format = () => lines.map(({ action, status, error, count = 1 }) => [action, status, String(error), count]);
+      const first = ["webhook", 401, "WebhookError: The header stripe-signature is missing or too long.", 1];
+      expect(format()).toEqual([first]);
+      const now = Date.now();
+      vi.spyOn(Date, "now").mockImplementation(() => now + 60_000);
+      onTestFinished(() => void vi.restoreAllMocks());
+      await deliver(sign(body), body.replace("1041", "1042"));
+      await deliver(sign(body), body.replace("1041", "1042"));
+      expect(format()).toEqual([first, ["webhook", 401, "WebhookError: The signature does not match.", 3]]);
+      expect((await deliver(sign("x"), "x".repeat(2 * 1024 * 1024))).status).toBe(413);
+      expect(await store.signals?.list(Date.now(), { limit: 10 })).toEqual([]);
+    },
+  );
 
   test.each([
     ["nothing", undefined, /must return \{ key, value \} or null/],

@@ -67,6 +67,18 @@ describe("a question of the model", () => {
       });
   });
 
+  test("whose answers are numbers has no keys for them: they are typed", keys, async () => {
+    const question = await questionWith(["3", "5", "10"]);
+    expect(namesOf(question)).toBe("trn?");
+    expect(pressAnswer("1", initialAnswerState, question)).toBeNull();
+    expect(submitAnswer("5", { mode: "reply" }, question)).toEqual({
+      type: "decision",
+      decision: { type: "reply", value: "5" },
+    });
+    expect(submitAnswer("1", { mode: "reply" }, question)).toMatchObject({ decision: { value: "1" } });
+    expect(namesOf(await questionWith(["1", "2"]))).toBe("12rn?");
+  });
+
   test("is declined with n, and with r for a reason", keys, async () => {
     const two = await questionWith(["red", "blue"]);
     expect(pressAnswer("n", initialAnswerState, two)).toEqual({ type: "decision", decision: { type: "decline" } });
@@ -91,6 +103,11 @@ test("an answer whose words are a number is found by its words before any number
   const choices = listReplyChoices({ type: "string", enum: ["3", "2", "1"] });
   expect(findReplyChoice("3", choices)?.value).toBe("3");
   expect(findReplyChoice("4", choices)).toBeUndefined();
+  const amounts = listReplyChoices({ enum: [3, 5, 10] });
+  expect(findReplyChoice("5", amounts)?.value).toBe(5);
+  expect(findReplyChoice("1", amounts)).toBeUndefined();
+  expect(formatReplyChoices({ enum: [3, 5] })).toEqual(["    - 3", "    - 5"]);
+  expect(formatReplyChoices({ enum: [1, 2] })).toEqual(["    1 1", "    2 2"]);
   expect(listReplyChoices({ enum: [{ a: 1 }] })).toEqual([]);
   expect(listReplyChoices({ type: "string" })).toEqual([]);
   expect(listReplyChoices({ enum: [1, true] }).map(({ label }) => label)).toEqual(["1", "true"]);

@@ -1,7 +1,7 @@
 /**
  * What a person chose for a session, while it is written.
  */
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createRunSettingsStore } from "../../src/cli/conversation/run-settings.js";
 import { createSessionMode } from "../../src/cli/conversation/session-mode.js";
 import { createAgent, createMemoryStore, type Session } from "../../src/index.js";
@@ -87,6 +87,49 @@ test("what is chosen before the first message is kept when that message was take
   const other = createRunSettingsStore(slow, "Bob");
   await other.load();
   expect(other.current()).toEqual({ budget: 2 });
+});
+
+test(
+  "Shift+Tab twice stores no mode in between, and edits is stored after a pause or before a message",
+  proven,
+  async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const writes: unknown[] = [];
+    const session = { id: "s", data: async () => ({}), setData: async (patch: unknown) => void writes.push(patch) };
+    const mode = createSessionMode(session as never, "Ada");
+    const edits = { set: { mode: { session: "s", is: "edits" } } };
+    const plan = { set: { mode: { session: "s", is: "plan" } } };
+    expect(await mode.next()).toBe("edits");
+    expect(mode.current()).toBe("edits");
+    expect(await mode.next()).toBe("plan");
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(writes).toEqual([plan]);
+    expect(await mode.next()).toBe("ask");
+    expect(await mode.next()).toBe("edits");
+    expect(writes).toEqual([plan, { unset: ["mode"] }]);
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(writes.slice(2)).toEqual([edits]);
+    await mode.change(() => "ask");
+    await mode.next();
+    await mode.flush();
+    expect(writes.slice(4)).toEqual([edits]);
+    expect(mode.current()).toBe("edits");
+    expect(mode.flush()).toBeNull();
+  },
+);
+
+test("a budget counts the priced calls of a run if one of its models has no price", proven, async () => {
+  const { slow } = createSlowSession();
+  const choices = createRunSettingsStore(slow, "Ada", ["acme/cheap"]);
+  await choices.change(() => ({ budget: 2 }));
+  // The library refuses a limit in dollars for such a run.
+  expect(choices.options()).toEqual({});
+  expect(choices.findSpentBudget("r", undefined)).toBeNull();
+  expect(choices.findSpentBudget("r", 1.99)).toBeNull();
+  expect(choices.findSpentBudget("r", 2)).toBe(2);
+  expect(choices.findSpentBudget("r", 2.1)).toBeNull();
+  expect(choices.findSpentBudget("next", 2)).toBe(2);
 });
 
 test("a change is made from what the changes before it left", proven, async () => {

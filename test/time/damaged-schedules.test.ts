@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import {
+  createClient,
   createMemoryStore,
   createSchedules,
   createWorker,
@@ -22,6 +23,24 @@ async function work(store: Store, clock: TestClock): Promise<readonly WorkerRepo
   await store.post("s", createRequest(clock.now()));
   return runUntilRefused(store, clock);
 }
+
+test("a delayed message that cannot be read hides no other, and can be withdrawn", verifies("TIME-3"), async () => {
+  const { store, path, close } = await openFileStore({ synchronous: "normal" });
+  const clock = createTestClock(noon);
+  const session = createClient({ store, clock }).session("s");
+  for (const runId of ["a", "b", "c"]) await session.send("Go.", { agent: "press", afterMs: aMinute, runId });
+  await withHandle(path, (handle) => handle.exec("UPDATE schedules SET body = '{' WHERE id LIKE '%:b'"));
+  expect((await session.scheduled()).map(({ runId }) => runId)).toEqual(["a", "c"]);
+  await expect(session.scheduled({ runId: "b" })).rejects.toMatchObject({ code: "store_corrupt" });
+  clock.jump(aMinute);
+  const reports: WorkerReport[] = [];
+  await createWorker({ store, agents: [], clock, onReport: (report) => reports.push(report) }).runUntilIdle();
+  expect(reports.filter(({ type }) => type === "schedule_failed")).toMatchObject([
+    { scheduleId: "send:s:b", error: { code: "store_corrupt" } },
+  ]);
+  expect(await session.unsend("b")).toBe("unsent");
+  await close();
+});
 
 describe("a schedule that cannot be read", () => {
   test("keeps no other from being listed or fired, and is repaired by putting it again", proven, async () => {
@@ -80,6 +99,42 @@ describe("a schedule that cannot be read", () => {
     expect(await work(store, clock)).toContainEqual(
       expect.objectContaining({ type: "store_failed", error: new Error("the table is gone"), retryInMs: 1_000 }),
     );
+  });
+
+  test("is forgotten by a worker once it is removed", proven, async () => {
+    const store = createMemoryStore();
+    const clock = createTestClock(noon);
+    const schedules = createSchedules({ store, clock });
+    await schedules.put({ id: "a", cron: "* * * * *", ...asked });
+    const row = await store.schedules?.get("a");
+    if (row == null || store.schedules === undefined) throw new Error("There is no row.");
+    const limits: number[] = [];
+    const { due } = store.schedules;
+    Object.assign(store.schedules, {
+      due(now: number, limit: number) {
+        limits.push(limit);
+        return due(now, limit);
+      },
+    });
+    const body = { ...(row.body as object), v: 2 };
+    for (let n = 0; n < 3; n += 1) await store.schedules.put({ ...row, id: `b${n}`, dueAt: noon, body });
+    clock.jump(aMinute);
+    const failed: string[] = [];
+    const onReport = (report: WorkerReport) => {
+      if (report.type === "schedule_failed") failed.push(`${report.scheduleId} ${report.retryInMs}`);
+    };
+    const worker = createWorker({ store, agents: [], clock, onReport });
+    await worker.runUntilIdle();
+    expect(failed).toEqual(["b0 1000", "b1 1000", "b2 1000"]);
+    const [firstLimit = 0] = limits;
+    for (let n = 0; n < 3; n += 1) await schedules.remove(`b${n}`);
+    await worker.runUntilIdle();
+    await worker.runUntilIdle();
+    // A row that failed makes the page that is read longer.
+    expect(limits.at(-1)).toBe(firstLimit);
+    await store.schedules.put({ ...row, id: "b0", dueAt: noon, body });
+    await worker.runUntilIdle();
+    expect(failed.slice(3)).toEqual(["b0 1000"]);
   });
 
   test("leaves room for others, however many fail", proven, async () => {

@@ -48,6 +48,27 @@ describe.each(localStores)("in $name", ({ open }) => {
     }),
   );
 
+  test("a long delayed message is cut in a list, and whole by its run id", proven, () =>
+    withStore(open, async (store) => {
+      const session = createClient({ store, clock: createTestClock(noon) }).session("s");
+      const text = "Ask about the parcel. ".repeat(500);
+      await session.send(text, { agent: "press", afterMs: 1_000, runId: "long" });
+      const image = { type: "file", data: "AAAA".repeat(1_250), mediaType: "image/png" } as const;
+      await session.send([{ type: "text", text: "Look." }, image], { agent: "press", afterMs: 2_000, runId: "image" });
+      const [long, withImage] = await session.scheduled();
+      expect(JSON.stringify(long?.input).length).toBeLessThan(1_100);
+      expect(long?.input).toMatchObject([{ parts: [{ text: expect.stringMatching(/^Ask about .* …$/) }] }]);
+      expect(long?.inputSize).toBeGreaterThan(text.length);
+      expect(withImage?.input).toEqual([{ role: "user", parts: [{ type: "text", text: "Look." }] }]);
+      const [whole] = await session.scheduled({ runId: "long" });
+      expect(whole).toEqual({
+        ...{ runId: "long", at: noon + 1_000, mode: "queue" },
+        input: [{ role: "user", parts: [{ type: "text", text }] }],
+      });
+      expect(await session.scheduled({ runId: "none" })).toEqual([]);
+    }),
+  );
+
   test("a delayed message can be withdrawn until it is posted", proven, () =>
     withStore(open, async (store) => {
       const clock = createTestClock(noon);

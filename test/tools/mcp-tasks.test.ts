@@ -19,8 +19,11 @@ import { asks, completed, newTask, protocolError, startTaskServer, type TaskScri
 
 const proven = verifies("PROT-6#tasks");
 
+/** The tools with other settings. */
+type Settings = { readonly answerTimeoutMs?: number; readonly timeoutMs?: number };
+
 /** A server, and processes that use it one after the other. */
-async function bench(script: Partial<TaskScript>) {
+async function bench(script: Partial<TaskScript>, { timeoutMs, ...settings }: Settings = {}) {
   const server = await startTaskServer(script);
   const store = createMemoryStore();
   const clock = createTestClock();
@@ -29,12 +32,14 @@ async function bench(script: Partial<TaskScript>) {
       name: "s",
       transport: { type: "http", url: server.url },
       trust: "all",
+      ...settings,
     });
     onTestFinished(close);
+    const limited = tools.map((tool) => (timeoutMs === undefined ? tool : { ...tool, timeoutMs }));
     const model = createScriptedModel(({ messages }) =>
       messages.some(({ role }) => role === "tool") ? { text: "Done." } : { calls: [{ name: "s_pack" }] },
     );
-    return createAgent({ name: "packer", model, tools: [...tools], store, clock, ...options });
+    return createAgent({ name: "packer", model, tools: limited, store, clock, ...options });
   };
   const run = async (agent?: Agent) => (agent ?? (await start())).run("Go", { sessionId: "s" });
   const readOutput = async () => {
@@ -207,6 +212,70 @@ describe("a task", () => {
     expect(await (await start()).session("s").resume()).toMatchObject({ status: "completed" });
     expect(await readOutput()).toBe("Packed.");
     expect(server.requests.filter((request) => request !== "get")).toEqual(["call"]);
+  });
+
+  test("is cancelled at the time limit of its tool", proven, async () => {
+    const { server, clock, start, run, readOutput } = await bench({}, { timeoutMs: 5_000 });
+    const running = run(await start());
+    await vi.waitFor(() => expect(server.requests).toContain("get"), { timeout: 10_000 });
+    await clock.advance(5_000);
+    expect(await running).toMatchObject({ status: "completed" });
+    expect(await readOutput()).toContain("Timed out after 5000 ms");
+    await vi.waitFor(() => expect(server.requests.filter((request) => request === "cancel")).toHaveLength(1), {
+      timeout: 10_000,
+    });
+  });
+
+  test("lets a process shut down at once between two polls", proven, async () => {
+    const { server, start, run, readSteps } = await bench({ call: () => newTask({ pollIntervalMs: 25_000 }) });
+    const first = await start();
+    const running = run(first);
+    await vi.waitFor(() => expect(server.requests).toEqual(["call"]), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await readSteps()).toEqual(["call"]), { timeout: 10_000 });
+    // Nothing advances the clock, so the grace does not end.
+    await first.shutdown({ graceMs: 60_000 });
+    expect(await running).toMatchObject({ status: "interrupted" });
+    expect(server.requests).toEqual(["call"]);
+  });
+
+  test("is given up if its server waits for an answer that expired", proven, async () => {
+    const { server, clock, start, run, readOutput } = await bench(
+      { get: () => asks(["boxes"]) },
+      { answerTimeoutMs: 60_000 },
+    );
+    const agent = await start();
+    expect(await run(agent)).toMatchObject({ status: "awaiting_human" });
+    clock.jump(60_000);
+    const resumed = agent.session("s").resume();
+    await vi.waitFor(
+      async () => {
+        await clock.advance(1);
+        expect(server.requests).toContain("cancel");
+      },
+      { timeout: 10_000 },
+    );
+    expect(await resumed).toMatchObject({ status: "completed" });
+    expect(await readOutput()).toContain("waits for an answer to a question that has expired");
+    expect(server.requests[2]).toBe('update {"boxes":{"action":"cancel"}}');
+    expect(server.requests.at(-1)).toBe("cancel");
+    expect(server.requests.length).toBeLessThan(20);
+  });
+
+  test("stores of a question only what was checked", proven, async () => {
+    const question = { ...asks(["boxes"]) };
+    const { boxes } = question.inputRequests as { readonly boxes: { readonly params: object } };
+    const noise = { noise: "x".repeat(50_000) };
+    const { store, run } = await bench({
+      get: () => ({
+        ...question,
+        inputRequests: { boxes: { ...boxes, ...noise, params: { ...boxes.params, ...noise } } },
+      }),
+    });
+    expect(await run()).toMatchObject({
+      status: "awaiting_human",
+      approvals: [{ question: 'The MCP server "s" asks: boxes?' }],
+    });
+    expect(JSON.stringify(await readEvents(store))).not.toContain("xxxx");
   });
 
   test("is polled again if a poll fails", proven, async () => {

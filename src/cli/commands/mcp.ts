@@ -38,6 +38,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
     for (const problem of problems) printMessage(problem);
     const agent = createFolderAgent({ store, home, model, timeouts, root, ...choices, agents, fallbacks });
     const description = `Runs an agent on the files of the folder ${root}. It reads, searches and edits them, and answers with what it found or changed.`;
+    const report = (error: unknown) => printMessage(formatError(error, false));
     const host = {
       info: { name: agentName, version },
       agents: [{ name: agentName, description }],
@@ -48,7 +49,12 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
       by: resolveUserName(),
       whereToAnswer: (id: string) => `Answer with: pawl resume ${shortId(id)}`,
       redaction: terminal.redaction,
-      report: (error: unknown) => printMessage(formatError(error, false)),
+      explainError(error: unknown) {
+        report(error);
+        const message = error instanceof Error ? error.message : String(error);
+        return sanitize(terminal.redaction.text(message));
+      },
+      report,
     };
     await serveMcp(sdk, host, AbortSignal.any([stop, shutdown]));
     await agent.shutdown({ graceMs });

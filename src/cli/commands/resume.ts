@@ -44,7 +44,9 @@ export async function resume(id: string, options: DriveOptions, terminal: Termin
       terminal.err(
         `This session had the tool ${sanitize(tool)}, which is missing now. ${formatMissingToolAdvice(tool)}.\n`,
       );
-    return drive({ sessionId, root: info.root, after: seq, lastModel: info.model }, (_agent, _canAsk, session) => {
+    const wantsData = await hasOutputSchema(store, sessionId);
+    const target = { sessionId, root: info.root, after: seq, lastModel: info.model, wantsData };
+    return drive(target, (_agent, _canAsk, session) => {
       if (holder !== null && !isHolderDead(holder))
         terminal.err(
           `Following the run in process ${holder.pid}. Ctrl-C leaves it running; pawl abort ${short} ends it.\n`,
@@ -52,6 +54,19 @@ export async function resume(id: string, options: DriveOptions, terminal: Termin
       return awaitOutcome(session);
     });
   });
+}
+
+/** Whether the run in progress was started with `--output-schema`. */
+async function hasOutputSchema(store: Store, sessionId: string): Promise<boolean> {
+  const state = (await store.load(sessionId))?.state;
+  if (state === undefined || state.status === "idle") return false;
+  const readEvent = async (seq: number) => (await store.read(sessionId, seq - 1, 1))[0]?.event;
+  const started = await readEvent(state.startSeq);
+  if (started?.type !== "run_started") return false;
+  // The options of a run that waited for its turn are in the entry that queued it.
+  const request =
+    "queuedSeq" in started && started.queuedSeq !== undefined ? await readEvent(started.queuedSeq) : started;
+  return request !== undefined && "options" in request && request.options?.output !== undefined;
 }
 
 function createForeignSessionError({ sessionId, info }: SessionSummary): PawlError {

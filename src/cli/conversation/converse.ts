@@ -5,7 +5,7 @@ import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
 import { type ChosenFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
-import { chooseConfiguredModel } from "../agent/choose-model.js";
+import { chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
@@ -206,9 +206,12 @@ function createTalk(
     // A mode that was chosen before the first message applies to the first call.
     beforeFirstCall: () => control.mode.storePending(),
   });
+  const models = [chosen, ...fallbacksFor(model, fallbacks, configured.limits)].map((one) => one.model);
+  const agentModels = agents.flatMap((one) => (one.model === null ? [] : [one.model.model]));
   const control: SessionControl = createSessionControl({
     agent,
-    models: [chosen, ...fallbacksFor(model, fallbacks, configured.limits)].map((one) => one.model.id),
+    models: models.map(({ id }) => id),
+    unpriced: [...new Set([...models, ...agentModels].filter((one) => !hasPrice(one)).map(({ id }) => id))],
     store,
     sessionId,
     root,

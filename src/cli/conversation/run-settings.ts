@@ -3,7 +3,8 @@
  * thinks.
  *
  * 1. A setting is stored in the session's data, so it applies in every process that shows the session.
- * 2. A run that began before its budget was set is stopped by this process, after a model call.
+ * 2. A run that began before its budget was set is stopped by this process, after a model call. So is each run if the price of a model
+ *    is not known: the library refuses such limits, but the calls of the other models still count.
  */
 import type { Json, StartOptions } from "../../index.js";
 import { createStoredValue, type StoredValue, type ValueSession } from "./stored-value.js";
@@ -23,6 +24,8 @@ export type RunSettings = {
 const choiceKey = "choices";
 
 export type RunSettingsStore = StoredValue<RunSettings> & {
+  /** The models that a run may call and whose price is not known. */
+  readonly unpriced: readonly string[];
   /** The options of the next run. */
   readonly options: () => Pick<StartOptions, "limits" | "providerOptions">;
   /** Applies the budget to a run in progress, although it began before the budget was set. */
@@ -31,19 +34,26 @@ export type RunSettingsStore = StoredValue<RunSettings> & {
   readonly findSpentBudget: (runId: string, costUsd: number | undefined) => number | null;
 };
 
-export function createRunSettingsStore(session: ValueSession, by: string): RunSettingsStore {
+/** @param unpriced the models that a run may call and whose price is not known */
+export function createRunSettingsStore(
+  session: ValueSession,
+  by: string,
+  unpriced: readonly string[] = [],
+): RunSettingsStore {
   const storedSettings = createStoredValue<RunSettings>(session, by, {
     read: (data) => readRunSettings(data[choiceKey]),
     patch: (choice) => (Object.keys(choice).length === 0 ? { unset: [choiceKey] } : { set: { [choiceKey]: choice } }),
   });
   let watchedRunId: string | null = null;
+  let stoppedRunId: string | null = null;
 
   return {
     ...storedSettings,
+    unpriced,
     options() {
       const { budget, effort } = storedSettings.current();
       return {
-        ...(budget === undefined ? {} : { limits: { maxCostUsd: budget } }),
+        ...(budget === undefined || unpriced.length > 0 ? {} : { limits: { maxCostUsd: budget } }),
         ...(effort === undefined ? {} : { providerOptions: toProviderOptions(effort) }),
       };
     },
@@ -52,8 +62,9 @@ export function createRunSettingsStore(session: ValueSession, by: string): RunSe
     },
     findSpentBudget(runId, costUsd) {
       const { budget } = storedSettings.current();
-      if (watchedRunId !== runId || budget === undefined || costUsd === undefined || costUsd < budget) return null;
-      watchedRunId = null;
+      const isWatched = (watchedRunId === runId || unpriced.length > 0) && stoppedRunId !== runId;
+      if (!isWatched || budget === undefined || costUsd === undefined || costUsd < budget) return null;
+      stoppedRunId = runId;
       return budget;
     },
   };

@@ -31,6 +31,8 @@ export type SessionControlDeps = {
   readonly agent: Agent;
   /** The ids of the agent's models: its own, then its fallbacks. */
   readonly models: readonly string[];
+  /** Those, and the models of the agent's agents, whose price is not known. */
+  readonly unpriced: readonly string[];
   readonly store: Store;
   readonly sessionId: string;
   /** The folder of the session. */
@@ -94,8 +96,8 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = deps;
   const session = agent.session(sessionId);
   const view = createView({ fileOf, models: deps.models });
-  const choices = createRunSettingsStore(session, by);
-  const mode = createSessionMode(session, by);
+  const choices = createRunSettingsStore(session, by, deps.unpriced);
+  const mode = createSessionMode(session, by, fail);
   /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
   let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
   const closing = new AbortController();
@@ -221,7 +223,9 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const runInBackground = (work: Promise<unknown>) => void work.catch(fail);
   const abort = () => session.abort({ note: "stopped on the terminal", by });
   const startWith = (input: readonly UserPart[]) => {
-    track(agent.run(input, { sessionId, ...choices.options() }));
+    const run = () => agent.run(input, { sessionId, ...choices.options() });
+    const storingMode = mode.flush();
+    track(storingMode === null ? run() : storingMode.then(run));
     startShowing(0);
   };
   const start = (text: string, named = text) => startWith(compose(text, named));
@@ -230,12 +234,14 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
    * with the person's settings. */
   async function steer(text: string, named: string): Promise<void> {
     const input = compose(text, named);
+    await mode.flush();
     if (isResting(await session.state())) startWith(input);
     else await session.steer(input, { by });
   }
 
   /** A single message, so that no queued run comes first and none waits for another Enter. */
   async function replace(text: string, named: string): Promise<void> {
+    await mode.flush();
     await session.send(compose(text, named), { ...choices.options(), mode: "interrupt" });
     resumeRun();
   }
@@ -312,7 +318,12 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         ...(inputHash === undefined ? {} : { inputHash }),
         ...(questionId === undefined ? {} : { questionId }),
       };
-      runInBackground(session.answer(callKey, decision, options).then(resumeRun));
+      const send = async () => {
+        await mode.flush();
+        await session.answer(callKey, decision, options);
+        resumeRun();
+      };
+      runInBackground(send());
     },
     say,
     setOwn(activity) {
@@ -323,6 +334,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     async close(graceMs) {
       unwatch();
       clearTimeout(wakeTimer);
+      await mode.flush()?.catch(fail);
       await agent.shutdown({ graceMs });
       closing.abort();
       await display;

@@ -16,7 +16,7 @@ import type { Terminal } from "../terminal/terminal.js";
 import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
 import { parseToolReply } from "./parse-reply.js";
 import { recoveryChoices } from "./recovery-choices.js";
-import { formatReplyChoices } from "./reply-choices.js";
+import { formatReplyChoices, haveNumbers, listReplyChoices } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
 export type ApprovalReply =
@@ -105,10 +105,15 @@ async function askToolQuestion(
   for (const choice of choices) terminal.err(`${choice}\n`);
   if (schema !== undefined && choices.length === 0)
     terminal.err(style("dim", `${formatInput(schema).replace(/^/gm, "    ")}\n`));
-  const form = choices.length > 0 ? "by its number" : schema?.type === "string" ? "as text" : "as JSON or as text";
-  const line = await promptLine(`  Your answer, ${form}; nothing to decline > `, interruptions);
+  const line = await promptLine(`  Your answer, ${describeForm(schema)}; nothing to decline > `, interruptions);
   if (line === null) return null;
   return line.trim() === "" ? { type: "decline" } : { type: "reply", value: parseToolReply(line, schema) };
+}
+
+function describeForm(schema: PendingApproval["schema"]): string {
+  const choices = listReplyChoices(schema);
+  if (choices.length > 0) return haveNumbers(choices) ? "by its number" : "one of these";
+  return schema?.type === "string" ? "as text" : "as JSON or as text";
 }
 
 /** The tool writes the question, so its further lines are indented: they must not look like lines of Pawl. */

@@ -18,7 +18,7 @@ import {
   truncate,
 } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
-import { formatReplyChoices, listReplyChoices } from "./reply-choices.js";
+import { formatReplyChoices, haveNumbers, listReplyChoices } from "./reply-choices.js";
 
 export type PendingCall = StoredApproval & {
   /** `session/step/position`, which the commands print and accept. */
@@ -140,7 +140,8 @@ export function formatCall(call: PendingCall, now: number, style: StyleText): st
 
 /** Describes the schema of the reply. */
 function formatExpectedReply({ schema }: Pick<PendingCall, "schema">): string {
-  if (listReplyChoices(schema).length > 0) return ", answered with one of these, or its number:";
+  const choices = listReplyChoices(schema);
+  if (choices.length > 0) return `, answered with one of these${haveNumbers(choices) ? ", or its number" : ""}:`;
   return schema === undefined
     ? ""
     : `, answered with ${sanitizeStrictly(JSON.stringify(schema).slice(0, maxSchemaCharacters))}`;

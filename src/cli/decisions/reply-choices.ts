@@ -20,16 +20,30 @@ export function listReplyChoices(schema: PendingApproval["schema"]): readonly Re
   return values.map((value: Json) => ({ value, label: typeof value === "string" ? value : JSON.stringify(value) }));
 }
 
+/** Whether a choice can be picked by its position. Not if choices are numbers themselves: a person who types 2 means the answer 2. */
+export function haveNumbers(choices: readonly ReplyChoice[]): boolean {
+  return choices.every(({ label }, at) => {
+    const text = label.trim();
+    return !/^[+-]?\d+(?:[.,]\d+)*$/.test(text) || text === String(at + 1);
+  });
+}
+
+/** What stands before a choice. */
+export function formatChoiceMark(choices: readonly ReplyChoice[], at: number): string {
+  return haveNumbers(choices) ? String(at + 1) : "-";
+}
+
 /** The choices with their numbers, one on each line: a line break in one must not look like the beginning of another. */
 export function formatReplyChoices(schema: PendingApproval["schema"]): readonly string[] {
-  return listReplyChoices(schema).map(
-    ({ label }, at) => `    ${at + 1} ${sanitizeStrictly(label.replaceAll("\n", " "))}`,
+  const choices = listReplyChoices(schema);
+  return choices.map(
+    ({ label }, at) => `    ${formatChoiceMark(choices, at)} ${sanitizeStrictly(label.replaceAll("\n", " "))}`,
   );
 }
 
-/** The choice that a typed line names, by its words or by its number. Undefined if it names none. */
+/** The choice that a typed line names, by its words or, if the choices have numbers, by its number. Undefined if it names none. */
 export function findReplyChoice(line: string, choices: readonly ReplyChoice[]): ReplyChoice | undefined {
   const typed = line.trim();
   const byLabel = choices.find(({ label }) => label === line || label.trim() === typed);
-  return byLabel ?? (/^\d{1,5}$/.test(typed) ? choices[Number(typed) - 1] : undefined);
+  return byLabel ?? (/^\d{1,5}$/.test(typed) && haveNumbers(choices) ? choices[Number(typed) - 1] : undefined);
 }

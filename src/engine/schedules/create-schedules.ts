@@ -31,7 +31,14 @@ import { requireSchedules } from "../../runtime/api/delayed.js";
 import { makeRandomId, systemClock } from "../../runtime/lib/clock.js";
 import { checkScheduleId, compileSchedule } from "./check-schedule.js";
 import { createRun, isFaultOfRow, planFire } from "./fire-due.js";
-import { type Schedule, type ScheduleBody, type ScheduleInfo, toScheduleInfo } from "./schedule.js";
+import {
+  type ListedSchedule,
+  type Schedule,
+  type ScheduleBody,
+  type ScheduleInfo,
+  toListedSchedule,
+  toScheduleInfo,
+} from "./schedule.js";
 import { createSlotClock, findNextSlot, loadCron, toDueTime } from "./slots.js";
 
 /** The options of `createSchedules`. */
@@ -62,13 +69,16 @@ export type Schedules = {
   ) => Promise<ScheduleInfo>;
   /** Null if there is no such schedule. */
   readonly get: (id: string) => Promise<ScheduleInfo | null>;
-  /** Schedules by id, one page at a time. One that the store cannot read is left out: `get` throws the reason, and `put` replaces it. */
+  /**
+   * Schedules by id, one page at a time. A long `input` is cut: `get` returns it whole. A schedule that the store cannot read is left out:
+   * `get` throws the reason, and `put` replaces it.
+   */
   readonly list: (options?: {
     /** Only ids after this one. */
     readonly after?: string;
     /** Default: 100. */
     readonly limit?: number;
-  }) => Promise<readonly ScheduleInfo[]>;
+  }) => Promise<readonly ListedSchedule[]>;
   /** Removes a schedule. Its runs go on. False if there is no such schedule. */
   readonly remove: (id: string) => Promise<boolean>;
   /** A paused schedule runs nothing, and misses nothing. @throws PawlError `no_schedule` */
@@ -212,7 +222,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     async list(options = {}) {
       checkOptions("list()", listRules, options, checkSettings);
       const { after, limit = 100 } = options;
-      return deepFreeze((await listReadable(rows, after, limit)).map(toScheduleInfo));
+      return deepFreeze(await listReadable(rows, after, limit));
     },
     async remove(id) {
       checkScheduleId(id);
@@ -271,16 +281,19 @@ async function listReadable(
   rows: ScheduleStore,
   start: string | undefined,
   limit: number,
-): Promise<readonly ScheduleRow[]> {
-  const readable: ScheduleRow[] = [];
+): Promise<readonly ListedSchedule[]> {
+  const listed: ListedSchedule[] = [];
   for (let after = start; ; ) {
-    const missing = limit - readable.length;
-    const page = await rows.list({ ...defined({ after }), limit: missing });
-    readable.push(...page.filter(({ error }) => error === undefined));
-    if (page.length < missing || readable.length >= limit) return readable;
+    const wanted = Math.min(limit - listed.length, rowsPerRead);
+    const page = await rows.list({ ...defined({ after }), limit: wanted });
+    listed.push(...page.filter(({ error }) => error === undefined).map(toListedSchedule));
+    if (page.length < wanted || listed.length >= limit) return listed;
     after = page.at(-1)?.id;
   }
 }
+
+/** So that few whole inputs are in memory at a time. */
+const rowsPerRead = 50;
 
 /** Whether the next slot is due, except for its jitter. */
 function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readonly slot: number } {

@@ -48,6 +48,8 @@ export type FireCallbacks = {
   /** Rows that are left for later, how many there are, and whether to stop between two rows. */
   readonly isSkipped: (id: string) => boolean;
   readonly countSkipped: () => number;
+  /** The rows that were due in this look, once all of them were read. Others that have failed before were changed or removed. */
+  readonly onAllRead: (dueIds: ReadonlySet<string>) => void;
   readonly isStopped: () => boolean;
 };
 
@@ -77,6 +79,7 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
       }
       await new Promise<void>(afterTurn);
     }
+    if (rows.length < limit) callbacks.onAllRead(new Set(rows.map(({ id }) => id)));
     // If nothing moved, another process fired these rows.
     if (rows.length < limit || !hasMoved) return posted;
   }

@@ -5,6 +5,7 @@ import type { UserMessage } from "../../core/data/message.js";
 import type { RunOptions } from "../../core/machine/event.js";
 import { type PostedRun, requireBody, type ScheduleRow } from "../../ports/schedule-store.js";
 import type { Input } from "../../runtime/agent/input-parts.js";
+import { cutInput } from "../../runtime/api/cut-input.js";
 
 /** When a schedule runs. */
 export type ScheduleTime =
@@ -137,6 +138,18 @@ export type ScheduleInfo = ScheduleBody & {
   /** The run of the last slot that ran. */
   readonly last?: PostedRun;
 };
+
+/** A schedule in a list. A long `input` is cut. */
+export type ListedSchedule = ScheduleInfo & {
+  /** Present if `input` is cut: the size of the whole input as JSON, in characters. */
+  readonly inputSize?: number;
+};
+
+/** @throws the row's `error` */
+export function toListedSchedule(row: ScheduleRow): ListedSchedule {
+  const info = toScheduleInfo(row);
+  return { ...info, ...cutInput(info.input) };
+}
 
 /** @throws the row's `error` */
 export function toScheduleInfo(row: ScheduleRow): ScheduleInfo {

@@ -83,18 +83,21 @@ export type ChoiceRequest = {
 /** More options than these do not fit in a menu. */
 const maxChoices = 20;
 
-/** Each answer becomes an option. Null if the question lists none, or too many. */
+/**
+ * Each answer becomes an option. Null if the question lists none, or too many. Some editors allow or reject calls without asking the
+ * person, and pick the first option of that kind. So no option allows anything, and the first one answers nothing.
+ */
 export function createChoiceRequest(sessionId: string, approval: PendingApproval, root: string): ChoiceRequest | null {
   const values = approval.schema?.enum;
   const isList = Array.isArray(values) && values.length <= maxChoices;
   if (!isList || values.some((value) => typeof value !== "string")) return null;
   const texts = values as readonly string[];
   const answers = texts.map(
-    (name, at): PermissionOption => ({ optionId: `answer-${at + 1}`, name, kind: "allow_once" }),
+    (name, at): PermissionOption => ({ optionId: `answer-${at + 1}`, name, kind: "reject_once" }),
   );
   const decline: PermissionOption = { optionId: "decline", name: "No answer", kind: "reject_once" };
   return {
-    request: { ...createPermissionRequest(sessionId, approval, root), options: [...answers, decline] },
+    request: { ...createPermissionRequest(sessionId, approval, root), options: [decline, ...answers] },
     toDecision(outcome) {
       if (outcome.outcome === "cancelled") return null;
       const value = texts[answers.findIndex(({ optionId }) => optionId === outcome.optionId)];

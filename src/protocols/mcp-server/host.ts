@@ -50,6 +50,8 @@ export type McpHost = {
     readonly text: (text: string) => string;
     readonly stream: () => (item: StreamItem) => readonly StreamItem[];
   };
+  /** Reports an error of a request if it is a failure. @returns the message for the client, without internals or secrets */
+  readonly explainError: (error: unknown) => string;
   /** Called with errors that cannot be part of a response. */
   readonly report: (error: unknown) => void;
 };

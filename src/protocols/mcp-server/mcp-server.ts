@@ -10,6 +10,7 @@ import {
   listQuestions,
   parseTaskId,
   readTask,
+  type TaskParams,
   type TaskRun,
   taskParams,
   tasksExtension,
@@ -39,8 +40,9 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
   const canAsk = ({ mcpReq }: Sdk.ServerContext) =>
     host.mayAnswer !== false && supportsElicitation(mcpReq.envelope, server.getClientCapabilities());
   const carrier = createCarrier(host);
+  const guard: Guard = (handler) => guardHandler(sdk, host, handler);
   server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
-  server.setRequestHandler("tools/call", async ({ params }, context) => {
+  const callTool = async ({ params }: Sdk.CallToolRequest, context: Sdk.ServerContext) => {
     const mcpAgent = host.agents.find(({ name }) => name === params.name);
     if (mcpAgent === undefined) throw new PawlError("bad_input", `There is no tool ${params.name}.`);
     const state = context.mcpReq.requestState<CallState>();
@@ -68,10 +70,31 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     carrier.carryOn(session);
     // The package passes on results of any type.
     return task as unknown as Sdk.CallToolResult;
-  });
-  serveTasks(sdk, server, host, { carrier, canAsk });
-  if (host.sessions !== undefined) serveTranscripts(sdk, server, host.sessions);
+  };
+  server.setRequestHandler("tools/call", guard(callTool));
+  serveTasks(sdk, server, host, { carrier, canAsk, guard });
+  if (host.sessions !== undefined) serveTranscripts(sdk, server, host.sessions, guard);
   return server;
+}
+
+type Guard = <Args extends readonly unknown[], Result>(
+  handler: (...args: Args) => Promise<Result>,
+) => (...args: Args) => Promise<Result>;
+
+/** The package sends the message of whatever a handler throws to the client, so only protocol errors leave a handler. */
+function guardHandler<Args extends readonly unknown[], Result>(
+  sdk: McpServerSdk,
+  host: McpHost,
+  handler: (...args: Args) => Promise<Result>,
+): (...args: Args) => Promise<Result> {
+  return async (...args) => {
+    try {
+      return await handler(...args);
+    } catch (error) {
+      if (error instanceof sdk.ProtocolError) throw error;
+      throw new sdk.ProtocolError(internalError, host.explainError(error));
+    }
+  };
 }
 
 /** Keeps the sessions of tasks driven. */
@@ -104,10 +127,19 @@ function createCarrier(host: McpHost): Carrier {
   };
 }
 
-type TaskServing = { readonly carrier: Carrier; readonly canAsk: (context: Sdk.ServerContext) => boolean };
+type TaskServing = {
+  readonly carrier: Carrier;
+  readonly canAsk: (context: Sdk.ServerContext) => boolean;
+  readonly guard: Guard;
+};
 
 /** Serves the requests that poll, answer and cancel a task. */
-function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carrier, canAsk }: TaskServing): void {
+function serveTasks(
+  sdk: McpServerSdk,
+  server: Sdk.Server,
+  host: McpHost,
+  { carrier, canAsk, guard }: TaskServing,
+): void {
   const by = host.by === undefined ? {} : { by: host.by };
   const noTask = () => new sdk.ProtocolError(invalidParams, "There is no such task.");
 
@@ -126,7 +158,7 @@ function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carr
     return { run, session };
   }
 
-  server.setRequestHandler("tasks/get", { params: taskParams }, async ({ taskId }, context) => {
+  const getTask = async ({ taskId }: TaskParams, context: Sdk.ServerContext) => {
     const { run, session } = await openTask(taskId, context);
     const toResult = (result: RunResult) => toToolResult(result, { session, host });
     const task = await readTask({ session, run, host, canAsk: canAsk(context), toElicitation, toResult });
@@ -136,8 +168,8 @@ function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carr
     const problem = task.status === "working" ? carrier.findProblem(session) : null;
     const message = problem ?? task.statusMessage;
     return { ...task, ...(message === undefined ? {} : { statusMessage: host.redaction?.text(message) ?? message }) };
-  });
-  server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
+  };
+  const updateTask = async ({ taskId }: TaskParams, context: Sdk.ServerContext) => {
     const { run, session } = await openTask(taskId, context);
     const waiting = await listQuestions(session, run.runId);
     if (waiting === null) throw noTask();
@@ -148,14 +180,17 @@ function serveTasks(sdk: McpServerSdk, server: Sdk.Server, host: McpHost, { carr
     }
     carrier.carryOn(session);
     return {};
-  });
-  server.setRequestHandler("tasks/cancel", { params: taskParams }, async ({ taskId }, context) => {
+  };
+  const cancelTask = async ({ taskId }: TaskParams, context: Sdk.ServerContext) => {
     const { run, session } = await openTask(taskId, context);
     if ((await listQuestions(session, run.runId)) === null) throw noTask();
     await session.abort({ runId: run.runId, note: "cancelled by the MCP client", ...by });
     carrier.carryOn(session);
     return {};
-  });
+  };
+  server.setRequestHandler("tasks/get", { params: taskParams }, guard(getTask));
+  server.setRequestHandler("tasks/update", { params: taskParams }, guard(updateTask));
+  server.setRequestHandler("tasks/cancel", { params: taskParams }, guard(cancelTask));
 }
 
 const transcriptScheme = "pawl://sessions/";
@@ -164,16 +199,23 @@ const transcriptType = "text/markdown";
 /** JSON-RPC "invalid params", also for sessions that the caller may not read, so that they look like unknown ones. */
 const invalidParams = -32_602;
 const missingCapability = -32_021;
+const internalError = -32_603;
 
 /** Each session is a resource. Clients can complete its id. */
-function serveTranscripts(sdk: McpServerSdk, server: Sdk.Server, sessions: NonNullable<McpHost["sessions"]>): void {
-  server.setRequestHandler("resources/list", async () => ({
+function serveTranscripts(
+  sdk: McpServerSdk,
+  server: Sdk.Server,
+  sessions: NonNullable<McpHost["sessions"]>,
+  guard: Guard,
+): void {
+  const listResources = async () => ({
     resources: (await sessions.list("")).map((id) => ({
       uri: `${transcriptScheme}${encodeURIComponent(id)}`,
       name: id,
       mimeType: transcriptType,
     })),
-  }));
+  });
+  server.setRequestHandler("resources/list", guard(listResources));
   server.setRequestHandler("resources/templates/list", () => ({
     resourceTemplates: [
       {
@@ -184,16 +226,18 @@ function serveTranscripts(sdk: McpServerSdk, server: Sdk.Server, sessions: NonNu
       },
     ],
   }));
-  server.setRequestHandler("resources/read", async ({ params: { uri } }) => {
+  const readResource = async ({ params: { uri } }: Sdk.ReadResourceRequest) => {
     const id = uri.startsWith(transcriptScheme) ? decodeId(uri.slice(transcriptScheme.length)) : null;
     const messages = id === null ? null : await sessions.messages(id);
     if (messages === null) throw new sdk.ProtocolError(invalidParams, "There is no such resource.");
     return { contents: [{ uri, mimeType: transcriptType, text: formatTranscript(messages) }] };
-  });
-  server.setRequestHandler("completion/complete", async ({ params: { ref, argument } }) => {
+  };
+  const complete = async ({ params: { ref, argument } }: Sdk.CompleteRequest) => {
     const isOurs = ref.type === "ref/resource" && ref.uri === transcriptTemplate && argument.name === "id";
     return { completion: { values: isOurs ? [...(await sessions.list(argument.value))] : [] } };
-  });
+  };
+  server.setRequestHandler("resources/read", guard(readResource));
+  server.setRequestHandler("completion/complete", guard(complete));
 }
 
 function decodeId(text: string): string | null {

@@ -4,6 +4,7 @@
  * 1. A delayed message is a row among the schedules of the store, with a single time. Workers fire it as they fire schedules.
  * 2. It is posted under the id of its run, which a store takes once. So a message that is sent or fired twice makes one run.
  */
+import { aString, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Json, UserMessage } from "../../core/data/message.js";
@@ -14,6 +15,7 @@ import {
   type DelayedBody,
   maxDelayedOfSession,
   requireBody,
+  type ScheduleRow,
   type ScheduleStore,
   toDelayedId,
 } from "../../ports/schedule-store.js";
@@ -21,6 +23,7 @@ import type { Store } from "../../ports/store.js";
 import { checkRunId } from "../agent/run-input.js";
 import { hashInput } from "../lib/hash.js";
 import { createTextRemoval } from "./content-removal.js";
+import { cutInput } from "./cut-input.js";
 
 /** Input that will be posted to a session. */
 export type ScheduledInput = {
@@ -28,17 +31,32 @@ export type ScheduledInput = {
   readonly runId: string;
   /** When, in epoch milliseconds. */
   readonly at: number;
+  /** A long input is cut in a list. */
   readonly input: readonly UserMessage[];
+  /** Present if `input` is cut: the size of the whole input as JSON, in characters. */
+  readonly inputSize?: number;
   /** What happens if a run is active by then. */
   readonly mode: "queue" | "steer" | "interrupt";
   /** Who sent it. */
   readonly by?: string;
 };
 
+/** Options of `scheduled`. */
+export type ScheduledOptions = {
+  /** Only the message with this run id, with its whole input. Default: all messages. */
+  readonly runId?: string;
+};
+
+const scheduledRules: OptionTable<ScheduledOptions> = { runId: aString };
+
 /** Delayed messages of a session. */
 export type Delayed = {
-  /** Input that was sent with `at` or `afterMs` and is not posted yet, soonest first. @throws PawlError `store_lacks` */
-  readonly scheduled: () => Promise<readonly ScheduledInput[]>;
+  /**
+   * Input that was sent with `at` or `afterMs` and is not posted yet, soonest first. Long input is cut, except with `runId`. A message that the store cannot read is left out:
+   * `scheduled({ runId })` throws the reason, as a worker reports it at its time, and `unsend` removes it.
+   * @throws PawlError `bad_input`, `store_lacks`
+   */
+  readonly scheduled: (options?: ScheduledOptions) => Promise<readonly ScheduledInput[]>;
   /**
    * Withdraws a delayed message by its run id. `too_late`: it was posted already. `unknown`: there is no such message.
    * @throws PawlError `bad_input`, `store_lacks`
@@ -78,16 +96,26 @@ export async function sendLater(
 
 export function createDelayed(sessionId: string, { store }: { readonly store: Store }): Delayed {
   return {
-    async scheduled() {
-      const rows = await requireSchedules(store).list({ sessionId, limit: maxDelayedOfSession });
-      const inputs = rows.map((row): ScheduledInput => {
-        const { slot } = row;
-        const { message } = requireBody(row) as unknown as DelayedBody;
-        const { runId, input, by } = message;
-        const mode = message.interrupts === true ? "interrupt" : message.mode;
-        return { runId, at: slot ?? 0, input, mode, ...defined({ by }) };
-      });
-      return deepFreeze(inputs.sort((a, b) => a.at - b.at));
+    async scheduled(options = {}) {
+      checkOptions("scheduled()", scheduledRules, options, { code: "bad_input" });
+      const rows = requireSchedules(store);
+      const { runId } = options;
+      if (runId !== undefined) {
+        checkRunId(runId);
+        const row = await rows.get(toDelayedId(sessionId, runId));
+        return deepFreeze(row === null ? [] : [toScheduledInput(row)]);
+      }
+      const inputs: ScheduledInput[] = [];
+      for (let after = ""; ; ) {
+        const page = await rows.list({ sessionId, after, limit: rowsPerRead });
+        for (const row of page) {
+          if (row.error !== undefined) continue;
+          const scheduled = toScheduledInput(row);
+          inputs.push({ ...scheduled, ...cutInput(scheduled.input) });
+        }
+        after = page.at(-1)?.id ?? "";
+        if (page.length < rowsPerRead) return deepFreeze(inputs.sort((a, b) => a.at - b.at));
+      }
     },
     async unsend(runId) {
       checkRunId(runId);
@@ -95,6 +123,17 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
       return (await isPosted(store, sessionId, runId)) ? "too_late" : "unknown";
     },
   };
+}
+
+/** So that few whole inputs are in memory at a time. */
+const rowsPerRead = 50;
+
+/** @throws the row's `error` */
+function toScheduledInput(row: ScheduleRow): ScheduledInput {
+  const { message } = requireBody(row) as unknown as DelayedBody;
+  const { runId, input, by } = message;
+  const mode = message.interrupts === true ? "interrupt" : message.mode;
+  return { runId, at: row.slot ?? 0, input, mode, ...defined({ by }) };
 }
 
 /**

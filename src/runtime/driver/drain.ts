@@ -11,6 +11,7 @@ export async function drain(driver: Driver, graceMs: number, reason: "shutdown" 
   await new Promise<void>((settled) => {
     driver.draining = settled;
     cancel = driver.parts.clock.after(graceMs, settled);
+    for (const listener of driver.onDraining ?? []) listener();
     void dispatch(driver, () => []);
   });
   cancel();

@@ -55,6 +55,8 @@ export type Driver = Omit<DriverOptions, "keeper"> &
     closing: Closing | null;
     /** Set while draining. Called when no effect is running. */
     draining: (() => void) | null;
+    /** Called when the driver begins to drain. Null if nothing listens. */
+    onDraining: Set<() => void> | null;
     /** Whether the lease is being released: another process may claim it before the store has replied. */
     released: boolean;
   };

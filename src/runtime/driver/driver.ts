@@ -94,6 +94,7 @@ export function createDriver(options: DriverOptions): Driver {
     closed: false,
     closing: null,
     draining: null,
+    onDraining: null,
     released: false,
   };
   return driver;

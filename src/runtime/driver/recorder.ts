@@ -9,7 +9,7 @@ import type { Recorder } from "../work/effect-context.js";
 import type { Driver } from "./driver-types.js";
 import type { CreateEvents } from "./pending-commit.js";
 
-type RecorderState = Pick<Driver, "closed" | "released" | "draining" | "flushing" | "state">;
+type RecorderState = Pick<Driver, "closed" | "released" | "draining" | "onDraining" | "flushing" | "state">;
 
 type RecorderActions<Recorded> = {
   /** Resolves to false if the driver closes before the events are durable. */
@@ -39,6 +39,13 @@ export function createRecorder<Recorded extends RecorderState>(
     isDriving: (isOpen) => !isClosed() && isOpen(driver().state),
     committing: () => driver().flushing,
     isDraining: () => driver().draining !== null,
+    onDraining(listener) {
+      if (driver().draining !== null) listener();
+      driver().onDraining ??= new Set();
+      const listeners = driver().onDraining;
+      listeners?.add(listener);
+      return () => void listeners?.delete(listener);
+    },
     isReleased: () => driver().released,
     detachJob: (key) => letGo(driver(), key),
   };

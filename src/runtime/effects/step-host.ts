@@ -14,6 +14,7 @@ import { callOf, type State } from "../../core/machine/state.js";
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import { byteLength } from "../../platform/bytes.js";
+import { isAbandonable } from "../../ports/abandonable-step.js";
 import type { AnyTool, StepContext, StepOptions } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { never } from "../lib/event-loop.js";
@@ -76,14 +77,27 @@ export async function runStep(
     if (said === "closed") return host.suspend();
     if (said === "stale" || host.hasEnded(isCleanup)) return host.leave(() => throwReason(host));
   }
+  const shutdown = isAbandonable(options) ? watchShutdown(host) : null;
+  const signal = createStepSignal(host, isCleanup);
   const body = await runStepBody((step) => runWithinStep(host, () => run(step)), {
     idempotencyKey: `${callKey}/${key}`,
     options,
-    signal: createStepSignal(host, isCleanup),
+    signal: shutdown === null ? signal : AbortSignal.any([signal, shutdown.signal]),
     clock: context.parts.clock,
     mayTryAgain: async () => (await findStepAccess(host, isCleanup)) === "here",
   });
+  shutdown?.end();
+  if (shutdown?.signal.aborted === true && body.outcome === "error") return host.letGoWhenQuiet();
   return commitStep(host, key, body, true);
+}
+
+/** Aborted when the process begins to shut down, if the tool can then be let go. */
+function watchShutdown({ call: { context }, isLeaving }: StepHost) {
+  const controller = new AbortController();
+  const end = context.recorder.onDraining(() => {
+    if (isLeaving()) controller.abort(new DOMException("The process shuts down.", "AbortError"));
+  });
+  return { signal: controller.signal, end };
 }
 
 const inDoubtText =

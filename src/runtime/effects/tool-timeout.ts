@@ -27,7 +27,7 @@ export function withTimeout(
   let isTimedOut = false;
   const signal = () => {
     own ??= followerOf(getSignal(cancellation));
-    if (isTimedOut) own.abort(new Error("timeout"));
+    if (isTimedOut) own.abort(createTimeoutError("timeout"));
     return own.signal;
   };
   const value = run(signal);
@@ -54,9 +54,9 @@ export function withTimeout(
         return;
       }
       isTimedOut = true;
-      own?.abort(new Error("timeout"));
+      own?.abort(createTimeoutError("timeout"));
       endReading();
-      reject(Object.assign(new Error(toolTimedOut(timeoutMs)), { name: "TimeoutError" }));
+      reject(createTimeoutError(toolTimedOut(timeoutMs)));
     };
     let stopTimer = context.parts.clock.after(timeoutMs, onTime);
     // A cancelled call has its grace period instead, and a timer would keep the process alive.
@@ -83,6 +83,11 @@ export function withTimeout(
         (error) => settle(() => reject(error)),
       );
   });
+}
+
+/** Has the name of the errors of `AbortSignal.timeout`, by which tools recognize their time limit. */
+function createTimeoutError(message: string): Error {
+  return Object.assign(new Error(message), { name: "TimeoutError" });
 }
 
 function followerOf(signal: AbortSignal): AbortController {

@@ -8,7 +8,7 @@ import { sha256 } from "./hash.js";
 export const retryDefaults = { attempts: 3, baseMs: 500, maxMs: 30_000 } as const;
 
 /**
- * Exponential backoff with up to 50 % jitter, so that failures do not all retry at the same time. The jitter is derived from
+ * Exponential backoff, shortened by up to half, so that failures do not all retry at the same time. By how much is derived from
  * `key`, so the delay is deterministic.
  * @param failures how many attempts have failed before this one
  */

@@ -36,7 +36,7 @@ const maxNothingListensDelayMs = 4_000;
 const serverMayStartForMs = 30_000;
 
 /**
- * Exponential backoff from `baseDelayMs` to `maxDelayMs` with up to 50 % jitter, so that clients do not all retry at the same
+ * Exponential backoff from `baseDelayMs` to `maxDelayMs`, shortened at random by up to half, so that clients do not all retry at the same
  * time. If a provider asks for a delay of up to 60 s (`Retry-After`), the delay is exactly that long.
  *
  * @param random returns a number from 0 (inclusive) to 1 (exclusive). Default: `Math.random`

@@ -319,6 +319,7 @@ const replayRecorder: Recorder = {
   committing: () => null,
   isReleased: () => false,
   isDraining: () => false,
+  onDraining: () => () => {},
   detachJob: () => {},
 };
 

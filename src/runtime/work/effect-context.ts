@@ -54,6 +54,8 @@ export type Recorder = {
   readonly isReleased: () => boolean;
   /** The process shuts down. */
   readonly isDraining: () => boolean;
+  /** Calls the listener when the process begins to shut down, or at once if it has. @returns removes the listener */
+  readonly onDraining: (listener: () => void) => () => void;
   /** The effect of this key will not settle here: a shutdown does not wait for it. */
   readonly detachJob: (key: string) => void;
 };

@@ -16,8 +16,7 @@ import { anyJson, eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
 import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
-import { ServerError } from "../server-error.js";
-
+import { ServerError, toErrorResponse } from "../server-error.js";
 import { loadSessionInfo } from "../session-info.js";
 import type { Sink } from "../sink.js";
 import type { OpenStream } from "../watch.js";
@@ -189,7 +188,9 @@ function createMcpHost(
   calledIds: Set<string>,
 ): McpHost {
   const { settings, agents } = context;
-  const { principal } = routeRequest;
+  const { principal, requestId } = routeRequest;
+  const report = (error: unknown, status = 500) =>
+    settings.log({ ...createFailureLine("mcp", error, { principal: principal.id }), requestId, status });
   return {
     info: { name: "pawl", version: "1" },
     agents: [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
@@ -236,6 +237,11 @@ function createMcpHost(
     whereToAnswer: (id) =>
       `Answer with POST ${settings.basePath}/v1/sessions/${id}/answers; GET ${settings.basePath}/v1/approvals shows what waits.`,
     redaction: { text: settings.redact, stream: () => (item) => [item] },
-    report: (error) => settings.log(createFailureLine("mcp", error, { principal: principal.id })),
+    explainError(error) {
+      const { status, body, cause } = toErrorResponse(error, requestId);
+      if (cause !== undefined) report(cause, status);
+      return settings.redact(body.error.message);
+    },
+    report,
   };
 }

@@ -33,7 +33,7 @@ export const scheduleRoutes: readonly Route[] = [
     path: "/v1/schedules",
     action: "list_schedules",
     scope: "read",
-    summary: "Schedules, by id.",
+    summary: "Schedules, by id. A long input is cut: then `inputSize` is the size of the whole one.",
     query: object({
       limit: integer("The most schedules.", 1, 500),
       after: string("The `next` of the page before.", maxIdCharacters),
@@ -271,10 +271,28 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
     ...(Object.keys(runOptions).length === 0 ? {} : { options: runOptions }),
     ...pickRoot(agents.get(given.agent)),
   } as Schedule;
+  if (current === null) await requireRoom(schedules, principal, context.settings.limits.schedulesPerPrincipal);
   // What was checked is what is written: another principal may have put a schedule with this id since.
   const condition = current === null ? { ifNew: true } : { replaces: current };
   const info = await withClientErrors(schedules.put(schedule, condition));
   return { status: 200, json: redactSecrets(context, info) } as const;
+}
+
+/** @throws ServerError `schedule_full` if the principal has as many schedules as it may */
+async function requireRoom(schedules: Schedules, { id }: Principal, maxOwn: number): Promise<void> {
+  let own = 0;
+  for (
+    let page = await schedules.list();
+    page.length > 0;
+    page = await schedules.list({ after: page.at(-1)?.id ?? "" })
+  ) {
+    own += page.filter(({ principal }) => principal === id).length;
+    if (own >= maxOwn)
+      throw new ServerError(
+        "schedule_full",
+        `You have ${own} schedules, and this server takes at most ${maxOwn} of one principal. Remove some, or let one schedule do the work of several.`,
+      );
+  }
 }
 
 /** Whoever makes a schedule starts runs. @throws ServerError `forbidden` */

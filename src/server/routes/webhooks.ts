@@ -3,7 +3,8 @@
  *
  * 1. A delivery is verified before anything of it is parsed, and answered after its signal is durable. A delivery that comes again has the
  *    same id, so it counts once, and gets the same answer.
- * 2. The sender of a request that does not verify learns only that it did not. The log has the reason.
+ * 2. The sender of a request that does not verify learns only that it did not. The log has the reason, once a minute for each path, so
+ *    that forged requests cannot fill it.
  */
 
 import { PawlError } from "../../index.js";
@@ -19,8 +20,9 @@ import type { Webhook, WebhookSignal } from "../signal-options.js";
 const maxBytes = 1024 * 1024;
 
 export function createWebhookRoutes(webhooks: ServerSettings["webhooks"]): readonly Route[] {
-  return Object.entries(webhooks).map(
-    ([path, webhook]): Route => ({
+  return Object.entries(webhooks).map(([path, webhook]): Route => {
+    const countRefusal = createRefusalCount();
+    return {
       method: "POST",
       path,
       action: "webhook",
@@ -28,9 +30,27 @@ export function createWebhookRoutes(webhooks: ServerSettings["webhooks"]): reado
       isSigned: true,
       summary: "Takes deliveries of a web hook.",
       responses: { 202: "the signal is kept", 204: "the delivery is of no interest" },
-      handle: ({ request, requestId }, context) => receive({ path, webhook, request, requestId }, context),
-    }),
-  );
+      handle: ({ request, requestId }, context) =>
+        receive({ path, webhook, request, requestId, countRefusal }, context),
+    };
+  });
+}
+
+const refusalLineMs = 60_000;
+
+/** Returns how many refusals the next line of the log stands for; 0 if this one gets no line of its own. */
+function createRefusalCount(): (now: number) => number {
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  let count = 0;
+  return (now) => {
+    count += 1;
+    // The clock may have been set back.
+    if (Math.abs(now - loggedAt) < refusalLineMs) return 0;
+    const counted = count;
+    loggedAt = now;
+    count = 0;
+    return counted;
+  };
 }
 
 type Delivery = {
@@ -38,16 +58,20 @@ type Delivery = {
   readonly webhook: Webhook;
   readonly request: Request;
   readonly requestId: string;
+  readonly countRefusal: (now: number) => number;
 };
 
 async function receive(
-  { path, webhook, request, requestId }: Delivery,
+  { path, webhook, request, requestId, countRefusal }: Delivery,
   { settings, client }: ServerContext,
 ): Promise<RouteResponse> {
   const { limits, log } = settings;
   const body = await readBytes(request, { ...limits, maxBodyBytes: Math.min(maxBytes, limits.maxBodyBytes) });
   const delivery = await verify(webhook, request, new Uint8Array(body)).catch((error: unknown) => {
-    log({ at: Date.now(), requestId, principal: null, action: "webhook", sessionId: null, status: 401, error });
+    const at = Date.now();
+    const count = countRefusal(at);
+    const line = { at, requestId, principal: null, action: "webhook", sessionId: null, status: 401, error };
+    if (count > 0) log({ ...line, ...(count === 1 ? {} : { count }) });
     throw new ServerError("unauthorized", "The request did not verify.");
   });
   const signal = checkSignal(path, await webhook.signal(delivery.value));

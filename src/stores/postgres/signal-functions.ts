@@ -60,9 +60,13 @@ const giving: readonly string[] = [
         AND step = p_gift->>'step';
     END $$`,
 
-  `CREATE FUNCTION gift_of(p_gifts jsonb, p_signal bigint, p_session bigint, p_call text, p_step text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
-      SELECT x FROM jsonb_array_elements(p_gifts) x WHERE (x->>'signal')::bigint = p_signal AND (x->>'session')::bigint = p_session
-        AND x->>'call' = p_call AND x->>'step' = p_step LIMIT 1 $$`,
+  `CREATE FUNCTION gift_key(p_signal text, p_session text, p_call text, p_step text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+      SELECT p_signal || ' ' || p_session || ' ' || length(p_call)::text || ' ' || p_call || ' ' || p_step $$`,
+
+  // The gifts by their keys. A page has a thousand, so none may be searched for in a list.
+  `CREATE FUNCTION index_gifts(p_gifts jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+      SELECT coalesce(jsonb_object_agg(gift_key(x->>'signal', x->>'session', x->>'call', x->>'step'), x), '{}')
+        FROM jsonb_array_elements(p_gifts) x $$`,
 ];
 
 /** A commit that changes what a session waits for. It does what `append` does, and its outcome may be `needs` as well. */
@@ -73,7 +77,7 @@ function appendWaiting(
   return `CREATE FUNCTION append_waiting(${parameters}, p_waits text, p_gifts text,
       OUT outcome text, OUT tail bigint, OUT message text) ${of} $$
   DECLARE sid bigint; w record; g signals; gift jsonb; gifts jsonb := '[]'; missing jsonb := '[]';
-    wanted jsonb := p_waits::jsonb; given jsonb := p_gifts::jsonb; back text[];
+    wanted jsonb := p_waits::jsonb; given jsonb := index_gifts(p_gifts::jsonb); back text[];
   BEGIN
     SELECT id INTO sid FROM sessions WHERE name = p_name;
     PERFORM lock_keys(ARRAY(SELECT x->>'key' FROM jsonb_array_elements(wanted) x UNION SELECT key FROM waits WHERE session = sid));
@@ -92,7 +96,7 @@ function appendWaiting(
         outcome := 'inbox_not_empty';
         RETURN;
       END IF;
-      gift := gift_of(given, g.number, sid, w.call, w.step);
+      gift := given->gift_key(g.number::text, sid::text, w.call, w.step);
       IF gift IS NULL THEN
         missing := missing || jsonb_build_object('signal', g.number::text, 'session', sid::text, 'call', w.call, 'step', w.step,
           'body', g.body, 'sum', g.body_sum);
@@ -144,7 +148,9 @@ function addSignal(of: string): string {
 function serveSignal(of: string): string {
   return `CREATE FUNCTION serve_signal(p_key text, p_signal bigint, p_session bigint, p_call text, p_step text, p_gifts text,
       OUT outcome text, OUT detail text) ${of} $$
-  DECLARE g signals; one record; gift jsonb; gifts jsonb := '[]'; missing jsonb := '[]'; names jsonb := '[]'; given jsonb := p_gifts::jsonb;
+  DECLARE g signals; one record; gift jsonb; given jsonb := index_gifts(p_gifts::jsonb);
+    -- Arrays grow in place. To add to a JSON list copies it.
+    gifts jsonb[] := '{}'; missing jsonb[] := '{}'; names jsonb[] := '{}';
     page jsonb; last jsonb; is_same boolean;
   BEGIN
     PERFORM lock_keys(ARRAY[p_key]);
@@ -165,28 +171,28 @@ function serveSignal(of: string): string {
       -- Two waits of one call get two signals, and a page may be served again.
       CONTINUE WHEN has_had(one.session, g.key, g.id, one.call, '{}') OR last->>'session' = one.session::text AND last->>'call' = one.call;
       last := jsonb_build_object('session', one.session::text, 'call', one.call);
-      gift := gift_of(given, g.number, one.session, one.call, one.step);
+      gift := given->gift_key(g.number::text, one.session::text, one.call, one.step);
       IF gift IS NULL THEN
-        missing := missing || jsonb_build_object('session', one.session::text, 'call', one.call, 'step', one.step);
+        missing := array_append(missing, jsonb_build_object('session', one.session::text, 'call', one.call, 'step', one.step));
       ELSE
-        gifts := gifts || gift;
-        names := names || jsonb_build_object('sessionId', one.name, 'id', gift->>'id');
+        gifts := array_append(gifts, gift);
+        names := array_append(names, jsonb_build_object('sessionId', one.name, 'id', gift->>'id'));
       END IF;
     END LOOP;
-    IF jsonb_array_length(missing) > 0 THEN
+    IF cardinality(missing) > 0 THEN
       outcome := 'needs';
-      detail := jsonb_build_object('signal', g.number::text, 'body', g.body, 'sum', g.body_sum, 'waits', missing)::text;
+      detail := jsonb_build_object('signal', g.number::text, 'body', g.body, 'sum', g.body_sum, 'waits', to_jsonb(missing))::text;
       RETURN;
     END IF;
-    PERFORM 1 FROM sessions WHERE id IN (SELECT (x->>'session')::bigint FROM jsonb_array_elements(gifts) x) ORDER BY name FOR NO KEY UPDATE;
-    FOR gift IN SELECT x FROM jsonb_array_elements(gifts) x
+    PERFORM 1 FROM sessions WHERE id IN (SELECT (x->>'session')::bigint FROM unnest(gifts) x) ORDER BY name FOR NO KEY UPDATE;
+    FOR gift IN SELECT x FROM unnest(gifts) x
         WHERE EXISTS (SELECT 1 FROM sessions s WHERE s.id = (x->>'session')::bigint) LOOP
       PERFORM give(gift);
     END LOOP;
     last := CASE WHEN jsonb_array_length(page) = ${waitsOfPage} THEN page->-1 ELSE NULL END;
     IF last IS NULL THEN UPDATE signals SET pending = false WHERE number = g.number; END IF;
     outcome := 'served';
-    detail := jsonb_build_object('id', g.id, 'given', names, 'after', CASE WHEN last IS NULL THEN NULL
+    detail := jsonb_build_object('id', g.id, 'given', to_jsonb(names), 'after', CASE WHEN last IS NULL THEN NULL
       ELSE last || jsonb_build_object('signal', g.number::text) END)::text;
   END $$`;
 }

@@ -12,6 +12,7 @@ import type { ToolOutput } from "../../core/data/message.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
 import { followTask } from "./follow-task.js";
+import { checkInputRequests } from "./questions.js";
 import type { Task, TaskMethods } from "./tasks.js";
 import type { ListedTool } from "./tool-list.js";
 import { maxKeptCharacters, toToolOutput } from "./tool-output.js";
@@ -48,6 +49,7 @@ type RoundsCall = {
 };
 
 const maxRounds = 10;
+const maxStateCharacters = 262_144;
 /** Before a server that asks nothing, but is not ready, is called again. */
 const pauseMs = 250;
 
@@ -82,7 +84,7 @@ async function sendRound(
   const name = round === 1 ? "call" : `call-${round}`;
   // The MCP library has parsed the reply from JSON.
   const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
-    const reply = await sendUntilReady(send, continuation, signal);
+    const reply = checkReply(server, await sendUntilReady(send, continuation, signal));
     if (reply.type !== "result" || JSON.stringify(reply.result).length <= maxKeptCharacters) return reply;
     largeReply = reply;
     return { type: "large" };
@@ -96,12 +98,23 @@ async function sendRound(
   );
 }
 
+type UnstoredReply = Reply | Extract<StoredReply, { type: "failed" }>;
+
+/** What a server asks is checked before a step stores it. */
+function checkReply(server: string, reply: UnstoredReply): UnstoredReply {
+  if (reply.type !== "asks") return reply;
+  const checked = checkInputRequests(server, reply.requests);
+  if ("refused" in checked) return { type: "failed", message: checked.refused };
+  if ((reply.state?.length ?? 0) > maxStateCharacters)
+    return {
+      type: "failed",
+      message: `The MCP server "${server}" sends more state than ${maxStateCharacters} characters.`,
+    };
+  return { ...reply, requests: checked.requests };
+}
+
 /** A server that is not ready may answer with its state only. It is called again with it. */
-async function sendUntilReady(
-  send: Send,
-  continuation: Continuation,
-  signal: AbortSignal,
-): Promise<Reply | Extract<StoredReply, { type: "failed" }>> {
+async function sendUntilReady(send: Send, continuation: Continuation, signal: AbortSignal): Promise<UnstoredReply> {
   try {
     let reply = await send(continuation, signal);
     for (let attempt = 1; attempt < maxRounds && isNotReady(reply); attempt += 1) {

@@ -2,7 +2,7 @@
  * Asks people the questions of a server that outlive its requests, all of one reply at once.
  */
 import type { Question, ToolContext } from "../../ports/tool.js";
-import { parseInputRequest, toElicitResult } from "./questions.js";
+import { maxQuestions, parseInputRequest, toElicitResult } from "./questions.js";
 
 /** The answers to a server's questions, by the server's keys. */
 export type InputResponses = { readonly [key: string]: unknown };
@@ -13,8 +13,6 @@ type AskingCall = {
   readonly answerTimeoutMs: number | undefined;
   readonly context: Pick<ToolContext, "ask">;
 };
-
-const maxQuestions = 64;
 
 /**
  * If one of the questions cannot be asked, none is.

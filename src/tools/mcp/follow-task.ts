@@ -9,8 +9,10 @@
  */
 import { setTimeout as wait } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import { markAbandonable } from "../../ports/abandonable-step.js";
 import type { StepContext, ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
+import { checkInputRequests } from "./questions.js";
 import { shortenUntrusted } from "./shorten-untrusted.js";
 import { defaultIntervalMs, type Task, type TaskMethods, type TaskState } from "./tasks.js";
 import { maxKeptCharacters } from "./tool-output.js";
@@ -30,7 +32,11 @@ type Polled =
   | { readonly type: "working"; readonly intervalMs: number; readonly failure?: string }
   | { readonly type: "asks"; readonly intervalMs: number; readonly requests: { readonly [key: string]: unknown } }
   | { readonly type: "completed"; readonly result: CallToolResult }
-  | { readonly type: "ended"; readonly reason: string };
+  | { readonly type: "ended"; readonly reason: string }
+  /** Its questions cannot be asked. */
+  | { readonly type: "refused"; readonly reason: string }
+  /** The server still asks what expired here, and was told so. */
+  | { readonly type: "unanswered" };
 
 /** The same as its step stores it. `large`: the result is too large to be stored twice, but the server can be asked for it again. */
 type StoredPoll = Polled | { readonly type: "large" };
@@ -42,6 +48,8 @@ type Series = {
   readonly isDue: boolean;
   /** The keys of the questions that were answered. The server may repeat them for a while. */
   readonly answeredKeys: ReadonlySet<string>;
+  /** Those whose questions expired: nobody will answer them. */
+  readonly expiredKeys: ReadonlySet<string>;
 };
 
 /** Answers that the server has not confirmed yet, and the keys of their questions. */
@@ -59,6 +67,8 @@ const maxPauseMs = 3_600_000;
 const maxSeries = 400;
 /** How many series in a row may end with a failed poll, or with answers that could not be sent. */
 const maxFailedSeries = 10;
+/** How many polls in a row may repeat a question that expired. After a pause, the first one counts. */
+const maxRepeats = 10;
 /** How often answers are sent before the call sleeps. */
 const maxUpdateAttempts = 5;
 const cancelTimeoutMs = 3_000;
@@ -74,19 +84,31 @@ export async function followTask(call: TaskCall, task: Task, askedBefore: number
   try {
     outcome = await pollUntilOver(call, task, askedBefore);
   } catch (error) {
-    // The result is no longer wanted. The step begins only if this process still runs the call.
-    const cancel = ({ signal }: { readonly signal: AbortSignal }) => tasks.cancel(task.taskId, signal);
-    await context.step("cancel", cancel, { cleanup: true, timeoutMs: cancelTimeoutMs }).catch(() => {});
+    await cancelTask(tasks, task, context);
     throw error;
   }
   if (typeof outcome !== "string") return outcome;
   throw new Error(`The MCP server "${server}" gave no result (${outcome}).`);
 }
 
+/** Cancels a task whose result is no longer wanted. Never throws. */
+async function cancelTask(tasks: TaskMethods, { taskId }: Task, context: TaskCall["context"]): Promise<void> {
+  // After the time limit, no step of the call begins any more.
+  if (isTimeout(context.signal)) return tasks.cancel(taskId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => {});
+  // The step begins only if this process still runs the call.
+  const cancel = ({ signal }: { readonly signal: AbortSignal }) => tasks.cancel(taskId, signal);
+  await context.step("cancel", cancel, { cleanup: true, timeoutMs: cancelTimeoutMs }).catch(() => {});
+}
+
+function isTimeout({ aborted, reason }: AbortSignal): boolean {
+  return aborted && reason instanceof Error && reason.name === "TimeoutError";
+}
+
 /** Returns the result, or the reason why there is none. @throws Error if the task is given up */
 async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): Promise<CallToolResult | string> {
   const { server, context } = call;
   const answeredKeys = new Set<string>();
+  const expiredKeys = new Set<string>();
   let { intervalMs } = task;
   let isDue = false;
   let pauseCount = 0;
@@ -95,9 +117,12 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
   for (let series = 1; series <= maxSeries; series += 1) {
     let failure: string | undefined;
     if (unsent === null) {
-      const polled = await pollInStep(call, task, `poll-${series}`, { intervalMs, isDue, answeredKeys });
+      const polled = await pollInStep(call, task, `poll-${series}`, { intervalMs, isDue, answeredKeys, expiredKeys });
       if (polled.type === "completed") return polled.result;
       if (polled.type === "ended") return polled.reason;
+      if (polled.type === "refused") throw new Error(polled.reason);
+      if (polled.type === "unanswered")
+        throw new Error(`The MCP server "${server}" waits for an answer to a question that has expired.`);
       ({ intervalMs } = polled);
       if (polled.type === "working") ({ failure } = polled);
       else {
@@ -109,7 +134,10 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
     if (unsent !== null) {
       failure = await sendAnswers(call, task, `answer-${series}`, unsent);
       if (failure === undefined) {
-        for (const key of unsent.keys) answeredKeys.add(key);
+        for (const key of unsent.keys) {
+          answeredKeys.add(key);
+          if (isCancelled(unsent.inputResponses[key])) expiredKeys.add(key);
+        }
         unsent = null;
         failedCount = 0;
         isDue = false;
@@ -126,6 +154,11 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
     isDue = true;
   }
   throw new Error(`The MCP server "${server}" did not finish a task within ${maxSeries} series of polls.`);
+}
+
+/** Whether the server was told that nobody answers. */
+function isCancelled(response: unknown): boolean {
+  return (Object(response) as { readonly action?: unknown }).action === "cancel";
 }
 
 /** Returns why the server could not be reached; undefined if it has the answers. @throws Error if it refuses them */
@@ -160,7 +193,7 @@ async function pollInStep(call: TaskCall, task: Task, step: string, series: Seri
     return { type: "large" };
   };
   // The MCP library has parsed what the server sent from JSON.
-  const polled = (await call.context.step(step, run)) as StoredPoll;
+  const polled = (await call.context.step(step, run, markAbandonable({}))) as StoredPoll;
   if (polled.type !== "large") return polled;
   return largeResult === undefined ? readAgain(call, task) : { type: "completed", result: largeResult };
 }
@@ -175,7 +208,12 @@ function computePause(intervalMs: number, pauseCount: number): number {
  * be too long for one process, no longer matters.
  */
 async function readAgain(call: TaskCall, task: Task): Promise<Polled> {
-  const series = { intervalMs: defaultIntervalMs, isDue: false, answeredKeys: new Set<string>() };
+  const series = {
+    intervalMs: defaultIntervalMs,
+    isDue: false,
+    answeredKeys: new Set<string>(),
+    expiredKeys: new Set<string>(),
+  };
   const polled = await pollSeries(call, task, series, call.context.signal);
   if (polled.type === "completed") return polled;
   const reason = "the process died before it had stored the result, and the server no longer has it";
@@ -184,15 +222,16 @@ async function readAgain(call: TaskCall, task: Task): Promise<Polled> {
 
 /** Polls until the task is over, has a new question, or needs no further poll from this process. */
 async function pollSeries(
-  { tasks, startedAt, context }: TaskCall,
+  { server, tasks, startedAt, context }: TaskCall,
   { taskId }: Task,
-  { intervalMs: firstIntervalMs, isDue, answeredKeys }: Series,
+  { intervalMs: firstIntervalMs, isDue, answeredKeys, expiredKeys }: Series,
   signal: AbortSignal,
 ): Promise<Polled> {
   const until = startedAt + maxPollingMs;
   let intervalMs = firstIntervalMs;
   let failure: string | undefined;
   let failures = 0;
+  let repeats = 0;
   let lastMessage: string | undefined;
   for (let polls = 0; ; polls += 1) {
     if (!isDue || polls > 0) {
@@ -219,9 +258,19 @@ async function pollSeries(
     lastMessage = state.message;
     if (state.type === "completed") return { type: "completed", result: state.result };
     if (state.type === "ended") return { type: "ended", reason: state.reason };
-    if (state.type === "working") continue;
+    if (state.type === "working") {
+      repeats = 0;
+      continue;
+    }
+    const keys = Object.keys(state.requests);
     const requests = Object.entries(state.requests).filter(([key]) => !answeredKeys.has(key));
-    if (requests.length > 0) return { type: "asks", intervalMs, requests: Object.fromEntries(requests) };
+    if (requests.length > 0) {
+      const checked = checkInputRequests(server, Object.fromEntries(requests));
+      if ("refused" in checked) return { type: "refused", reason: checked.refused };
+      return { type: "asks", intervalMs, requests: checked.requests };
+    }
+    repeats = keys.some((key) => expiredKeys.has(key)) ? repeats + 1 : 0;
+    if (repeats >= (isDue ? 1 : maxRepeats)) return { type: "unanswered" };
   }
 }
 

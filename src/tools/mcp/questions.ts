@@ -7,6 +7,7 @@
  * 2. A question that cannot be shown is not asked. The server, or the model, is told why.
  */
 import type { ElicitResult } from "@modelcontextprotocol/client";
+import { defined } from "../../core/data/defined.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
@@ -21,6 +22,42 @@ type JsonObject = { readonly [key: string]: Json };
 const maxMessageCharacters = 8_000;
 const maxUrlCharacters = 2_000;
 const maxSchemaBytes = 32_768;
+
+/** The requests of a server in one reply, by its keys, or the reason why they cannot be asked. */
+export type CheckedRequests =
+  | { readonly requests: { readonly [key: string]: InputRequest } }
+  | { readonly refused: string };
+
+/** A request whose question was checked, with the fields that it needs. */
+export type InputRequest = { readonly method: string; readonly params: { readonly [name: string]: unknown } };
+
+/** The most questions of one call. */
+export const maxQuestions = 64;
+/** As long as the ids of tasks may be. */
+const maxKeyCharacters = 8_000;
+
+/** Checks what a server asks before anything stores it. */
+export function checkInputRequests(server: string, untrusted: unknown): CheckedRequests {
+  const entries = Object.entries(Object(untrusted));
+  if (entries.length > maxQuestions)
+    return { refused: `The MCP server "${server}" asks more than ${maxQuestions} questions in one call.` };
+  const checked: [string, InputRequest][] = [];
+  for (const [key, request] of entries) {
+    const parsed =
+      key.length > maxKeyCharacters
+        ? { refused: "the key of its question is too long" }
+        : parseInputRequest(server, request);
+    if ("refused" in parsed) return { refused: `The MCP server "${server}" cannot go on: ${parsed.refused}.` };
+    checked.push([key, pickRequest(request as InputRequest)]);
+  }
+  return { requests: Object.fromEntries(checked) };
+}
+
+function pickRequest({ method, params: { mode, message, requestedSchema, url } }: InputRequest): InputRequest {
+  // One character more than is shown, so that the person sees that the text was cut.
+  const text = String(message).slice(0, maxMessageCharacters + 1);
+  return { method, params: { message: text, ...defined({ mode, requestedSchema, url }) } };
+}
 
 /** Reads an embedded request of a server. It may have any shape. */
 export function parseInputRequest(server: string, request: unknown): ParsedQuestion {

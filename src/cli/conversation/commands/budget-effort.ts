@@ -42,7 +42,10 @@ export async function runBudgetCommand(
   printNote(
     `A run ends when it has cost ${formatDollars(amount)}: ${runId === null ? "" : "this one, and "}the next ones.`,
   );
-  if (isUnknown) printNote("What this model costs is not known, so its calls count as nothing.", "yellow");
+  const { unpriced } = choices;
+  if (unpriced.length > 0)
+    printNote(`Calls of ${unpriced.join(", ")} count as nothing, because no price is known.`, "yellow");
+  else if (isUnknown) printNote("What this model costs is not known, so its calls count as nothing.", "yellow");
 }
 
 export async function runEffortCommand(

@@ -8,7 +8,7 @@ import { parseJson } from "../../../core/index.js";
 import type { ApprovalDecision, Json } from "../../../index.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import { recoveryChoices } from "../../decisions/recovery-choices.js";
-import { listReplyChoices, maxChoiceKeys } from "../../decisions/reply-choices.js";
+import { haveNumbers, listReplyChoices, maxChoiceKeys } from "../../decisions/reply-choices.js";
 import type { RuleOffer } from "../../permissions/rule-offers.js";
 import type { StorageScope } from "../../permissions/save-rule.js";
 import { toOneLine } from "../../terminal/text.js";
@@ -74,10 +74,12 @@ function listReplyKeys({ schema }: Pick<OpenQuestion, "schema">): readonly Answe
   const choices = listReplyChoices(schema);
   const typeKey = { key: "t", label: "type an answer" };
   if (choices.length === 0) return [typeKey];
+  const reasonKey = { key: "r", label: "none of these, because…" };
+  if (!haveNumbers(choices)) return [typeKey, reasonKey];
   return [
     ...choices.slice(0, maxChoiceKeys).map(({ label }, at) => ({ key: String(at + 1), label: toOneLine(label) })),
     ...(choices.length > maxChoiceKeys ? [typeKey] : []),
-    { key: "r", label: "none of these, because…" },
+    reasonKey,
   ];
 }
 

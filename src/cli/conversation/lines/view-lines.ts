@@ -3,7 +3,7 @@
  */
 import type { Json, PublicEvent, PublicEventOf, RunResult } from "../../../index.js";
 import { formatDecision } from "../../decisions/format-decision.js";
-import { listReplyChoices } from "../../decisions/reply-choices.js";
+import { formatChoiceMark, listReplyChoices } from "../../decisions/reply-choices.js";
 import { shortId } from "../../files/session-store.js";
 import { personTool, planTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
@@ -95,7 +95,9 @@ function renderReplyChoices({ why, schema }: OpenQuestion, width: number): reado
   const choices = why === "tool" ? listReplyChoices(schema) : [];
   const shown = choices.slice(0, maxShownChoices);
   return [
-    ...shown.flatMap(({ label }, at) => wrapIndented(`    ${at + 1} `, lineOf(sanitizeStrictly(label)), width)),
+    ...shown.flatMap(({ label }, at) =>
+      wrapIndented(`    ${formatChoiceMark(choices, at)} `, lineOf(sanitizeStrictly(label)), width),
+    ),
     ...(choices.length === shown.length
       ? []
       : [lineOf(`    … ${(choices.length - shown.length).toLocaleString("en-US")} more, which /approve lists`, "dim")]),
