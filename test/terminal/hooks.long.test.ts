@@ -1,6 +1,7 @@
 /**
  * Hooks in files, in a conversation in a pseudo-terminal.
  */
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
@@ -35,4 +36,6 @@ test("a hook of the folder refuses a call after trust, and /hooks lists it", ver
   expect(JSON.parse((await world.pawl(["config", "--json"])).stdout).hooks).toMatchObject([
     { event: "PreToolUse", matcher: "Read", scope: "folder", path: join(world.root, ".pawl/hooks.json"), on: true },
   ]);
+  writeFileSync(join(world.root, ".pawl/hooks.json"), '{"hooks": {"PreCompact": []}}');
+  expect((await world.pawl(["doctor"])).stdout).toContain("hooks.PreCompact is not an event of Pawl");
 });

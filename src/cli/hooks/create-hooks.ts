@@ -178,8 +178,8 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
       const { name, input, callKey } = call;
       if (!(await isAbout(hook, call, root))) return undefined;
       const answer = await run(toCallFields(call, root), context);
-      if (answer.stop !== undefined) return { stop: answer.stop };
-      if (answer.block !== undefined) return { block: answer.block };
+      if (answer.stop !== undefined) return { stop: toClause(answer.stop) };
+      if (answer.block !== undefined) return { block: toClause(answer.block) };
       if (answer.verdict !== undefined) verdicts.add(callKey, { verdict: answer.verdict, question: answer.question });
       return answer.input === undefined ? undefined : { input: fromScriptInput(name, input, answer.input, root) };
     },
@@ -199,6 +199,9 @@ function createAfterCall(hook: ResolvedHook, run: RunHook, { root }: CreateHooks
     },
   };
 }
+
+/** The reason becomes a part of a sentence. */
+const toClause = (reason: string) => reason.replace(/\.$/, "");
 
 function toResultFields({ output, isError }: ToolResultSubject): { readonly [field: string]: Json } {
   const text = textOfOutput(output);

@@ -233,6 +233,6 @@ export function describeHooksEffects({ hooks }: HooksFile): readonly string[] {
       const variables = env.length === 0 ? "" : ` (with ${env.join(", ")})`;
       return `runs at ${event}${about}: ${command}${variables}`;
     }),
-    `runs these commands as you, outside of the sandbox; they may run other files of this folder, of which the trust covers those that a command names and those in ${folderScriptsName}`,
+    `does so as you, outside of the sandbox; the trust includes scripts that the commands name and those in ${folderScriptsName}, but no other files that they run`,
   ];
 }

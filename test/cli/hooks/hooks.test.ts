@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { finishNotifications } from "../../../src/cli/hooks/notifications.js";
+import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import type { Json, RunResult } from "../../../src/index.js";
 import { verifies } from "../../verifies.js";
 import { call, createHookWorld, done, hooksFile } from "./hook-world.js";
@@ -142,6 +143,10 @@ describe("What a hook says about the permission of a call", verifies("CHAT-6#eve
     const rules = { allow: ["write_file(**)"] };
     const [question] = requireQuestions(await world.start([writeNew], rules).agent.run("Go.", { sessionId: "s" }));
     expect(question?.question).toBe("A hook asks about this call: really?");
+    const permissions = createPermissions({ ...world, allowAll: false, ...rules });
+    const asked = { name: "write_file", input: { path: "new.txt", content: "new\n" } };
+    expect(await permissions.isAllowed(asked)).toBe(true);
+    expect(await permissions.isAllowed({ ...asked, question: question?.question })).toBe(false);
     const other = world.start([done], rules);
     await other.agent.session("s").answer(question?.callKey ?? "", { type: "approve" });
     expect(await other.agent.session("s").resume()).toMatchObject({ status: "completed" });
