@@ -255,6 +255,8 @@ const rows = {
     "Configuration: `pawl.config.json` (or `.pawl/`), `.mcp.json`, `AGENTS.md`, user and project; what a project brings (servers, permissions, hooks) works only after the folder was trusted, shown in full, and asked again when it changes.",
   "CHAT-5":
     "The first command works from a clone and from an installed package on Node 20 and 24, with any of: no key, a key, a local server; what is missing is said in one line that works for the way it was installed.",
+  "CHAT-6":
+    "Hooks in files, in Claude Code's form: published scripts run unchanged; a folder's hooks are trusted by the bytes of the file and of what it runs; time and output are bounded; the log names each hook, and no hook is called again for what it has decided.",
   // PLUG: plugins and the engine
   "PLUG-1":
     "`Engine` owns tools, models, agents, plugins and the store; `PluginManager` loads plugins `{name, version, dependencies?, setup(ctx), dispose?}` in dependency order; a cycle or a missing dependency is an error naming the path; `dispose` is called in reverse at shutdown.",
@@ -439,6 +441,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "CHAT-2": ["keys", "rules"],
   // settings: pawl.config.json and pawl config; servers: .mcp.json and pawl mcp.
   "CHAT-4": ["settings", "servers"],
+  // file: what hooks.json may contain; events: what scripts read and answer; limits: environment, time, output; log: replay.
+  "CHAT-6": ["file", "trust", "events", "limits", "log", "screen", "guide"],
   "CHAT-3": ["sessions", "look", "undo", "compact", "people", "choices"],
   "SEC-18": ["page", "terminal"],
   // screens: sessions, timeline, step, request, approvals, log, live and after a drop; more: fork, replay, cost.

@@ -22,6 +22,7 @@ export const commandNames = [
   "mcp",
   "skills",
   "agents",
+  "hooks",
   "trust",
   "ps",
   "todo",

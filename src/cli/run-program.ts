@@ -3,6 +3,7 @@
  */
 import { CommanderError } from "commander";
 import { exitCodeOfError, exitCodes, formatError } from "./exit.js";
+import { finishNotifications } from "./hooks/notifications.js";
 import { createProgram } from "./program.js";
 import type { Prompt } from "./screen/early-prompt.js";
 import { openTerminal } from "./terminal/terminal.js";
@@ -39,6 +40,7 @@ export async function runProgram(prompt: Prompt | null, theme?: Theme): Promise<
   }
 
   async function exitAfterFlush(exitCode: number): Promise<void> {
+    await finishNotifications();
     await terminal.flush();
     // A tool that ignores its signal, or an open connection, must not keep the process alive.
     process.exit(exitCode);

@@ -72,6 +72,12 @@ export function fillHostileFolder({ base, root }: Pick<World, "base" | "root">):
       },
     }),
   );
+  const hook = { type: "command", command: touchCanary("hooks-file") };
+  const events = ["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "Notification"];
+  write(
+    ".pawl/hooks.json",
+    JSON.stringify({ hooks: Object.fromEntries(events.map((event) => [event, [{ hooks: [hook] }]])) }),
+  );
   write("server.js", `#!/usr/bin/env node\n${canaryModule("mcp-server")}`, 0o755);
   for (const name of packages) {
     const exports = { ".": "./index.js", "./stdio": "./index.js", "./package.json": "./package.json" };

@@ -38,11 +38,15 @@ import type { AgentWithModel } from "../child-agents/choose-agent-models.js";
 import { createAgentTools } from "../child-agents/create-agent-tools.js";
 import { type AgentSettings, toAgentSettings } from "../configuration/agent-settings.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
-import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import { listStoreFiles, shortId } from "../files/session-store.js";
+import { checkHookTrust, createHooks } from "../hooks/create-hooks.js";
+import { createNotifier } from "../hooks/notifications.js";
+import type { ResolvedHook } from "../hooks/resolve-hooks.js";
 import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools, withPlanModeCheck } from "../permissions/guarded-tools.js";
+import { createHookVerdicts } from "../permissions/hook-verdicts.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
 import { isAgentTool, planTool } from "../permissions/rule.js";
@@ -91,63 +95,21 @@ export type FolderAgentOptions = {
   readonly fallbacks?: readonly Fallback<Model>[];
   /** The agents in files that the agent can call. Default: none. */
   readonly agents?: readonly AgentWithModel[];
+  /** The hooks in files that the agent, and the agents in files, call. Default: none. */
+  readonly hooks?: readonly ResolvedHook[];
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
   /** Awaited before the first model call of each run. If it rejects, the run fails. */
   readonly beforeFirstCall?: () => Promise<void>;
 };
 
-/** What a person says of the agent on the command line. */
-export type FolderAgentFlags = {
-  /** Tokens. */
-  readonly contextWindow?: number;
-  readonly yes?: true;
-  /** Permission rules for this process. */
-  readonly allow?: readonly string[];
-  readonly deny?: readonly string[];
-  readonly allowShell?: true;
-  readonly contextFiles?: boolean;
-  /** A call that nobody answers within this time counts as denied; milliseconds. */
-  readonly expireAfter?: number;
-};
-
-/**
- * The same as the agent takes it.
- * @param folders the real path of the folder, and where sessions are kept
- * @param configured what is in force in the folder, if the caller knows
- * @throws PawlError `bad_configuration` if permission rules cannot be read
- */
-export function toAgentChoices(
-  options: FolderAgentFlags,
-  folders: { readonly root: string; readonly home: string },
-  configured: Pick<ResolvedConfiguration, "limits" | "settings"> = resolveConfiguration(folders),
-) {
-  const { limits } = configured;
-  const settings = toAgentSettings(configured);
-  const { contextWindow, yes, allow, deny, allowShell, contextFiles, expireAfter } = options;
-  return {
-    permissions: createPermissions({
-      ...folders,
-      allowAll: yes === true,
-      ask: settings.sandbox.ask,
-      reading: settings.unasked,
-      allow,
-      deny,
-      expiresInMs: expireAfter,
-    }),
-    allowShell: allowShell ?? settings.shellIsOn ?? false,
-    contextWindow,
-    contextFiles: contextFiles !== false,
-    limits,
-    settings,
-  };
-}
-
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, model, root, contextWindow, timeouts = {}, observers = [], fallbacks = [] } = options;
   const settings = resolveSettings(options);
-  const { tools: ownTools, createPermissionCheck, background } = createFolderTools({ ...options, settings });
+  const { tools: ownTools, createPermissionCheck, background, hookDeps } = createFolderTools({ ...options, settings });
+  const { hooks = [] } = options;
+  const hooksFor = (agent: string | null) => createHooks(hooks, agent, { root, store, ...hookDeps });
   const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
   const hasShell = tools.some(({ name }) => name === "shell");
   const environment = createEnvironment(root, hasShell ? findShell().name : undefined);
@@ -166,6 +128,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     // Only the session that the person sees can end plan mode.
     tools: tools.filter(({ name }) => name !== planTool),
     createPermissionCheck,
+    hooksFor,
     promptCache,
     limits: options.limits ?? {},
     createSources: (hasTool) =>
@@ -185,10 +148,11 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     tools: [...tools, ...agentTools.filter(({ name }) => !settings.toolsOff.has(name))],
     systemPrompt: buildSystemPrompt(root, hasShell, settings.systemPromptEnd),
     canExecuteTool: createPermissionCheck("ask"),
+    hooks: hooksFor(null),
     promptCache,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
-    observers,
+    observers: [...observers, ...createNotifier(hooks, { root, checkTrust: (hook) => checkHookTrust(hook, root) })],
     context: {
       sources: [
         ...addEnvironment(createContextSources({ ...options, settings })),
@@ -257,6 +221,7 @@ function createFolderTools({
   const sandbox = allowShell ? openCommandSandbox({ root, home }, sandboxSettings, permissions) : createNoSandbox(null);
   permissions.useSandbox(sandbox);
   const topSessions = createTopSessions(store);
+  const verdicts = createHookVerdicts();
   const createShellIn = (env: AgentSettings["shell"]["env"], ownSandbox: CommandSandbox) =>
     createShellTool({
       ...{ root, background, ...shellSettings, env, sandbox: ownSandbox },
@@ -265,7 +230,13 @@ function createFolderTools({
       decideHost: (target, { sessionId, data }) =>
         permissions.decideHost(target, topSessions.findLatest({ sessionId, data: data.all() })),
     });
-  const guarded = createGuardedTools({ permissions, protect: listStoreFiles(home), store, topSessions });
+  const guarded = createGuardedTools({
+    permissions,
+    protect: listStoreFiles(home),
+    store,
+    topSessions,
+    takeHookVerdict: verdicts.take,
+  });
   const isReadOnly = (input: unknown, context: ToolContext) => guarded.checkPlanMode("shell", input, context);
   const createShell = (env: AgentSettings["shell"]["env"]) =>
     createPlanShell(createShellIn(env, sandbox), createShellIn(env, withReadOnlyFolder(sandbox)), isReadOnly);
@@ -279,7 +250,8 @@ function createFolderTools({
   const serverTools = servers.tools.map((tool) => withPlanModeCheck(tool, guarded.checkPlanMode));
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];
   permissions.useVersions(servers.versionOf);
-  return { ...guarded, background, tools: allTools.filter(({ name }) => !toolsOff.has(name)) };
+  const tools = allTools.filter(({ name }) => !toolsOff.has(name));
+  return { ...guarded, background, tools, hookDeps: { topSessions, verdicts } };
 }
 
 /** Which tools an MCP server has is known only when it was started. */

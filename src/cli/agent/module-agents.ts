@@ -35,6 +35,7 @@ const folderOptions: { readonly [name in keyof FolderOnlyOptions]: string } = {
 function checkFolderOptions(module: string, options: FolderOnlyOptions): void {
   const given = Object.entries(folderOptions).flatMap(([name, option]) => (name in options ? [option] : []));
   if (options.contextFiles === false) given.push("--no-context-files");
+  if (options.hooks === false) given.push("--no-hooks");
   if (given.length > 0)
     throw new PawlError(
       "bad_configuration",

@@ -110,12 +110,12 @@ export function parseAgentFile(file: TextFile): AgentFile {
   };
 }
 
-/** The tools of other programs under their names there. */
-const toolsElsewhere: ReadonlyMap<string, string> = new Map([
+/** The tools of other programs under their names there. The first name of a tool is the usual one. */
+export const toolsElsewhere: ReadonlyMap<string, string> = new Map([
   ["Read", "read_file"],
   ["NotebookRead", "read_file"],
-  ["LS", "list_files"],
   ["Glob", "list_files"],
+  ["LS", "list_files"],
   ["Grep", "search_files"],
   ["Write", "write_file"],
   ["Edit", "edit_file"],

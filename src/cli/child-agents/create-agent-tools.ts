@@ -11,6 +11,7 @@ import {
   type ContextSource,
   createAgent,
   type Fallback,
+  type Hook,
   type Model,
   type ModelTimeouts,
   type PromptCache,
@@ -37,6 +38,8 @@ export type AgentToolsDeps = {
   /** The tools of the calling agent. */
   readonly tools: readonly AnyTool[];
   readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
+  /** The hooks of the agent with this name. */
+  readonly hooksFor: (agent: string) => readonly Hook[];
   readonly promptCache: PromptCache;
   /** The limits of each run. A file can only lower them. At most 60 steps without a number in the file. */
   readonly limits: ConfiguredLimits;
@@ -76,6 +79,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
       tools.some(({ name }) => name === "shell"),
     ),
     canExecuteTool: createPermissionCheck(file.mode),
+    hooks: deps.hooksFor(file.name),
     promptCache,
     limits: ownLimits,
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),

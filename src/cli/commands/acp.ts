@@ -7,14 +7,16 @@ import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { type Agent, createClient } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
+import { toAgentChoices } from "../agent/agent-choices.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
-import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
+import { agentName, createFolderAgent, findMissingTools } from "../agent/folder-agent.js";
 import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes, formatError } from "../exit.js";
 import { openStore, resolveHome } from "../files/session-store.js";
+import { hashHooks, resolveHooks } from "../hooks/resolve-hooks.js";
 import { installCommand } from "../installation.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
@@ -123,9 +125,9 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     const by = resolveUserName();
     return {
       agent,
-      async isAllowed({ name, input, sessionId }) {
+      async isAllowed({ name, input, question, sessionId }) {
         const data = (await loadSessionData(createClient({ store }).session(sessionId))) ?? {};
-        return await permissions.isAllowed({ name, input }, await topSessions.find({ sessionId, data }));
+        return await permissions.isAllowed({ name, input, question }, await topSessions.find({ sessionId, data }));
       },
       rulesFor: (call, sessionId) =>
         createRuleChoices(call, { permissions, session: agent.session(sessionId), by, scopes: ["session", "project"] }),
@@ -144,7 +146,7 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
         await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started, agents });
       }
       const name = options.model ?? session?.model;
-      const key = JSON.stringify([root, name ?? "", hashAgentFiles(agents)]);
+      const key = JSON.stringify([root, name ?? "", hashAgentFiles(agents), hashHooks(resolveHooks(configured.trust))]);
       const agent = agentsByKey.get(key) ?? createAcpAgent(root, name);
       agentsByKey.set(key, agent);
       // The failure may be temporary, for example a missing key. The next session tries again.

@@ -18,6 +18,7 @@ import { resolveConfiguration } from "../configuration/resolve-configuration.js"
 import { exitCodes } from "../exit.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import { resolveHome } from "../files/session-store.js";
+import { listHooks, toHookRecord } from "../hooks/resolve-hooks.js";
 import { resolvePackageFile } from "../installation.js";
 import { toServerRecord } from "../mcp/format-server.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
@@ -40,6 +41,7 @@ export function config(options: ConfigOptions, terminal: Terminal): number {
   const servers = resolveServers(folders, configured.trust);
   const commands = resolveCommands(configured.trust).all;
   const agents = listConfiguredAgents(configured);
+  const hooks = listHooks(configured.trust);
   if (options.json === true)
     terminal.json({
       settings: listChangedSettings(configured),
@@ -47,10 +49,12 @@ export function config(options: ConfigOptions, terminal: Terminal): number {
       servers: servers.map(toServerRecord),
       commands: commands.map(toCommandRecord),
       agents: agents.map(toAgentRecord),
+      hooks: hooks.map(toHookRecord),
       ...(configured.notice === null ? {} : { off: configured.notice }),
     });
   else {
-    for (const line of formatConfiguration(configured, rules, servers, commands, agents)) terminal.out(`${line}\n`);
+    for (const line of formatConfiguration(configured, rules, servers, commands, agents, hooks))
+      terminal.out(`${line}\n`);
     if (configured.notice !== null) terminal.err(`${sanitize(configured.notice)}\n`);
   }
   return exitCodes.done;
@@ -95,17 +99,18 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
   const servers = resolveServers(folders, trust);
   const commands = resolveCommands(trust);
   const agents = resolveAgents(trust);
+  const hooks = listHooks(trust);
   const paths = [
     user?.path,
     project?.path,
     ...trust.files.map((file) => file.path),
-    ...[...servers, ...commands.all, ...agents.all].map((one) => one.path),
+    ...[...servers, ...commands.all, ...agents.all, ...hooks].map((one) => one.path),
   ];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
   const problems = [...commands.problems, ...agents.problems, ...describeMisspelledAgents(configured, agents.all)];
   if (options.json === true) terminal.json({ ok: true, files, problems, ...(notice === null ? {} : { off: notice }) });
   else {
-    const emptyNote = "There is no pawl.config.json, no file of MCP servers, and no command or agent in a file.";
+    const emptyNote = "There is no pawl.config.json, no file of MCP servers, and no command, agent or hook in a file.";
     const lines = [
       files.length === 0 ? emptyNote : `Well: ${files.map(sanitize).join(", ")}`,
       ...[...problems, ...(notice === null ? [] : [notice])].map(sanitize),

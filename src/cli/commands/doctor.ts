@@ -14,9 +14,11 @@ import { resolveConfiguration } from "../configuration/resolve-configuration.js"
 import { listPendingCalls } from "../decisions/pending-calls.js";
 import { exitCodes, formatError } from "../exit.js";
 import { openStore, parseStoreLocation, resolveHome, withPostgres, withSqlite } from "../files/session-store.js";
+import { listHooks } from "../hooks/resolve-hooks.js";
 import { resolveFolder } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize } from "../terminal/text.js";
+import { readFolderTrust } from "../trust/trust.js";
 import { formatSize, openFolderSandbox } from "./sandbox.js";
 
 /** `note` is not a failure, but worth knowing. */
@@ -45,6 +47,7 @@ export async function doctor(options: { readonly json?: true }, terminal: Termin
     ["server", checkServer],
     ["model", () => checkModel(home)],
     ["sandbox", checkSandbox],
+    ["hooks", () => checkHooks(home)],
   ];
   const checks: Check[] = [];
   for (const [name, checker] of checkers) {
@@ -245,6 +248,15 @@ async function checkModel(home: string): Promise<Finding> {
   const configured = resolveConfiguration({ root: resolveFolder("."), home });
   const { model, why } = await chooseConfiguredModel(configured.model, {}, configured);
   return model.id === "demo" ? noted(why) : ok(why);
+}
+
+/** Of this folder, and the person's own. A file that cannot be used fails the check with its place. */
+function checkHooks(home: string): Finding {
+  const hooks = listHooks(readFolderTrust(resolveFolder("."), home));
+  const off = hooks.find((hook) => hook.off !== null);
+  const counted = formatCount(hooks.length, "hook");
+  if (off !== undefined) return noted(`${counted}; those of ${off.path} are off: ${off.off}`);
+  return ok(hooks.length === 0 ? "no hooks in files" : `${counted} in files; /hooks lists them`);
 }
 
 const maxHomeBytes = 2 * 1024 ** 3;

@@ -3,9 +3,10 @@
  */
 import { randomUUID } from "node:crypto";
 import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
+import { toAgentChoices } from "../agent/agent-choices.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
-import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { agentName, createFolderAgent } from "../agent/folder-agent.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes, formatError } from "../exit.js";

@@ -3,13 +3,8 @@
  */
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
-import {
-  agentName,
-  findMissingTools,
-  formatMissingToolAdvice,
-  isFolderChild,
-  toAgentChoices,
-} from "../agent/folder-agent.js";
+import { toAgentChoices } from "../agent/agent-choices.js";
+import { agentName, findMissingTools, formatMissingToolAdvice, isFolderChild } from "../agent/folder-agent.js";
 import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { getSession, resolveHome, shortId } from "../files/session-store.js";

@@ -16,9 +16,10 @@ import {
   type Server,
   type ServerOptions,
 } from "../../server/index.js";
+import { toAgentChoices } from "../agent/agent-choices.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
-import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { createFolderAgent } from "../agent/folder-agent.js";
 import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";

@@ -16,15 +16,17 @@ import {
   type WorkerReport,
 } from "../../index.js";
 import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
+import { toAgentChoices } from "../agent/agent-choices.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
-import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
+import { agentName, createFolderAgent, findMissingTools } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
 import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes, formatError } from "../exit.js";
 import { openStore, resolveHome } from "../files/session-store.js";
+import { hashHooks } from "../hooks/resolve-hooks.js";
 import { createJsonWorkerView, createTextWorkerView } from "../render/worker-view.js";
 import type { DriveOptions } from "../run/drive-session.js";
 import { formatLogLine, formatUrl, listen, resolveToken, toHostOptions } from "../server/listen.js";
@@ -166,7 +168,7 @@ type WorkerDeps = {
   readonly terminal: Terminal;
 };
 
-/** One agent for each folder and model. If agents in files change, or are trusted or no longer trusted, there is another one. */
+/** One agent for each folder and model. If agents or hooks in files change, or are trusted or no longer trusted, there is another one. */
 function createAgents({ store, home, observers, options, terminal }: WorkerDeps) {
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
@@ -200,10 +202,10 @@ function createAgents({ store, home, observers, options, terminal }: WorkerDeps)
     // The session of a child agent is continued by the agent of the session at the top.
     if (agent !== agentName || root === undefined) return null;
     const configured = resolveConfiguration({ root, home });
-    const { allowShell } = toAgentChoices(options, { root, home }, configured);
+    const { allowShell, hooks } = toAgentChoices(options, { root, home }, configured);
     const { list } = resolveAgents(configured.trust);
     await findMissingTools({ store, home, root, allowShell, sessionId, agents: list });
-    const key = JSON.stringify([model, root, hashAgentFiles(list)]);
+    const key = JSON.stringify([model, root, hashAgentFiles(list), hashHooks(hooks)]);
     const made = agents.get(key) ?? createAgentFor(model, root);
     agents.set(key, made);
     made.catch(() => agents.delete(key));

@@ -3,6 +3,7 @@
  */
 import type { Json } from "../../index.js";
 import { formatAgent, type ResolvedAgent } from "../child-agents/resolve-agents.js";
+import { formatHook, type ResolvedHook } from "../hooks/resolve-hooks.js";
 import { formatServer } from "../mcp/format-server.js";
 import type { ResolvedServer } from "../mcp/resolve-servers.js";
 import type { Rule } from "../permissions/rule.js";
@@ -20,13 +21,14 @@ export function formatSettingValue(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** A line for each setting, rule, server, command and agent. The lines contain no control characters. */
+/** A line for each setting, rule, server, command, agent and hook. The lines contain no control characters. */
 export function formatConfiguration(
   configured: ResolvedConfiguration,
   rules: readonly Rule[],
   servers: readonly ResolvedServer[],
   commands: readonly ResolvedCommand[],
   agents: readonly ResolvedAgent[],
+  hooks: readonly ResolvedHook[],
 ): readonly string[] {
   const lines = [
     ...listChangedSettings(configured).map(({ key, value, from }) => `${key}  ${formatSettingValue(value)}  (${from})`),
@@ -34,6 +36,7 @@ export function formatConfiguration(
     ...servers.map(formatServer),
     ...commands.map(formatCommand),
     ...agents.map(formatAgent),
+    ...hooks.map(formatHook),
   ];
   return lines.length === 0
     ? ["Nothing is configured: the defaults are in force."]

@@ -2,7 +2,7 @@
  * The options of a conversation, and what its talks share.
  */
 import type { Store } from "../../index.js";
-import type { FolderAgentFlags } from "../agent/folder-agent.js";
+import type { FolderAgentFlags } from "../agent/agent-choices.js";
 import type { Terminal } from "../terminal/terminal.js";
 import type { BackgroundNotifier } from "./background-notifier.js";
 import type { Front } from "./fronts/front.js";

@@ -4,11 +4,12 @@
 import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
+import { toAgentChoices } from "../agent/agent-choices.js";
 import { type ChosenFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
-import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { agentName, createFolderAgent } from "../agent/folder-agent.js";
 import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {

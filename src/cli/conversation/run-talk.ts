@@ -192,6 +192,7 @@ function createContext(
     version,
     hasShell,
     hasContextFiles: options.contextFiles !== false,
+    hasHooks: options.hooks !== false,
     choices: control.choices,
     mode: control.mode,
     permissions,

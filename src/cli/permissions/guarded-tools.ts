@@ -21,6 +21,7 @@ import {
 } from "../../index.js";
 import { createFetchTool, createFileTools } from "../../tools/index.js";
 import type { RuleDecision } from "./decide.js";
+import type { HookVerdicts } from "./hook-verdicts.js";
 import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
 import { isPlanning } from "./plan-mode.js";
@@ -56,9 +57,17 @@ export type GuardedToolsOptions = {
   readonly store: Store;
   /** Finds the session whose rules apply. */
   readonly topSessions: TopSessions;
+  /** What hooks said about a call. Default: nothing. */
+  readonly takeHookVerdict?: HookVerdicts["take"];
 };
 
-export function createGuardedTools({ permissions, protect, store, topSessions }: GuardedToolsOptions): GuardedTools {
+export function createGuardedTools({
+  permissions,
+  protect,
+  store,
+  topSessions,
+  takeHookVerdict = () => undefined,
+}: GuardedToolsOptions): GuardedTools {
   const { root, mayReach } = permissions;
   const decide = async (call: Parameters<Permissions["decide"]>[0], session: SessionRules) =>
     permissions.decide(call, await topSessions.find(session));
@@ -108,12 +117,14 @@ export function createGuardedTools({ permissions, protect, store, topSessions }:
       const closedReason = await findClosedReason(call, context, session, store, permissions);
       if (closedReason !== null) return { verdict: "deny", reason: closedReason };
       const rules = mode === "edits" ? withEditMode(session) : session;
-      const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, ({ path }) => {
+      const keepPath = ({ path }: RuleDecision) => {
         // If a call is decided again, for example after a person's answer, the file that was shown still applies.
         if (path === undefined || !writesFiles(call.tool.name) || decidedPaths.has(call.callKey)) return;
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
         decidedPaths.set(call.callKey, path);
-      });
+      };
+      const hook = takeHookVerdict(call.callKey);
+      const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, keepPath, hook);
       if (mode !== "deny") return permission;
       return denyQuestion(call.tool.name === personTool ? "ask" : permission);
     },

@@ -14,6 +14,7 @@ import type { Environment } from "../files/session-store.js";
 import { findClosedFiles } from "./closed-files.js";
 import { closesPath, decideByRules, namesPath, type RuleDecision } from "./decide.js";
 import { createReadingAccess } from "./decide-shell.js";
+import { applyHookVerdict, type HookVerdict, isHookQuestion } from "./hook-verdicts.js";
 import { readingNames } from "./known-commands.js";
 import { listModeRules } from "./mode.js";
 import { userHome } from "./path-pattern.js";
@@ -29,15 +30,18 @@ import { readSessionRules, type SessionRules } from "./session-rules.js";
 import type { FindVersion } from "./tool-version.js";
 
 export type Permissions = {
-  /** @param onDecided told the verdict, and which path it is about, before it is given */
+  /**
+   * @param onDecided told the verdict, and which path it is about, before it is given
+   * @param hook what hooks said about the call
+   */
   readonly canExecuteTool: (
-    ...args: [...Parameters<CanExecuteTool>, onDecided?: (decided: RuleDecision) => void]
+    ...args: [...Parameters<CanExecuteTool>, onDecided?: (decided: RuleDecision) => void, hook?: HookVerdict]
   ) => ReturnType<CanExecuteTool>;
   /** What the rules, and `--yes`, say of a call. */
   readonly decide: (call: CallToDecide, session?: SessionRules) => Promise<RuleDecision>;
   /** Whether a call that a person is asked about runs without an answer by now. */
   readonly isAllowed: (
-    call: { readonly name: string; readonly input: Json },
+    call: { readonly name: string; readonly input: Json; readonly question?: string | undefined },
     session?: SessionRules,
   ) => Promise<boolean>;
   /** Whether a file or folder may be reached, by its absolute path: the file tools ask for each. */
@@ -119,7 +123,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
     } catch (error) {
       if (!(error instanceof PawlError)) throw error;
       if (planVerdict !== "allow") return denied;
-      return { verdict: allowAll ? "deny" : "ask", why: error.message };
+      return { verdict: allowAll ? "deny" : "ask", why: error.message, mayBeDenied: true };
     }
     const decided = await decideByRules(call, effectiveRules, root, reading, reachable);
     if (
@@ -172,9 +176,9 @@ export function createPermissions(options: PermissionOptions): Permissions {
     files,
     rules,
     decide,
-    canExecuteTool: async ({ tool, input }, { sessionId, data }, onDecided) => {
+    canExecuteTool: async ({ tool, input }, { sessionId, data }, onDecided, hook) => {
       const call = { tool: tool.name, readOnly: tool.readOnly, input };
-      const decided = await decide(call, { sessionId, data });
+      const decided = applyHookVerdict(await decide(call, { sessionId, data }), hook);
       onDecided?.(decided);
       const { verdict, rule, why, question: callQuestion } = decided;
       const byRule = rule === undefined ? {} : { rule: toPermissionRule(rule) };
@@ -192,8 +196,8 @@ export function createPermissions(options: PermissionOptions): Permissions {
           : `The rule ${rule.rule} (${formatRuleSource(rule)}) denies this`;
       return { verdict, reason, ...byRule };
     },
-    isAllowed: async ({ name, input }, session) =>
-      (await decide({ tool: name, readOnly: false, input }, session)).verdict === "allow",
+    isAllowed: async ({ name, input, question }, session) =>
+      !isHookQuestion(question) && (await decide({ tool: name, readOnly: false, input }, session)).verdict === "allow",
     mayReach(path, access) {
       const denyingRules = readClosedPathRules();
       return !denyingRules.some(

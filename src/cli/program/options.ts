@@ -22,6 +22,7 @@ export function addPermissionOptions(command: Command): Command {
     .option("--deny <rule>", 'deny calls by a rule, e.g. "edit_file(src/**)", also with --yes', collectOption)
     .option("--allow-shell", "let the agent run commands")
     .option("--no-context-files", "leave out the folder's and your own AGENTS.md and skills")
+    .option("--no-hooks", "run no hooks of files, neither the folder's nor your own")
     .option(
       "--expire-after <time>",
       "deny a call that nobody answers within this time, e.g. 30m, 12h or 7d",

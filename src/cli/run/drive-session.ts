@@ -14,11 +14,12 @@ import {
   type Store,
 } from "../../index.js";
 import type { CommandSandbox } from "../../tools/index.js";
+import { type FolderAgentFlags, toAgentChoices } from "../agent/agent-choices.js";
 import type { ComposeOptions } from "../agent/attachments.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
-import { createFolderAgent, type FolderAgentFlags, toAgentChoices } from "../agent/folder-agent.js";
+import { createFolderAgent } from "../agent/folder-agent.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";

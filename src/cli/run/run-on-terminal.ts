@@ -268,10 +268,10 @@ function keepQuestionOpen(send: SendAnswer, { terminal }: TerminalRun): SendAnsw
 async function collectAnswers(approvals: readonly PendingApproval[], run: TerminalRun): Promise<readonly SendAnswer[]> {
   const answers: SendAnswer[] = [];
   for (const approval of approvals) {
-    const { callKey, name, input, why, inputHash, questionId } = approval;
+    const { callKey, why, inputHash, questionId } = approval;
     const canBeAllowed = why === "policy" || why === "provider";
     const decision =
-      canBeAllowed && (await run.permissions.isAllowed({ name, input }, await loadSessionRules(run)))
+      canBeAllowed && (await run.permissions.isAllowed(approval, await loadSessionRules(run)))
         ? ({ type: "approve" } as const)
         : run.canAsk
           ? await askApproval(approval, run)

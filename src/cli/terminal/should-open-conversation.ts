@@ -11,6 +11,7 @@ export const quickOptions: { readonly [option: string]: boolean | undefined } = 
   "-y": false,
   "--allow-shell": false,
   "--no-context-files": false,
+  "--no-hooks": false,
   "--debug": false,
   "--no-screen-reader": false,
   "--model": true,

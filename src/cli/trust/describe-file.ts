@@ -31,6 +31,7 @@ const linkNote = "its text is the same, and it is in another place: behind a lin
 const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: linkNote,
   servers: `a file of the folder that its servers may run has changed, or is new or gone; or ${linkNote}`,
+  hooks: `a file of the folder that its hooks run has changed, or is new or gone; or ${linkNote}`,
   command: linkNote,
   agent: linkNote,
 };
@@ -38,6 +39,7 @@ const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
 const untrustedNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: "it asks and denies, and does nothing else",
   servers: "it starts nothing",
+  hooks: "no hook in it runs",
   command: "it is no command",
   agent: "the model cannot start it",
 };

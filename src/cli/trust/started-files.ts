@@ -1,5 +1,5 @@
 /**
- * The files of the folder that a server of `.mcp.json` may run. Trust in `.mcp.json` includes them.
+ * The files of the folder that a server of `.mcp.json` or a hook of `.pawl/hooks.json` may run. Trust in these files includes them.
  *
  * 1. Each file of the folder that a command line or a variable names is hashed with all its bytes.
  * 2. It cannot be known which other files a shell, a runner such as `npm run`, or a program of the folder reads. In that case,
@@ -86,6 +86,36 @@ function toFolderFile(root: string, path: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** The maximum number of files that a folder of scripts may have. */
+const maxScripts = 500;
+
+/**
+ * All files below a folder of the root, as paths from the root. A link counts if it leads to a file.
+ * @throws PawlError `bad_configuration` if there are too many, or if a link leads to a folder, whose files would not be seen
+ */
+export function listFilesBelow(root: string, folder: string): readonly string[] {
+  const files: string[] = [];
+  const folders = [folder];
+  for (let path = folders.pop(); path !== undefined; path = folders.pop()) {
+    for (const entry of readEntries(join(root, path))) {
+      const inner = join(path, entry.name);
+      if (entry.isDirectory()) folders.push(inner);
+      else if (statSync(join(root, inner), { throwIfNoEntry: false })?.isFile() === true) files.push(inner);
+      else
+        throw new PawlError(
+          "bad_configuration",
+          `${join(root, inner)} is neither a file nor a folder. Remove it, because ${folder} is trusted by its files.`,
+        );
+      if (files.length + folders.length > maxScripts)
+        throw new PawlError(
+          "bad_configuration",
+          `${join(root, folder)} has more than ${maxScripts} files. Keep only scripts of hooks there.`,
+        );
+    }
+  }
+  return files;
 }
 
 /** The SHA-256 of a file of any size. @throws a system error if it cannot be read */

@@ -1,10 +1,10 @@
 /**
- * Trust in the files that a folder supplies: its `pawl.config.json`, its `.mcp.json`, the commands in `.pawl/commands`, and the
- * agents in `.pawl/agents` and `.claude/agents`. Before a person has trusted a file, nothing in it sets, allows, starts or sends anything. Its rules that ask or deny apply at once,
- * because they only make the agent more careful (SEC-17).
+ * Trust in the files that a folder supplies: its `pawl.config.json`, its `.mcp.json`, its `.pawl/hooks.json`, the commands in
+ * `.pawl/commands`, and the agents in `.pawl/agents` and `.claude/agents`. Before a person has trusted a file, nothing in it sets,
+ * allows, starts or sends anything. Its rules that ask or deny apply at once, because they only make the agent more careful (SEC-17).
  *
- * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the files of the folder that its servers may run
- *    (started-files.ts). Any change revokes the trust, in that file alone.
+ * 1. Trust is in the bytes of a file, at its real path, in this folder, and in the files of the folder that its servers and hooks may
+ *    run (started-files.ts). Any change revokes the trust, in that file alone.
  * 2. Trust is stored in the home, outside of the folder. No option, environment variable or parent folder grants it.
  */
 import { createHash } from "node:crypto";
@@ -26,13 +26,21 @@ import {
 } from "../configuration/command-files.js";
 import { type ConfigurationFile, configurationName, readConfiguration } from "../configuration/configuration.js";
 import { settingTable } from "../configuration/setting-table.js";
+import {
+  describeHooksEffects,
+  folderHooksName,
+  folderScriptsName,
+  type HooksFile,
+  readFolderHooks,
+  replaceRootVariables,
+} from "../hooks/hooks-file.js";
 import { folderServersName, formatServerTarget, readServersFile, type ServersFile } from "../mcp/servers-file.js";
 import { findAllowedRuleNote } from "../permissions/rule-note.js";
-import { canRunOtherFiles, hashFile, hashFolderState, listNamedFiles } from "./started-files.js";
+import { canRunOtherFiles, hashFile, hashFolderState, listFilesBelow, listNamedFiles } from "./started-files.js";
 
 /** A file that the folder supplies. */
 export type SuppliedFile = {
-  readonly kind: "settings" | "servers" | "command" | "agent";
+  readonly kind: "settings" | "servers" | "hooks" | "command" | "agent";
   /** Its path in the folder. */
   readonly name: string;
   readonly path: string;
@@ -46,10 +54,11 @@ export type SuppliedFile = {
 };
 
 export type FolderTrust = {
-  /** The supplied files: settings, servers, commands, agents. */
+  /** The supplied files: settings, servers, hooks, commands, agents. */
   readonly files: readonly SuppliedFile[];
   readonly configuration: ConfigurationFile | null;
   readonly servers: ServersFile | null;
+  readonly hooks: HooksFile | null;
   readonly commands: CommandFiles;
   readonly agents: AgentFiles;
   /** The hash of all files, for `pawl trust --hash`. Empty without a file. */
@@ -65,17 +74,19 @@ type TrustRecord = {
 };
 
 /** Describes a folder that needs no trust. */
-export const nothingToTrustText = `no ${configurationName}, no ${folderServersName}, no commands in ${folderCommandsName} and no agents in ${folderAgentsNames.join(" or ")}`;
+export const nothingToTrustText = `no ${configurationName}, no ${folderServersName}, no ${folderHooksName}, no commands in ${folderCommandsName} and no agents in ${folderAgentsNames.join(" or ")}`;
 
 /** Reads the supplied files, and whether these bytes are trusted. @throws PawlError `bad_configuration` */
 export function readFolderTrust(root: string, home: string): FolderTrust {
   const configuration = readConfiguration(root);
   const servers = readServersFile(join(root, folderServersName));
+  const hooks = readFolderHooks(root);
   const commands = readFolderCommands(root);
   const agents = readFolderAgents(root);
   const supplied: readonly UnjudgedFile[] = [
     ...(configuration === null ? [] : [toSettingsFile(configuration)]),
     ...(servers === null ? [] : [toServersFile(servers, root)]),
+    ...(hooks === null ? [] : [toHooksFile(hooks, root)]),
     ...commands.list.map(toCommandFile),
     ...agents.list.map((file) => toAgentFile(file, root)),
   ];
@@ -83,7 +94,7 @@ export function readFolderTrust(root: string, home: string): FolderTrust {
   const files = supplied.map((file) => judgeFile(file, stored));
   const [first, ...others] = files.map(({ hash }) => hash);
   const hash = others.length === 0 ? (first ?? "") : sha256([first, ...others].join("\0"));
-  return { files, configuration, servers, commands, agents, hash };
+  return { files, configuration, servers, hooks, commands, agents, hash };
 }
 
 /** Reads only the folder's settings, for frequent callers. @throws PawlError `bad_configuration` */
@@ -109,6 +120,22 @@ function toServersFile(file: ServersFile, root: string): UnjudgedFile {
   const { path, text } = file;
   const hash = hashFileTrust(realpathSync(path), text, hashStartedFiles(file, root));
   return { kind: "servers", name: folderServersName, path, text, hash, effects: describeServersEffects(file, root) };
+}
+
+function toHooksFile(file: HooksFile, root: string): UnjudgedFile {
+  const { path, real, text } = file;
+  const hash = hashFileTrust(real, text, hashHookFiles(file, root));
+  return { kind: "hooks", name: folderHooksName, path, text, hash, effects: describeHooksEffects(file) };
+}
+
+/**
+ * The hash by which the folder's hooks are trusted, as the files are now; null if there are none. It is compared before each run of
+ * a hook, because a tool may have changed a script meanwhile.
+ * @throws PawlError `bad_configuration`
+ */
+export function readHooksHash(root: string): string | null {
+  const hooks = readFolderHooks(root);
+  return hooks === null ? null : toHooksFile(hooks, root).hash;
 }
 
 function toCommandFile({ name, path, real, text }: CommandFile): UnjudgedFile {
@@ -193,6 +220,15 @@ function hashStartedFiles({ servers }: ServersFile, root: string): readonly stri
     ...named.map((path) => `${path}\0${hashFile(join(root, path))}`),
     ...(started.some((server) => canRunOtherFiles(server, root)) ? [hashFolderState(root)] : []),
   ];
+}
+
+/** Hashes of the files of the folder that the hooks name, and of all files in the folder of their scripts. */
+function hashHookFiles({ hooks }: HooksFile, root: string): readonly string[] {
+  const named = hooks.flatMap(({ command }) =>
+    listNamedFiles({ type: "stdio", command: "sh", args: ["-c", replaceRootVariables(command)] }, root),
+  );
+  const paths = [...new Set([...named, ...listFilesBelow(root, folderScriptsName)])].sort();
+  return paths.map((path) => `${path}\0${hashFile(join(root, path))}`);
 }
 
 function hashFileTrust(real: string, text: string, programs: readonly string[] = []): string {

@@ -1,5 +1,5 @@
 /**
- * One pipe for both outputs of a process, so that they keep their order.
+ * One pipe for both outputs of a process, so that they keep their order, or for one of them.
  *
  * Node gives a process a separate socket for each output. Then their order is lost, a command cannot open `/dev/stderr`, and an
  * editor that reads from standard error waits for ever. So this is a named pipe, whose name is removed as soon as it is open. If
@@ -15,7 +15,7 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 export type OutputPipe = {
-  /** For `stdio` of `spawn`, for both outputs of the process. */
+  /** For `stdio` of `spawn`, for the outputs of the process. */
   readonly end: number | "pipe";
   /** Reads all output of the process. @returns when every process has closed its end */
   readFrom(child: ChildProcess, add: (bytes: Uint8Array) => void): Promise<void>;
@@ -23,9 +23,12 @@ export type OutputPipe = {
   close(): void;
 };
 
-export async function createOutputPipe(): Promise<OutputPipe> {
+type OutputName = "stdout" | "stderr";
+
+/** @param outputs what is read from the pipe */
+export async function createOutputPipe(outputs: readonly OutputName[]): Promise<OutputPipe> {
   const pipeEnds = await openNamedPipe().catch(() => null);
-  return pipeEnds === null ? createSocketPair() : createNamedPipe(pipeEnds);
+  return pipeEnds === null ? createSockets(outputs) : createNamedPipe(pipeEnds);
 }
 
 type PipeEnds = { readonly read: number; readonly write: number };
@@ -68,12 +71,12 @@ function createNamedPipe({ read, write }: PipeEnds): OutputPipe {
   };
 }
 
-function createSocketPair(): OutputPipe {
+function createSockets(outputs: readonly OutputName[]): OutputPipe {
   let streams: readonly Readable[] = [];
   return {
     end: "pipe",
-    async readFrom({ stdout, stderr }, add) {
-      streams = [stdout, stderr].filter((stream) => stream !== null);
+    async readFrom(child, add) {
+      streams = outputs.map((name) => child[name]).filter((stream) => stream !== null);
       await Promise.all(streams.map((stream) => readUntilClosed(stream, add)));
     },
     close() {

@@ -19,6 +19,10 @@ export type RunProcessOptions = {
   readonly killGraceMs: number;
   /** Gets standard output and standard error, in the order in which they were written. */
   readonly output: Pick<CappedOutput, "add">;
+  /** Gets standard error, if it is to be read apart. `output` then gets only standard output. */
+  readonly errorOutput?: Pick<CappedOutput, "add">;
+  /** An open file that is the standard input of the process. Default: it has none. */
+  readonly inputFile?: number;
   /** What the process reads from its file descriptor 3. Default: it has none. */
   readonly filter?: Uint8Array | null | undefined;
   /** Told the id of the process, which leads a process group of its own. */
@@ -38,7 +42,7 @@ export type ProcessResult = {
 };
 
 /**
- * Runs a program without a shell, without standard input, and in its own process group. On abort and on timeout all of
+ * Runs a program without a shell, and in its own process group. On abort and on timeout all of
  * its processes get SIGTERM, and then SIGKILL. When the program has ended, the rest of them is killed. If this process
  * dies, a guard kills them.
  *
@@ -50,32 +54,48 @@ export async function runProcess(
 ): Promise<ProcessResult> {
   options.signal.throwIfAborted();
   const mark = randomUUID();
-  const pipe = await createOutputPipe();
+  const pipe = await createOutputPipe(options.errorOutput === undefined ? ["stdout", "stderr"] : ["stdout"]);
+  const errorPipe = options.errorOutput === undefined ? null : await createOutputPipe(["stderr"]);
   const guard = startGuard(mark);
   try {
     options.signal.throwIfAborted();
-    return await runGuarded(command, { mark, guard, pipe }, options);
+    return await runGuarded(command, { mark, guard, pipe, errorPipe }, options);
   } finally {
     pipe.close();
+    errorPipe?.close();
     guard.dismiss();
   }
 }
 
-type ProcessResources = { readonly mark: string; readonly guard: Guard; readonly pipe: OutputPipe };
+type ProcessResources = {
+  readonly mark: string;
+  readonly guard: Guard;
+  readonly pipe: OutputPipe;
+  /** For standard error; null if `pipe` is for both outputs. */
+  readonly errorPipe: OutputPipe | null;
+};
 
 async function runGuarded(
   [program, ...args]: readonly [string, ...string[]],
-  { mark, guard, pipe }: ProcessResources,
+  { mark, guard, pipe, errorPipe }: ProcessResources,
   options: RunProcessOptions,
 ): Promise<ProcessResult> {
   const child = spawn(program, args, {
     cwd: options.cwd,
     env: { ...options.env, [markVariable]: mark },
     detached: true,
-    stdio: ["ignore", pipe.end, pipe.end, ...(options.filter == null ? [] : ["pipe" as const])],
+    stdio: [
+      options.inputFile ?? "ignore",
+      pipe.end,
+      (errorPipe ?? pipe).end,
+      ...(options.filter == null ? [] : ["pipe" as const]),
+    ],
   });
   if (options.filter != null) writeFilter(child.stdio[3], options.filter);
-  const ended = pipe.readFrom(child, options.output.add);
+  const ended = Promise.all([
+    pipe.readFrom(child, options.output.add),
+    options.errorOutput === undefined ? undefined : errorPipe?.readFrom(child, options.errorOutput.add),
+  ]);
   if (child.pid !== undefined) {
     guard.watch(child.pid);
     options.onStart?.(child.pid);
@@ -137,7 +157,7 @@ function toEnding(code: number | null, signal: string | null): ProcessResult["en
  *
  * @returns false if the pipe is still held
  */
-async function waitForOutputEnd(ended: Promise<void>): Promise<boolean> {
+async function waitForOutputEnd(ended: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
   const timedOut = new Promise<boolean>((resolve) => {
     timer = setTimeout(resolve, 1000, false);

@@ -201,7 +201,7 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     if (file === undefined) throw new Error("No file is brought.");
     trust();
     expect(names()).toEqual(["deploy"]);
-    const lines = formatConfiguration(resolveConfiguration(place), [], [], present().all, []);
+    const lines = formatConfiguration(resolveConfiguration(place), [], [], present().all, [], []);
     const hidden = /[\0-\x09\x0b-\x1f\x7f-\x9f\u200b\u202a-\u202e]/;
     for (const text of [...problems, ...lines, ...describeFile(file), present().list[0]?.about ?? ""]) {
       expect(text).not.toMatch(hidden);

@@ -17,6 +17,7 @@ import { runCostCommand } from "./cost.js";
 import { runDiffCommand } from "./diff.js";
 import { exportSession } from "./export.js";
 import { runForkCommand } from "./fork.js";
+import { runHooksCommand } from "./hooks.js";
 import { renderKeyHelp } from "./key-help.js";
 import { runMcpCommand } from "./mcp.js";
 import { runModeCommand } from "./mode.js";
@@ -147,6 +148,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     atRest: false,
     run: runAgentsCommand,
   },
+  { name: "hooks", takes: "", about: "the hooks in files, and why some are off", atRest: false, run: runHooksCommand },
   {
     name: "trust",
     takes: "[revoke]",

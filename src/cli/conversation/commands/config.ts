@@ -3,6 +3,7 @@
  */
 import { listConfiguredAgents } from "../../child-agents/resolve-agents.js";
 import { formatConfiguration } from "../../configuration/format-configuration.js";
+import { listHooks } from "../../hooks/resolve-hooks.js";
 import { formatModel } from "../../render/format-model.js";
 import { lineOf } from "../../screen/line.js";
 import { toOneLine } from "../../terminal/text.js";
@@ -12,9 +13,10 @@ import type { CommandContext } from "./sessions.js";
 export async function runConfigCommand(context: CommandContext): Promise<void> {
   const { configured, permissions, servers, custom, model, redaction, say } = context;
   const rules = permissions.rules(await loadSessionRules(context));
+  const hooks = listHooks(configured.trust);
   say([
-    ...formatConfiguration(configured, rules, servers.all, custom.all, listConfiguredAgents(configured)).map((line) =>
-      lineOf(redaction.text(line)),
+    ...formatConfiguration(configured, rules, servers.all, custom.all, listConfiguredAgents(configured), hooks).map(
+      (line) => lineOf(redaction.text(line)),
     ),
     // An option, the session or /model may name a model other than that of the files.
     ...(configured.model === model ? [] : [lineOf(`The model of this session is ${formatModel(model)}.`, "dim")]),

@@ -52,6 +52,8 @@ export type CommandContext = {
   readonly hasShell: boolean;
   /** Whether the model goes by AGENTS.md and skills. */
   readonly hasContextFiles: boolean;
+  /** Whether hooks in files run. */
+  readonly hasHooks: boolean;
   /** What holds for the next runs of the session. */
   readonly choices: RunSettingsStore;
   readonly mode: SessionMode;

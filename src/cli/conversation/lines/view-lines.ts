@@ -156,7 +156,7 @@ export function renderNote(event: PublicEvent, columns: number): readonly Line[]
     case "attempt_withdrawn":
       return wrapNote("The answer above was refused.", columns, "yellow");
     case "hook_failed":
-      return wrapNote(`The hook ${event.name} failed: ${event.message}`, columns, "yellow");
+      return wrapNote(`The hook “${event.name}” failed: ${event.message}`, columns, "yellow");
     default:
       return [];
   }

@@ -1,0 +1,226 @@
+/**
+ * The hooks of files as hooks of an agent: each command is one library hook, so the log names it with its time and outcome.
+ *
+ * 1. A hook of the folder runs only if its file and the files that the file names are still those that were trusted.
+ * 2. What a hook decided is in the log. Another process goes on from there, and does not ask the hook again.
+ * 3. A failed hook is reported, and the run goes on, unless the hook has `onFailure: "closed"`.
+ */
+
+import { textOfOutput } from "../../core/index.js";
+import {
+  createClient,
+  type Hook,
+  type HookContext,
+  type Json,
+  type Store,
+  type ToolCallSubject,
+  type ToolOutput,
+  type ToolResultSubject,
+  type UserMessage,
+} from "../../index.js";
+import { decideByRules } from "../permissions/decide.js";
+import type { HookVerdicts } from "../permissions/hook-verdicts.js";
+import { modeOf } from "../permissions/mode.js";
+import type { TopSessions } from "../permissions/top-sessions.js";
+import { toOneLine, truncate } from "../terminal/text.js";
+import { readHooksHash } from "../trust/trust.js";
+import { type HookAnswer, readHookAnswer } from "./hook-answer.js";
+import type { ResolvedHook } from "./resolve-hooks.js";
+import { afterTimeoutMs, runHookCommand } from "./run-hook-command.js";
+import { fromScriptInput, listToolNames, toScriptInput } from "./tool-names.js";
+
+export type CreateHooksDeps = {
+  readonly root: string;
+  readonly store: Store;
+  readonly topSessions: TopSessions;
+  /** Gets what hooks say of calls to the permission check. */
+  readonly verdicts: HookVerdicts;
+};
+
+/** @param agent the name of the agent in a file that the hooks are for; null for the session that the person sees */
+export function createHooks(
+  hooks: readonly ResolvedHook[],
+  agent: string | null,
+  deps: CreateHooksDeps,
+): readonly Hook[] {
+  return hooks.flatMap((hook) => {
+    const points = createPoints(hook, agent, deps);
+    if (points === null) return [];
+    const { event, command, onFailure, timeoutMs } = hook;
+    const name = truncate(toOneLine(`${event}: ${command}`), maxNameCharacters);
+    return [{ name, onFailure, timeoutMs: timeoutMs + afterTimeoutMs, ...points }];
+  });
+}
+
+const maxNameCharacters = 100;
+
+type Points = Omit<Hook, "name" | "onFailure" | "timeoutMs">;
+
+/** The points of a run at which the hook is called; null if this agent never calls it. */
+function createPoints(hook: ResolvedHook, agent: string | null, deps: CreateHooksDeps): Points | null {
+  const run = createRunner(hook, agent, deps);
+  switch (hook.event) {
+    case "SessionStart":
+      return agent === null ? createSessionStart(hook, run, deps) : null;
+    case "UserPromptSubmit":
+      return agent === null ? createPromptSubmit(run) : null;
+    case "SubagentStart":
+      return agent !== null && hook.matches([agent]) ? createContext(run) : null;
+    case "PreToolUse":
+      return createBeforeCall(hook, run, deps);
+    case "PostToolUse":
+    case "PostToolUseFailure":
+      return createAfterCall(hook, run, deps);
+    case "Stop":
+      return agent === null ? createStop(run) : null;
+    case "SubagentStop":
+      return agent !== null && hook.matches([agent]) ? createStop(run) : null;
+    case "PostCompact":
+      return {
+        async onCompacted({ summary }, context) {
+          await run({ compact_summary: summary }, context);
+        },
+      };
+    case "Notification":
+      return null;
+  }
+}
+
+type RunHook = (fields: { readonly [field: string]: Json }, context: HookContext) => Promise<HookAnswer>;
+
+function createRunner(hook: ResolvedHook, agent: string | null, { root, topSessions }: CreateHooksDeps): RunHook {
+  return async (fields, { sessionId, data, signal }) => {
+    checkHookTrust(hook, root);
+    const top = await topSessions.find({ sessionId, data });
+    const input = {
+      session_id: top.sessionId,
+      cwd: root,
+      permission_mode: modeNames[modeOf(top)],
+      hook_event_name: hook.event,
+      ...(agent === null ? {} : { agent_id: sessionId, agent_type: agent }),
+      ...fields,
+    };
+    return readHookAnswer(await runHookCommand(hook, input, { root, signal }), hook.event);
+  };
+}
+
+/** @throws Error if the hook is the folder's, and what it runs is not what was trusted */
+export function checkHookTrust({ trustedHash }: ResolvedHook, root: string): void {
+  if (trustedHash !== null && readHooksHash(root) !== trustedHash)
+    throw new Error("its file, or one that it runs, has changed since it was trusted: pawl trust");
+}
+
+/** The modes in the words of Claude Code. */
+const modeNames = { ask: "default", edits: "acceptEdits", plan: "plan" } as const;
+
+/** In each process, before the first run of a session. */
+function createSessionStart({ matches }: ResolvedHook, run: RunHook, { store }: CreateHooksDeps): Points {
+  const started = new Set<string>();
+  return {
+    async beforeRun({ input }, context) {
+      const { sessionId } = context;
+      if (started.has(sessionId)) return undefined;
+      started.add(sessionId);
+      const messages = await createClient({ store }).session(sessionId).messages();
+      const source = messages.some(({ role }) => role === "assistant") ? "resume" : "startup";
+      if (!matches([source])) return undefined;
+      return toRunChange(input, await run({ source }, context));
+    },
+  };
+}
+
+function createPromptSubmit(run: RunHook): Points {
+  return {
+    async beforeRun({ input }, context) {
+      const prompt = input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : [])));
+      const answer = await run({ prompt: prompt.join("\n") }, context);
+      const refusal = answer.stop ?? answer.block;
+      return refusal === undefined ? toRunChange(input, answer) : { refuse: refusal };
+    },
+  };
+}
+
+function createContext(run: RunHook): Points {
+  return { beforeRun: async ({ input }, context) => toRunChange(input, await run({}, context)) };
+}
+
+function toRunChange(input: readonly UserMessage[], { context }: HookAnswer) {
+  if (context === undefined) return undefined;
+  const message: UserMessage = { role: "user", parts: [{ type: "text", text: markText(context) }] };
+  return { input: [...input, message] };
+}
+
+/** Text of hooks is marked, so that neither the model nor a reader takes it for a person's. */
+const markText = (text: string) => `[hook] ${text}`;
+
+async function isAbout(
+  { matches, condition }: ResolvedHook,
+  { name, input }: Pick<ToolCallSubject, "name" | "input">,
+  root: string,
+): Promise<boolean> {
+  if (!matches(listToolNames(name))) return false;
+  if (condition === null) return true;
+  const { verdict } = await decideByRules({ tool: name, input, readOnly: false }, [condition], root);
+  return verdict === "deny";
+}
+
+function toCallFields(
+  { name, input, toolCallId }: Pick<ToolCallSubject, "name" | "input" | "toolCallId">,
+  root: string,
+) {
+  const [scriptName = name] = listToolNames(name);
+  return { tool_name: scriptName, tool_input: toScriptInput(name, input, root), tool_use_id: toolCallId };
+}
+
+function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: CreateHooksDeps): Points {
+  return {
+    async beforeToolCall(call, context) {
+      const { name, input, callKey } = call;
+      if (!(await isAbout(hook, call, root))) return undefined;
+      const answer = await run(toCallFields(call, root), context);
+      if (answer.stop !== undefined) return { stop: toClause(answer.stop) };
+      if (answer.block !== undefined) return { block: toClause(answer.block) };
+      if (answer.verdict !== undefined) verdicts.add(callKey, { verdict: answer.verdict, question: answer.question });
+      return answer.input === undefined ? undefined : { input: fromScriptInput(name, input, answer.input, root) };
+    },
+  };
+}
+
+function createAfterCall(hook: ResolvedHook, run: RunHook, { root }: CreateHooksDeps): Points {
+  return {
+    async afterToolCall(call, context) {
+      const { output, isError, durationMs, source } = call;
+      if (isError !== (hook.event === "PostToolUseFailure") || source === "toModelOutput") return undefined;
+      if (!(await isAbout(hook, call, root))) return undefined;
+      const fields = { ...toCallFields(call, root), ...toResultFields(call), duration_ms: durationMs };
+      const { stop, block, context: text } = await run(fields, context);
+      const added = [stop ?? block, text].filter((one) => one !== undefined);
+      return added.length === 0 ? undefined : { output: appendText(output, added.map(markText).join("\n")) };
+    },
+  };
+}
+
+/** The reason becomes a part of a sentence. */
+const toClause = (reason: string) => reason.replace(/\.$/, "");
+
+function toResultFields({ output, isError }: ToolResultSubject): { readonly [field: string]: Json } {
+  const text = textOfOutput(output);
+  if (isError) return { error: text };
+  return { tool_response: output.type === "json" ? output.value : { output: text } };
+}
+
+function appendText(output: ToolOutput, text: string): unknown {
+  const part = { type: "text" as const, text };
+  if (output.type === "content") return { type: "content", parts: [...output.parts, part] };
+  return `${textOfOutput(output)}\n\n${text}`;
+}
+
+function createStop(run: RunHook): Points {
+  return {
+    async beforeStop({ text, stopPreventions, mayGoOn }, context) {
+      const fields = { stop_hook_active: stopPreventions > 0, last_assistant_message: text };
+      const { stop, block } = await run(fields, context);
+      return stop !== undefined || block === undefined || !mayGoOn ? undefined : { message: markText(block) };
+    },
+  };
+}

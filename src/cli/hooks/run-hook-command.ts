@@ -1,0 +1,95 @@
+/**
+ * Runs the command of a hook: as the person, in the folder, and outside of the sandbox, with a bound on its time and output.
+ */
+import { closeSync, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Json } from "../../index.js";
+import { runProcess } from "../../tools/shell/run-process.js";
+import { findShell } from "../../tools/shell/shell-program.js";
+import type { ConfiguredHook } from "./hooks-file.js";
+
+/** The exit code and the outputs of a command that ended by itself. */
+export type CommandEnd = { readonly code: number; readonly stdout: string; readonly stderr: string };
+
+const maxOutputBytes = 256 * 1024;
+const killGraceMs = 1_000;
+
+/** What is left after a command's time is up: it is killed, and its output is read to the end. */
+export const afterTimeoutMs = killGraceMs + 5_000;
+
+/**
+ * @param input what the command reads as JSON from its standard input
+ * @throws Error that says why it has failed: it took too long, wrote too much, was killed or could not be started
+ */
+export async function runHookCommand(
+  { command, timeoutMs, env }: Pick<ConfiguredHook, "command" | "timeoutMs" | "env">,
+  input: { readonly [field: string]: Json },
+  { root, signal }: { readonly root: string; readonly signal: AbortSignal },
+): Promise<CommandEnd> {
+  const [stdout, stderr] = [createBoundedOutput(), createBoundedOutput()];
+  const inputFile = openInputFile(`${JSON.stringify(input)}\n`);
+  try {
+    const { ended } = await runProcess([findShell().path, "-c", command], {
+      cwd: root,
+      env: createHookEnvironment(env, root),
+      signal: AbortSignal.any([signal, stdout.overflow, stderr.overflow]),
+      timeoutMs,
+      killGraceMs,
+      output: stdout,
+      errorOutput: stderr,
+      inputFile,
+    });
+    if (stdout.overflow.aborted || stderr.overflow.aborted)
+      throw new Error(`it wrote more than ${maxOutputBytes / 1024} KiB, and was killed`);
+    switch (ended.how) {
+      case "exited":
+        return { code: ended.code, stdout: stdout.text(), stderr: stderr.text() };
+      case "timed_out":
+        throw new Error(`it took longer than ${timeoutMs / 1_000} s, and was killed`);
+      case "killed":
+        throw new Error(`it was killed by ${ended.signal}`);
+      case "aborted":
+        throw new Error("it was stopped with the run");
+    }
+  } finally {
+    closeSync(inputFile);
+  }
+}
+
+/** A file without a name: commands can also open it as `/dev/stdin`, which they cannot with a socket. */
+function openInputFile(text: string): number {
+  const folder = mkdtempSync(join(tmpdir(), "pawl-hook-"));
+  try {
+    const path = join(folder, "input");
+    writeFileSync(path, text, { mode: 0o600 });
+    return openSync(path, "r");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function createBoundedOutput() {
+  const pieces: Uint8Array[] = [];
+  const overflow = new AbortController();
+  let bytes = 0;
+  return {
+    add(piece: Uint8Array) {
+      bytes += piece.length;
+      if (bytes > maxOutputBytes) overflow.abort();
+      else pieces.push(Buffer.from(piece));
+    },
+    text: () => Buffer.concat(pieces).toString("utf8"),
+    overflow: overflow.signal,
+  };
+}
+
+/** Keys of models and services are not passed to commands that do not name them. */
+const secretName = /KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL/i;
+
+function createHookEnvironment(named: readonly string[], root: string): Readonly<Record<string, string>> {
+  const passed = Object.entries(process.env).filter(([name]) => !secretName.test(name) || named.includes(name));
+  const environment: Record<string, string> = { CLAUDE_PROJECT_DIR: root, PAWL_PROJECT_DIR: root };
+  for (const [name, value] of passed) if (value !== undefined) environment[name] ??= value;
+  return environment;
+}

@@ -1,0 +1,63 @@
+/**
+ * What hooks in files say about the permission of a call: `ask` asks about a call that would run, and `allow` lets a call run that would
+ * ask.
+ *
+ * 1. Ask beats allow, and rules beat hooks: no hook allows what a rule denies or asks about, what plan mode denies, or what leaves the
+ *    sandbox.
+ * 2. The hook and the permission check are parts of one decision in one process, so nothing is stored between them.
+ */
+import type { RuleDecision } from "./decide.js";
+
+export type HookVerdict = {
+  readonly verdict: "allow" | "ask";
+  /** What the person is asked. */
+  readonly question?: string | undefined;
+};
+
+export type HookVerdicts = {
+  readonly add: (callKey: string, verdict: HookVerdict) => void;
+  /** Returns the verdict about a call, once. */
+  readonly take: (callKey: string) => HookVerdict | undefined;
+};
+
+/** A decision that is cut off leaves its verdict behind. The oldest ones are dropped. */
+const maxVerdicts = 1_000;
+
+export function createHookVerdicts(): HookVerdicts {
+  const verdicts = new Map<string, HookVerdict>();
+  return {
+    add(callKey, verdict) {
+      if (verdicts.get(callKey)?.verdict === "ask") return;
+      const [oldest] = verdicts.keys();
+      if (verdicts.size >= maxVerdicts && oldest !== undefined) verdicts.delete(oldest);
+      verdicts.set(callKey, verdict);
+    },
+    take(callKey) {
+      const verdict = verdicts.get(callKey);
+      verdicts.delete(callKey);
+      return verdict;
+    },
+  };
+}
+
+/** The beginning of each question of a hook. The log keeps it, so other processes also know whose question it is. */
+const questionPrefix = "A hook asks about this call";
+
+/** Whether a hook asked this. Only a person answers it: a rule that allows the call does not. */
+export function isHookQuestion(question: string | undefined): boolean {
+  return question?.startsWith(questionPrefix) === true;
+}
+
+/** The decision of the rules, changed by what a hook said. */
+export function applyHookVerdict(decided: RuleDecision, hook: HookVerdict | undefined): RuleDecision {
+  if (hook === undefined || decided.verdict === "deny") return decided;
+  const path = decided.path === undefined ? {} : { path: decided.path };
+  if (hook.verdict === "ask") {
+    if (decided.verdict === "ask" && decided.rule !== undefined) return decided;
+    const question = `${questionPrefix}${hook.question === undefined ? "." : `: ${hook.question}`}`;
+    return { ...path, verdict: "ask", question };
+  }
+  const { verdict, rule, isBeyondSandbox, mayBeDenied } = decided;
+  const isOpen = verdict === "ask" && rule === undefined && isBeyondSandbox !== true && mayBeDenied !== true;
+  return isOpen ? { ...path, verdict: "allow" } : decided;
+}
