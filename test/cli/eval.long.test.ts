@@ -136,12 +136,15 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     const [report] = parseJsonLines(strict.stdout);
     expect(report.variants.agent).toMatchObject({ passed: 0, trials: 1, newlyFailing: ["order"] });
     expect(report.trials[0].scores.sameCalls.why).toBe('call 1: desk/look_up {"order":7} ok, now none');
-    // One case of one is not beyond chance, and the report says how many it takes.
-    const compared = await world.pawl(["eval"]);
-    expect(compared.code).toBe(0);
+    expect(report.exitCode).toBe(5);
+    // Saved as the baseline, the failure still fails: one case cannot show that nothing became worse.
+    await world.pawl(["eval", "--save", "baseline"]);
+    const compared = await world.pawl(["eval", "--junit", "junit.xml"]);
+    expect(compared.code).toBe(5);
     expect(compared.stdout).toMatch(
-      /\n1 case cannot show more than chance: that takes at least \d\. .*\nNot worse than the baseline\.\n$/,
+      /\n1 case in common with the baseline cannot show more than chance: .*\nFailed: 1 of 1 trial failed\.\n$/,
     );
+    expect(readFileSync(join(world.root, "junit.xml"), "utf8")).toContain('tests="1" failures="1"');
     expect(countCalls(world)).toBe(0);
   });
 
@@ -160,7 +163,9 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     writeFileSync(join(world.root, "evals/desk.eval.mjs"), named("desk: fast"));
     writeFileSync(join(world.root, "evals/other.eval.mjs"), named("desk/fast"));
     writeFileSync(join(world.root, "evals/long.eval.mjs"), named("x".repeat(300)));
-    expect(await world.pawl(["eval", "--keep-logs"])).toMatchObject({ code: 0, stderr: "" });
+    const played = await world.pawl(["eval", "--keep-logs", "--junit", "all.xml"]);
+    expect(played).toMatchObject({ code: 0, stderr: "Wrote all.xml.\n" });
+    expect(readFileSync(join(world.root, "all.xml"), "utf8").match(/<testsuite /g)).toHaveLength(3);
     const files = readdirSync(join(world.home, "evals"));
     expect(files.map((file) => file.replace(/-[0-9a-f]{12}\.json$/, "")).sort()).toEqual([
       "desk-fast",
@@ -169,16 +174,20 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     ]);
   });
 
-  test("watches the folder, and plays again when a file changes", async () => {
+  test("watches the folder, and plays again when a file changes, but not when the agent's store does", async () => {
     const world = await createDeskWorld();
     await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
+    const opening = `import { openSqliteStore } from "${dist}stores/sqlite/index.js";\nawait openSqliteStore({ path: "agent.db" });\n`;
+    writeFileSync(join(world.root, "desk.mjs"), `${opening}${desk}`);
     const watching = world.start(["eval", "--watch"]);
     await watching.said("agent: 1 of 1 passed");
     await watching.said("Waiting for a change.");
     writeFileSync(join(world.root, "evals/desk.eval.mjs"), evalFile('{ systemPrompt: "Be quick." }'));
     await watching.said("agent: 0 of 1 passed");
+    await watching.said(/Waiting for a change\.[\s\S]*Waiting for a change\./);
     watching.kill("SIGINT");
-    expect(await watching.ended).toMatchObject({ code: 0 });
+    const { code, stderr } = await watching.ended;
+    expect([code, stderr.match(/Playing the evals\./g)?.length]).toEqual([0, 2]);
     const looping = await world.pawl(["eval", "--watch", "--save", "baseline"]);
     expect([looping.code, looping.stderr]).toEqual([2, expect.stringContaining("--save")]);
   });

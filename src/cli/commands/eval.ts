@@ -50,11 +50,22 @@ export async function evalFiles(
     );
   checkOutputs(files, options);
   if (options.watch === true) return watchFolder(process.cwd(), terminal);
-  const { stop } = listenForInterruptions(terminal);
+  const interruptions = listenForInterruptions(terminal);
+  const stop = AbortSignal.any([interruptions.stop, interruptions.shutdown]);
   const store = options.keepLogs === true ? await openStore(resolveHome(process.env), { creates: true }) : null;
   try {
+    const reports: Report[] = [];
     let code: number = exitCodes.done;
-    for (const file of files) code = worseOf(code, await evalFile(file, { options, store, stop, terminal }));
+    for (const file of files) {
+      const report = await evalFile(file, { options, store, stop, terminal });
+      reports.push(report);
+      code = worseOf(code, ownEvals.toExitCode(report, { strict: options.strict === true }));
+    }
+    const { junit, strict = false } = options;
+    if (junit !== undefined) {
+      writeText(junit, ownEvals.formatJunit(reports, { strict }));
+      terminal.err(`Wrote ${sanitize(junit)}.\n`);
+    }
     return code;
   } catch (error) {
     if (!stop.aborted) throw error;
@@ -74,12 +85,11 @@ function findEvalFiles(): readonly string[] {
     .map((file) => join("evals", file));
 }
 
-/** A file holds the report of one eval. */
-function checkOutputs(files: readonly string[], { save, junit, baseline }: EvalCommandOptions): void {
+/** A file holds the report of one eval. JUnit XML may hold several. */
+function checkOutputs(files: readonly string[], { save, baseline }: EvalCommandOptions): void {
   if (files.length === 1) return;
   const named = [
     ...(save !== undefined && save !== "baseline" ? ["--save"] : []),
-    ...(junit === undefined ? [] : ["--junit"]),
     ...(baseline === undefined ? [] : ["--baseline"]),
   ];
   if (named.length > 0)
@@ -101,7 +111,7 @@ type EvalRun = {
   readonly terminal: Terminal;
 };
 
-async function evalFile(file: string, { options, store, stop, terminal }: EvalRun): Promise<number> {
+async function evalFile(file: string, { options, store, stop, terminal }: EvalRun): Promise<Report> {
   const evals = await loadEvals(file);
   const defined = await loadEval(file);
   const folder = dirname(file);
@@ -132,11 +142,11 @@ async function evalFile(file: string, { options, store, stop, terminal }: EvalRu
   });
   terminal.status(null);
   const strict = options.strict === true;
-  const written = writeReport(report, { options, baselineFile, evals });
-  if (options.json === true) terminal.json(report);
-  else terminal.out(visibleLines(terminal.redaction.text(evals.formatReport(report, { strict })), terminal));
-  for (const path of written) terminal.err(`Wrote ${sanitize(path)}.\n`);
-  return evals.toExitCode(report, { strict });
+  const saved = saveReport(report, options, baselineFile);
+  if (options.json === true) terminal.json({ ...report, exitCode: ownEvals.toExitCode(report, { strict }) });
+  else terminal.out(visibleLines(terminal.redaction.text(ownEvals.formatReport(report, { strict })), terminal));
+  if (saved !== null) terminal.err(`Wrote ${sanitize(saved)}.\n`);
+  return report;
 }
 
 /**
@@ -204,17 +214,13 @@ function chooseCases(cases: readonly ownEvals.EvalCase[], wanted: readonly strin
   );
 }
 
-type Outputs = { readonly options: EvalCommandOptions; readonly baselineFile: string; readonly evals: Evals };
-
-/** Returns the files that were asked for by name. */
-function writeReport(report: Report, { options, baselineFile, evals }: Outputs): readonly string[] {
-  if (options.keepLogs === true) writeEvalReport(resolveHome(process.env), report);
-  const { save, junit } = options;
-  const files = new Map<string, string>();
-  if (save !== undefined) files.set(save === "baseline" ? baselineFile : save, `${JSON.stringify(report)}\n`);
-  if (junit !== undefined) files.set(junit, evals.formatJunit(report));
-  for (const [path, text] of files) writeText(path, text);
-  return [...files.keys()];
+/** Returns the file that `--save` wrote; null without `--save`. */
+function saveReport(report: Report, { keepLogs, save }: EvalCommandOptions, baselineFile: string): string | null {
+  if (keepLogs === true) writeEvalReport(resolveHome(process.env), report);
+  if (save === undefined) return null;
+  const path = save === "baseline" ? baselineFile : save;
+  writeText(path, `${JSON.stringify(report)}\n`);
+  return path;
 }
 
 export function writeText(path: string, text: string): void {
