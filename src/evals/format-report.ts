@@ -79,6 +79,8 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
   lines.push(
     `Paid ${formatDollars(report.paidUsd)} for ${formatCount(report.asked, "model call")}; ${formatCount(report.kept, "answer")} kept from before.`,
   );
+  if (report.asked === 0 && report.kept > 0 && report.trials.some(({ passed }) => !passed))
+    lines.push("All answers were kept from before; pawl eval --fresh asks the models again.");
   if (report.unpriced > 0)
     lines.push(
       `${formatCount(report.unpriced, "model call")} had no known price and are not part of the sum or the budget.`,

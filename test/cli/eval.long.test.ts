@@ -106,6 +106,8 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     expect(first.stdout).toContain("for 2 model calls; 0 answers kept from before.");
     const again = await world.pawl(["eval", "--offline", "--case", "orders"]);
     expect(again.stdout).toContain("for 0 model calls; 2 answers kept from before.");
+    const fresh = await world.pawl(["eval", "--fresh"]);
+    expect(fresh.stdout).toContain("for 2 model calls; 0 answers kept from before.");
     expect(countCalls(world)).toBe(0);
   });
 
@@ -201,6 +203,17 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     await refused(["eval"], "There are no cases in");
     await refused(["eval", "evals/other.eval.mjs"], "There is no file evals/other.eval.mjs.");
     await refused(["eval", "desk.mjs"], "does not export an eval");
+    writeFileSync(join(world.root, "broken.eval.mjs"), "const fine = 1;\nconst = 2;\n");
+    await refused(["eval", "broken.eval.mjs"], "broken.eval.mjs could not be loaded: SyntaxError: ");
+    await refused(["eval", "broken.eval.mjs"], "(broken.eval.mjs, line 2).");
+    writeFileSync(join(world.root, "throws.eval.mjs"), 'throw new Error("boom");\n');
+    await refused(["eval", "throws.eval.mjs"], "could not be loaded: Error: boom (throws.eval.mjs, line 1).");
+    writeFileSync(join(world.root, "agent.ts"), "export {};\n");
+    writeFileSync(join(world.root, "source.eval.mjs"), 'import "./agent.js";\n');
+    await refused(
+      ["eval", "source.eval.mjs"],
+      "agent.js is missing, but there is a .ts file of that name. Compile first",
+    );
     await refused(["eval", "add", "nobody"], "no session");
     await refused(["eval", "add", "customer-7", "--at", "99"], "has no entry 99");
     await refused(["eval", "add", "customer-7", "--name", "../x"], "cannot be the name of a case");

@@ -1,10 +1,11 @@
 /**
  * `pawl eval`: plays the evals of a folder.
  */
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import * as ownEvals from "../../evals/index.js";
 import { PawlError, type Store } from "../../index.js";
 import { exitCodes } from "../exit.js";
@@ -21,6 +22,7 @@ export type EvalCommandOptions = {
   readonly concurrency?: number;
   readonly budget?: number;
   readonly offline?: true;
+  readonly fresh?: true;
   readonly case?: readonly string[];
   readonly baseline?: string;
   readonly save?: string;
@@ -46,7 +48,7 @@ export async function evalFiles(
   if (files.length === 0)
     throw new PawlError(
       "bad_input",
-      "There is no *.eval.ts or *.eval.js under evals. Write one as in the guide, or name a file: pawl eval FILE.",
+      "There is no *.eval.ts or *.eval.js under evals. Write one as docs/guide/evals.md shows, or name a file: pawl eval FILE.",
     );
   checkOutputs(files, options);
   if (options.watch === true) return watchFolder(process.cwd(), terminal);
@@ -123,8 +125,8 @@ async function evalFile(file: string, { options, store, stop, terminal }: EvalRu
   );
   let failed = 0;
   const report = await evals.evaluate({
-    answers: answersFile,
     ...defined,
+    answers: openAnswers(evals, defined.answers ?? answersFile, options.fresh === true),
     cases,
     signal: stop,
     ...(hasBaseline && options.save !== "baseline" ? { baseline: baselineFile } : {}),
@@ -187,18 +189,67 @@ async function loadEval(file: string): Promise<ownEvals.EvalOptions> {
   try {
     loaded = (await import(pathToFileURL(resolve(file)).href)) as typeof loaded;
   } catch (cause) {
-    if ((cause as { readonly code?: string }).code !== "ERR_UNKNOWN_FILE_EXTENSION") throw cause;
-    throw new PawlError(
-      "bad_input",
-      `This Node (${process.version}) cannot read ${sanitize(file)}. Use Node 22.18 or newer, or write it in JavaScript: *.eval.js.`,
-      { cause },
-    );
+    throw new PawlError("bad_input", explainLoadFailure(file, cause), { cause });
   }
   if (typeof loaded.default?.name === "string") return loaded.default;
   throw new PawlError(
     "bad_input",
     `${sanitize(file)} does not export an eval. End it with: export default defineEval({ … }).`,
   );
+}
+
+/** The error of a module that the eval imports says where it is in its stack alone. */
+function explainLoadFailure(file: string, cause: unknown): string {
+  const {
+    code,
+    url,
+    name,
+    message,
+    stack = "",
+  } = (cause ?? {}) as NodeJS.ErrnoException & {
+    readonly url?: string;
+  };
+  const shown = sanitize(file);
+  if (code === "ERR_UNKNOWN_FILE_EXTENSION")
+    return `This Node (${process.version}) cannot read ${shown}. Use Node 22.18 or newer, write it in JavaScript (*.eval.js), or install tsx and run: NODE_OPTIONS="--import tsx" pawl eval.`;
+  const missing = code === "ERR_MODULE_NOT_FOUND" && url?.startsWith("file:") === true ? fileURLToPath(url) : "";
+  if (missing.endsWith(".js") && existsSync(missing.replace(/js$/, "ts")))
+    return `${shown} could not be loaded: ${showPath(missing)} is missing, but there is a .ts file of that name. Compile first, and import the compiled agent.`;
+  const what = cause instanceof Error ? `${name}: ${message}` : String(cause);
+  const [, place, line] = /(file:\/\/\/[^\s)]+?):(\d+)/.exec(stack) ?? [];
+  const where =
+    place === undefined ? findSyntaxError(file, name) : ` (${showPath(fileURLToPath(place))}, line ${line})`;
+  return `${shown} could not be loaded: ${sanitize(what)}${where}.`;
+}
+
+/** Node does not say in a `SyntaxError` of an imported module where it is. */
+function findSyntaxError(file: string, name: string): string {
+  if (name !== "SyntaxError") return "";
+  const { stderr } = spawnSync(process.execPath, ["--check", resolve(file)], { encoding: "utf8" });
+  const line = /:(\d+)\r?\n/.exec(stderr)?.[1];
+  return line === undefined ? " (in a module that it imports)" : ` (${sanitize(file)}, line ${line})`;
+}
+
+function showPath(path: string): string {
+  return sanitize(relative(process.cwd(), path));
+}
+
+/** With `isFresh`, answers of earlier runs are replaced: those of this run are kept, and shared between variants. */
+function openAnswers(
+  { openAnswers: open }: Evals,
+  answers: string | ownEvals.KeptAnswers,
+  isFresh: boolean,
+): ownEvals.KeptAnswers {
+  const kept = typeof answers === "string" ? open(answers) : answers;
+  if (!isFresh) return kept;
+  const { get, add } = open();
+  return {
+    get,
+    add(key, deltas) {
+      add(key, deltas);
+      kept.add(key, deltas);
+    },
+  };
 }
 
 function chooseCases(cases: readonly ownEvals.EvalCase[], wanted: readonly string[]): readonly ownEvals.EvalCase[] {
