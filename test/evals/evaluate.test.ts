@@ -40,13 +40,20 @@ type Changes = {
   readonly model?: Model;
   readonly systemPrompt?: string;
   readonly tool?: string;
+  readonly maximum?: number;
 };
 
-function createTreasury({ store, model = createPayer(), systemPrompt = "Pay.", tool = "pay" }: Changes = {}): Agent {
+function createTreasury({
+  store,
+  model = createPayer(),
+  systemPrompt = "Pay.",
+  tool = "pay",
+  maximum = 10_000,
+}: Changes = {}): Agent {
   const pay = defineTool({
     name: tool,
     description: "Pays.",
-    input: { type: "object", properties: { cents: { type: "integer" } }, required: ["cents"] },
+    input: { type: "object", properties: { cents: { type: "integer", maximum } }, required: ["cents"] },
     needsApproval: ({ cents }) => Number(cents) > 500,
     execute: ({ cents }) => {
       world.payments += 1;
@@ -116,6 +123,26 @@ describe("A case of a recorded session", () => {
   });
 });
 
+describe("A report says why", () => {
+  test("a call no longer runs: its tool has another name, or its schema refuses the input", async () => {
+    const cases = [await recordRent()];
+    const renamed = await play({ agent: createTreasury({ tool: "transfer" }), cases });
+    expect(renamed.trials[0]?.scores.sameCalls?.why).toMatch(
+      /^call 1: treasury\/pay \{"cents":900\} ok \(asked\), now error: Unknown tool 'pay'/,
+    );
+    const strict = createTreasury({ maximum: 500 });
+    const refused = await play({ agent: strict, cases });
+    expect(refused.trials[0]?.scores.sameCalls?.why).toMatch(/, now error: [\s\S]*500/);
+  });
+
+  test("a model failed", async () => {
+    const model = createScriptedModel(() => ({ error: { kind: "invalid_request", message: "down" } }));
+    const report = await play({ agent: createTreasury({ model }) });
+    expect(report.trials[0]?.scores.sameEnd?.why).toMatch(/, now failed \(model_error: .*down/);
+    expect(formatReport(report)).toContain("down");
+  });
+});
+
 test("Rules fail an eval that is not worse than its baseline", async () => {
   const made = await recordRent();
   const rules = [never("pay"), calls("pay", { cents: 900 }), costs({ atMost: 2 })];
@@ -123,7 +150,9 @@ test("Rules fail an eval that is not worse than its baseline", async () => {
   const report = await play({ cases: [made], judges: rules, baseline });
   expect(report.variants.agent).toMatchObject({ broken: ["never pay"], worse: [], newlyFailing: [] });
   expect(toExitCode(report)).toBe(5);
-  expect(formatReport(report)).toMatch(/never pay +0\.0%.*BROKEN[\s\S]*\nFailed: never pay broken\.\n$/);
+  expect(formatReport(report)).toMatch(
+    /never pay +0\.0%.*BROKEN[\s\S]*\nFailed: never pay broken, 1 of 1 trial failed\.\n$/,
+  );
 });
 
 describe("A baseline", () => {
@@ -153,6 +182,13 @@ describe("A baseline", () => {
     const others = cases.map((one) => ({ ...one, name: `other-${one.name}` }));
     const report = await play({ agent, cases: others, judges, baseline });
     expect(toExitCode(report)).toBe(5);
+  });
+
+  test("of whole runs is not compared with single steps", async () => {
+    const cases = await named(5);
+    const baseline = await play({ agent, cases, judges });
+    const report = await play({ agent, cases, judges: [sameSteps()], play: "steps", baseline });
+    expect([report.hasBaseline, toExitCode(report)]).toEqual([false, 5]);
   });
 
   test("of enough cases decides, and the JUnit file has no failure if nothing is worse", async () => {
