@@ -91,6 +91,8 @@ export type AskedCall = {
   readonly outcome: string;
   /** True if a person was asked for approval. */
   readonly asked?: true;
+  /** What the model read instead of a result, if the outcome is not `ok`. Only in trials. */
+  readonly error?: string;
 };
 
 /** How a recorded session or a trial ended. */
@@ -99,6 +101,8 @@ export type Ending = {
   readonly status: string;
   /** The reason of that status. */
   readonly reason?: string;
+  /** What went wrong, if the run failed. Only in trials. */
+  readonly error?: string;
   /** The text of the answer. */
   readonly text: string;
   /** The answer as data, if the request had an output schema. */

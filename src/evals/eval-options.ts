@@ -78,7 +78,7 @@ export type EvalOptions = {
   readonly prices?: PriceTable;
   /** Receives the logs of the trials, for the inspector. The log of a trial replaces that of its previous run. */
   readonly store?: Store;
-  /** The report to compare with, or its file. */
+  /** The report to compare with, or its file. Ignored if its cases were played in another way (`play`). */
   readonly baseline?: Report | string;
   /** Called after each trial; with null for a trial omitted because of the budget. */
   readonly onTrial?: (trial: TrialReport | null, progress: EvalProgress) => void;

@@ -41,7 +41,9 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
   checkJudgeNames(judges.map((judge) => judge.name));
   checkToolNames(options, cases);
   const variants = findVariants(options.agent);
-  const baseline = typeof options.baseline === "string" ? readReport(options.baseline) : options.baseline;
+  const given = typeof options.baseline === "string" ? readReport(options.baseline) : options.baseline;
+  // Scores of single steps say nothing about whole runs.
+  const baseline = given?.play === play ? given : undefined;
   const playing = createTrialPlayer(options, variants);
   const queue = variants.flatMap(({ variant, agent }) =>
     cases.flatMap((one) =>

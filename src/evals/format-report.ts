@@ -1,5 +1,9 @@
 /**
  * Formats a report as text and as JUnit XML, and derives the exit code.
+ *
+ * 1. The exit code, the text and the XML agree, because all three follow from `findFailures`.
+ * 2. A baseline decides only if it has enough cases in common with the report. Otherwise a failed trial fails, as without one:
+ *    a failing eval must not pass because its report was saved.
  */
 import { aBoolean, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
 import type { Agreement, Report, TrialReport, VariantReport } from "./report.js";
@@ -14,18 +18,36 @@ export type ExitCodeOptions = {
 const exitCodeRules: OptionTable<ExitCodeOptions> = { strict: aBoolean };
 
 /**
- * Returns the exit code of `pawl eval`. 0: every trial passed or, with a baseline, nothing is worse beyond chance. 5: a trial failed, a rule was
- * broken, or scores are worse. 4: trials were omitted because of the budget.
+ * Returns the exit code of `pawl eval`. 0: every trial passed or, with a baseline of enough cases, nothing is worse beyond chance. 5: a trial
+ * failed, a rule was broken, or scores are worse. 4: trials were omitted because of the budget.
  */
-export function toExitCode({ variants, leftOut, hasBaseline }: Report, options: ExitCodeOptions = {}): 0 | 4 | 5 {
+export function toExitCode(report: Report, options: ExitCodeOptions = {}): 0 | 4 | 5 {
   checkOptions("toExitCode()", exitCodeRules, options);
-  const isBad = ({ broken, worse, newlyFailing, passed, trials }: VariantReport) => {
-    if (broken.length > 0) return true;
-    if (!hasBaseline) return passed < trials;
-    return worse.length > 0 || (options.strict === true && newlyFailing.length > 0);
-  };
-  if (Object.values(variants).some(isBad)) return 5;
-  return leftOut > 0 ? 4 : 0;
+  const { strict = false } = options;
+  if (Object.values(report.variants).some((variant) => findFailures(variant, report, strict).length > 0)) return 5;
+  return report.leftOut > 0 ? 4 : 0;
+}
+
+/** Why a variant fails the eval; empty if it does not. */
+function findFailures(variant: VariantReport, { hasBaseline }: Report, strict: boolean): readonly string[] {
+  const { broken, worse, newlyFailing, passed, trials } = variant;
+  const isCompared = hasBaseline && countMissingCases(variant) === 0;
+  const failures: string[] = [];
+  if (broken.length > 0) failures.push(`${broken.join(" and ")} broken`);
+  if (!isCompared && passed < trials) failures.push(`${trials - passed} of ${formatCount(trials, "trial")} failed`);
+  if (isCompared && worse.length > 0) failures.push(`worse by ${worse.join(" and ")}`);
+  if (hasBaseline && strict && newlyFailing.length > 0)
+    failures.push(`${formatCount(newlyFailing.length, "case")} passed in the baseline`);
+  return failures;
+}
+
+/** How many more cases a comparison needs before a judge can be worse at all. */
+function countMissingCases({ changes }: VariantReport): number {
+  return Math.max(0, countNeededCases(Object.keys(changes).length) - countComparedCases(changes));
+}
+
+function countComparedCases(changes: VariantReport["changes"]): number {
+  return Math.max(0, ...Object.values(changes).map((change) => change.cases));
 }
 
 /** Options of `formatReport`. */
@@ -57,6 +79,8 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
   lines.push(
     `Paid ${formatDollars(report.paidUsd)} for ${formatCount(report.asked, "model call")}; ${formatCount(report.kept, "answer")} kept from before.`,
   );
+  if (report.asked === 0 && report.kept > 0 && report.trials.some(({ passed }) => !passed))
+    lines.push("All answers were kept from before; pawl eval --fresh asks the models again.");
   if (report.unpriced > 0)
     lines.push(
       `${formatCount(report.unpriced, "model call")} had no known price and are not part of the sum or the budget.`,
@@ -66,18 +90,13 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
   return `${lines.join("\n")}\n`;
 }
 
-/** With few cases no comparison can fail, and a reader would take "not worse" for more than it is. */
+/** Says why the baseline does not decide: with few cases, no comparison can fail. */
 function formatTooFew({ variants, hasBaseline }: Report): readonly string[] {
-  if (!hasBaseline) return [];
-  const short = Object.values(variants).flatMap(({ changes }) => {
-    const needed = countNeededCases(Object.keys(changes).length);
-    const cases = Math.max(0, ...Object.values(changes).map((change) => change.cases));
-    return cases > 0 && cases < needed ? [{ cases, needed }] : [];
-  });
-  const [first] = short;
-  if (first === undefined) return [];
+  const short = hasBaseline ? Object.values(variants).find((variant) => countMissingCases(variant) > 0) : undefined;
+  if (short === undefined) return [];
+  const cases = countComparedCases(short.changes);
   return [
-    `${formatCount(first.cases, "case")} cannot show more than chance: that takes at least ${first.needed}. Until then, only rules and --strict can fail.`,
+    `${formatCount(cases, "case")} in common with the baseline cannot show more than chance: that takes at least ${cases + countMissingCases(short)}. Until then, any failed trial fails.`,
   ];
 }
 
@@ -89,21 +108,10 @@ function formatOutcome(report: Report, strict: boolean): string {
   if (code === 0) return allPassed ? "Passed." : "Not worse than the baseline.";
   const names = Object.keys(report.variants);
   const reasons = Object.entries(report.variants).flatMap(([name, variant]) => {
-    const found = findFailures(variant, report.hasBaseline, strict);
+    const found = findFailures(variant, report, strict);
     return found.length === 0 ? [] : [`${names.length > 1 ? `${name}: ` : ""}${found.join(", ")}`];
   });
   return `Failed: ${reasons.join("; ")}.`;
-}
-
-function findFailures(variant: VariantReport, hasBaseline: boolean, strict: boolean): readonly string[] {
-  const { broken, worse, newlyFailing, passed, trials } = variant;
-  const failures: string[] = [];
-  if (broken.length > 0) failures.push(`${broken.join(" and ")} broken`);
-  if (!hasBaseline && passed < trials) failures.push(`${trials - passed} of ${formatCount(trials, "trial")} failed`);
-  if (hasBaseline && worse.length > 0) failures.push(`worse by ${worse.join(" and ")}`);
-  if (hasBaseline && strict && newlyFailing.length > 0)
-    failures.push(`${formatCount(newlyFailing.length, "case")} passed in the baseline`);
-  return failures;
 }
 
 /** Names what the scores of a variant are compared with. */
@@ -184,24 +192,78 @@ function formatSigned(share: number): string {
 }
 
 /**
- * Formats the report as JUnit XML for build servers. Variants become suites, trials become test cases. The output of a test case names
+ * Formats reports as JUnit XML for build servers. Variants become suites, trials become test cases. The output of a test case names
  * the judges that gave no verdict.
+ *
+ * The file has failures exactly if the exit code is 5, and errors if it is 4. A failed trial that does not fail the eval, because the
+ * variant is not worse than the baseline, is a skipped test.
+ *
+ * @param options as in `toExitCode`
  */
-export function formatJunit(report: Report): string {
-  const suites = Object.entries(report.variants).map(([name, { passed, trials }]) => {
-    const suite = escapeXml(`${report.name}.${name}`);
-    const own = report.trials.filter((trial) => trial.variant === name);
-    const cases = own.map((trial) => {
-      const seconds = (trial.durationMs / 1000).toFixed(3);
-      const open = `    <testcase classname="${suite}" name="${escapeXml(formatName(trial))}" time="${seconds}"`;
-      const failure = trial.passed ? "" : `<failure message="${escapeXml(findReason(trial))}"/>`;
-      const notes = Object.entries(trial.noVerdict ?? {}).map(([judge, why]) => `${judge}: ${clip(why)}`);
-      const output = notes.length === 0 ? "" : `<system-out>${escapeXml(notes.join("\n"))}</system-out>`;
-      return failure === "" && output === "" ? `${open}/>` : `${open}>${failure}${output}</testcase>`;
-    });
-    return `  <testsuite name="${suite}" tests="${trials}" failures="${trials - passed}">\n${cases.join("\n")}\n  </testsuite>`;
-  });
+export function formatJunit(reports: Report | readonly Report[], options: ExitCodeOptions = {}): string {
+  checkOptions("formatJunit()", exitCodeRules, options);
+  const { strict = false } = options;
+  const suites = (isList(reports) ? reports : [reports]).flatMap((report) => [
+    ...Object.entries(report.variants).map(([name, variant]) =>
+      formatSuite(`${report.name}.${name}`, listTests(report, name, findFailures(variant, report, strict))),
+    ),
+    ...(report.leftOut === 0
+      ? []
+      : [
+          formatSuite(report.name, [
+            { name: "budget", seconds: 0, error: `The budget left ${formatCount(report.leftOut, "trial")} out.` },
+          ]),
+        ]),
+  ]);
   return `<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n${suites.join("\n")}\n</testsuites>\n`;
+}
+
+function isList(reports: Report | readonly Report[]): reports is readonly Report[] {
+  return Array.isArray(reports);
+}
+
+type JunitTest = {
+  readonly name: string;
+  readonly seconds: number;
+  readonly failure?: string;
+  readonly skipped?: string;
+  readonly error?: string;
+  readonly output?: string;
+};
+
+/** @param failures why the variant fails; empty if it does not */
+function listTests(report: Report, variant: string, failures: readonly string[]): readonly JunitTest[] {
+  const own = report.trials.filter((trial) => trial.variant === variant);
+  const tests = own.map((trial): JunitTest => {
+    const notes = Object.entries(trial.noVerdict ?? {}).map(([judge, why]) => `${judge}: ${clip(why)}`);
+    const reason = findReason(trial);
+    return {
+      name: formatName(trial),
+      seconds: trial.durationMs / 1000,
+      ...(notes.length === 0 ? {} : { output: notes.join("\n") }),
+      ...(trial.passed
+        ? {}
+        : failures.length > 0
+          ? { failure: reason }
+          : { skipped: `Failed, but the eval is not worse than the baseline: ${reason}` }),
+    };
+  });
+  // A judge that only reports can be worse although every trial passed.
+  if (failures.length === 0 || own.some(({ passed }) => !passed)) return tests;
+  return [...tests, { name: "all trials", seconds: 0, failure: failures.join(", ") }];
+}
+
+function formatSuite(name: string, tests: readonly JunitTest[]): string {
+  const suite = escapeXml(name);
+  const count = (kind: "failure" | "error" | "skipped") => tests.filter((test) => test[kind] !== undefined).length;
+  const lines = tests.map(({ name: test, seconds, output, ...results }) => {
+    const open = `    <testcase classname="${suite}" name="${escapeXml(test)}" time="${seconds.toFixed(3)}"`;
+    const inner = Object.entries(results).map(([kind, message]) => `<${kind} message="${escapeXml(message)}"/>`);
+    if (output !== undefined) inner.push(`<system-out>${escapeXml(output)}</system-out>`);
+    return inner.length === 0 ? `${open}/>` : `${open}>${inner.join("")}</testcase>`;
+  });
+  const counts = `tests="${tests.length}" failures="${count("failure")}" errors="${count("error")}" skipped="${count("skipped")}"`;
+  return `  <testsuite name="${suite}" ${counts}>\n${lines.join("\n")}\n  </testsuite>`;
 }
 
 function escapeXml(text: string): string {

@@ -78,10 +78,11 @@ function findExpected({ case: { expected, label } }: JudgedTrial): JudgedTrial["
 export function sameEnd(): Judge {
   return {
     name: "sameEnd",
-    judge({ case: { expected }, status, reason }) {
+    judge({ case: { expected }, status, reason, error }) {
       if (expected?.status === undefined) return null;
       if (expected.status === status && expected.reason === reason) return true;
-      return { score: 0, why: `${formatEnd(expected.status, expected.reason)}, now ${formatEnd(status, reason)}` };
+      const now = formatEnd(status, error === undefined ? reason : `${reason}: ${error}`);
+      return { score: 0, why: `${formatEnd(expected.status, expected.reason)}, now ${now}` };
     },
   };
 }
@@ -104,27 +105,41 @@ const sameCallsRules: OptionTable<SameCallsOptions> = { only: anArray, order: aB
 export function sameCalls(options: SameCallsOptions = {}): Judge {
   checkOptions("sameCalls()", sameCallsRules, options);
   const { only, order = true } = options;
-  const toLines = (calls: readonly AskedCall[]) => {
-    const lines = calls.filter(({ tool }) => only?.includes(tool) ?? true).map(formatCall);
-    return order ? lines : lines.sort();
+  const choose = (calls: readonly AskedCall[]) => {
+    const chosen = calls
+      .filter(({ tool }) => only?.includes(tool) ?? true)
+      .map((call) => ({ request: formatRequest(call), outcome: formatOutcome(call), error: call.error }));
+    return order ? chosen : chosen.sort((one, other) => (toLine(one) < toLine(other) ? -1 : 1));
   };
   return {
     name: "sameCalls",
     judge(trial) {
       const expected = findExpected(trial)?.calls;
       if (expected === undefined) return null;
-      const [then, now] = [toLines(expected), toLines(trial.calls)];
+      const [then, now] = [choose(expected), choose(trial.calls)];
       const index = Array.from({ length: Math.max(then.length, now.length) }, (_, at) => at).find(
-        (at) => then[at] !== now[at],
+        (at) => toLine(then[at]) !== toLine(now[at]),
       );
       if (index === undefined) return true;
-      return { score: 0, why: `call ${index + 1}: ${then[index] ?? "none"}, now ${now[index] ?? "none"}` };
+      const [before, after] = [then[index], now[index]];
+      // The same request is not repeated: a long one would hide why its outcome differs.
+      const changed = after !== undefined && before?.request === after.request ? after.outcome : toLine(after);
+      const why = after?.error === undefined ? "" : `: ${after.error}`;
+      return { score: 0, why: `call ${index + 1}: ${toLine(before)}, now ${changed}${why}` };
     },
   };
 }
 
-function formatCall({ agent, tool, input, filled, outcome, asked }: AskedCall): string {
-  return `${agent}/${tool} ${toKey(filled ?? input)} ${outcome}${asked === true ? " (asked)" : ""}`;
+function toLine(call: { readonly request: string; readonly outcome: string } | undefined): string {
+  return call === undefined ? "none" : `${call.request} ${call.outcome}`;
+}
+
+function formatRequest({ agent, tool, input, filled }: AskedCall): string {
+  return `${agent}/${tool} ${toKey(filled ?? input)}`;
+}
+
+function formatOutcome({ outcome, asked }: AskedCall): string {
+  return `${outcome}${asked === true ? " (asked)" : ""}`;
 }
 
 /** Passes if every call has a recorded result, and every question a recorded answer. */

@@ -8,6 +8,7 @@
  * 3. Several processes may write to one file: a line is appended with one write, a line that cannot be read is skipped, and
  *    an unfinished last line is terminated before anything is appended.
  * 4. Failures are not kept.
+ * 5. Answers of scripted models are neither kept nor paid for: a changed script has the same id.
  */
 import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync, readSync } from "node:fs";
 import { dirname } from "node:path";
@@ -132,6 +133,11 @@ export function createAnswerKeeper({ answers, repetition, counts, budget, modelN
     request: ModelRequest,
     own: () => AsyncIterable<ModelDelta>,
   ): AsyncGenerator<ModelDelta, void, undefined> {
+    if (model.isScripted === true) {
+      counts.asked += 1;
+      yield* own();
+      return;
+    }
     const hash = hashRequest(request);
     const name = modelName(model);
     const question = `${name} ${hash}`;

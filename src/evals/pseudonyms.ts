@@ -58,7 +58,8 @@ export function createPseudonyms(keys: readonly string[] = []): Pseudonyms {
   }
 
   function hide(kind: string, value: Json): void {
-    if (typeof value === "string" && value.length >= minNameCharacters) names.add(kind, value);
+    // A mail address stays one, so that the tool's schema still accepts it.
+    if (typeof value === "string" && value.length >= minNameCharacters) names.add(findShape(value) ?? kind, value);
     else if (typeof value === "number" && Math.abs(value) >= minHiddenNumber) names.addNumber(value);
     else if (typeof value === "object" && value !== null)
       for (const [key, member] of Object.entries(value)) hide(Array.isArray(value) ? kind : key.toLowerCase(), member);
@@ -87,6 +88,14 @@ export function createPseudonyms(keys: readonly string[] = []): Pseudonyms {
   }
 
   return { collect, apply: (value) => applyIn(value, false) };
+}
+
+/** The kind of a string that is one mail address, card, account or phone number, and nothing else. */
+function findShape(text: string): string | undefined {
+  return shapes.find(({ pattern, matches }) => {
+    const [found] = text.match(pattern) ?? [];
+    return found === text && (matches === undefined || matches(found));
+  })?.kind;
 }
 
 /** The names that were found, by their first character, the longest first. */

@@ -101,7 +101,7 @@ function createReading(store: Store, usage: UsageService, isPlayable: boolean) {
     hooks: new Set<string>(),
     used: { steps: 0, input: 0, output: 0, costUsd: 0, isPriced: true },
     offered: new Map<string, readonly ToolSpecification[]>(),
-    ending: undefined as Pick<Ending, "status" | "reason" | "text" | "output"> | undefined,
+    ending: undefined as Pick<Ending, "status" | "reason" | "error" | "text" | "output"> | undefined,
     label: undefined as CaseLabel | undefined,
     model: "",
     startedAt: 0,
@@ -307,6 +307,7 @@ async function readEvent(reading: Reading, session: SessionReading, event: Publi
         status: result.status,
         text: result.text,
         ...("reason" in result ? { reason: result.reason } : {}),
+        ...defined({ error: result.status === "failed" && !reading.isPlayable ? result.error?.message : undefined }),
         ...defined({ output: "output" in result ? (result.output as Json | undefined) : undefined }),
       };
       return;
@@ -323,13 +324,18 @@ async function readResult(reading: Reading, session: SessionReading, event: Resu
   const call = open.get(event.callKey);
   if (call === undefined) return;
   const { name, input, index, asked } = call;
-  calls[index] = { ...toAskedCall(session, name, input, event.outcome), ...defined({ asked }) };
+  const error = reading.isPlayable ? undefined : findError(event);
+  calls[index] = { ...toAskedCall(session, name, input, event.outcome), ...defined({ asked, error }) };
   // A refused call did not run. The current policy decides again whether it may.
   if ((event.outcome !== "ok" && event.outcome !== "error") || call.isChild === true) return;
   const output = await inlineOutput(event.returned ?? event.output, sessionId, store);
   const data = patches.get(event.callKey);
   const isError = event.outcome === "error";
   results.push({ agent, tool: name, input, output, ...(isError ? { isError } : {}), ...defined({ data }) });
+}
+
+function findError({ outcome, output }: ResultEvent): string | undefined {
+  return outcome !== "ok" && output.type === "text" ? output.text.replace(/^Error: /, "") : undefined;
 }
 
 function toAskedCall({ agent, schemas }: SessionReading, tool: string, input: Json, outcome: string): AskedCall {

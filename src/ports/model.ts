@@ -291,6 +291,11 @@ export interface Model {
   /** What it costs, in US dollars per million tokens. A price of the agent's table (`usage.prices`) takes precedence. */
   readonly price?: Price;
   /**
+   * Whether a program gives the answers, as in tests. Evals then ask it each time instead of keeping its answers, because a changed
+   * program has the same id. Default: false.
+   */
+  readonly isScripted?: boolean;
+  /**
    * Whether the provider charges less for the beginning of a request if it repeats an earlier request. Then Pawl keeps the
    * list of tools the same from a run's first model call on. Default: false.
    */

@@ -39,8 +39,8 @@ export type ScriptedStep = {
 export type ScriptedCall = {
   /** The name of the tool. */
   readonly name: string;
-  /** Default `{}`. */
-  readonly input?: Json;
+  /** Default `{}`. Members that are undefined are left out. */
+  readonly input?: Json | { readonly [member: string]: Json | undefined };
   /** The text of the arguments, instead of `input`. It need not be valid JSON. */
   readonly raw?: string;
   /** Default: `call_1_1`, with the number of the request and of the call in it. */
@@ -99,6 +99,7 @@ export function createScriptedModel(script: Script, options: ScriptedModelOption
   let count = 0;
   return {
     id: options.id ?? "scripted",
+    isScripted: true,
     ...(options.contextWindow === undefined ? {} : { contextWindow: options.contextWindow }),
     ...(options.price === undefined ? {} : { price: options.price }),
     requests,

@@ -173,7 +173,7 @@ describe("pawl approve", () => {
       const { code, stdout, stderr } = await world.pawl(["approve", "s"]);
       expect({ code, stdout }).toEqual({ code: 0, stdout: "Approved s/1/1 (edit_file).\n" });
       expect(stderr).toContain("    oldText: colour\n    newText: color\n");
-      expect(stderr).toContain("To continue: pawl resume s, or a running pawl worker does it.\n");
+      expect(stderr).toContain("or a running pawl worker, continues it. Otherwise: pawl resume s\n");
       expect(notes(world)).toBe("colour\n");
       expect(await world.pawl(["approvals"])).toMatchObject({ stdout: "" });
       expect(await world.pawl(["resume", "s"])).toMatchObject({ code: 0 });

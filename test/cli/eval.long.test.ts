@@ -106,6 +106,8 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     expect(first.stdout).toContain("for 2 model calls; 0 answers kept from before.");
     const again = await world.pawl(["eval", "--offline", "--case", "orders"]);
     expect(again.stdout).toContain("for 0 model calls; 2 answers kept from before.");
+    const fresh = await world.pawl(["eval", "--fresh"]);
+    expect(fresh.stdout).toContain("for 2 model calls; 0 answers kept from before.");
     expect(countCalls(world)).toBe(0);
   });
 
@@ -136,12 +138,15 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     const [report] = parseJsonLines(strict.stdout);
     expect(report.variants.agent).toMatchObject({ passed: 0, trials: 1, newlyFailing: ["order"] });
     expect(report.trials[0].scores.sameCalls.why).toBe('call 1: desk/look_up {"order":7} ok, now none');
-    // One case of one is not beyond chance, and the report says how many it takes.
-    const compared = await world.pawl(["eval"]);
-    expect(compared.code).toBe(0);
+    expect(report.exitCode).toBe(5);
+    // Saved as the baseline, the failure still fails: one case cannot show that nothing became worse.
+    await world.pawl(["eval", "--save", "baseline"]);
+    const compared = await world.pawl(["eval", "--junit", "junit.xml"]);
+    expect(compared.code).toBe(5);
     expect(compared.stdout).toMatch(
-      /\n1 case cannot show more than chance: that takes at least \d\. .*\nNot worse than the baseline\.\n$/,
+      /\n1 case in common with the baseline cannot show more than chance: .*\nFailed: 1 of 1 trial failed\.\n$/,
     );
+    expect(readFileSync(join(world.root, "junit.xml"), "utf8")).toContain('tests="1" failures="1"');
     expect(countCalls(world)).toBe(0);
   });
 
@@ -160,7 +165,9 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     writeFileSync(join(world.root, "evals/desk.eval.mjs"), named("desk: fast"));
     writeFileSync(join(world.root, "evals/other.eval.mjs"), named("desk/fast"));
     writeFileSync(join(world.root, "evals/long.eval.mjs"), named("x".repeat(300)));
-    expect(await world.pawl(["eval", "--keep-logs"])).toMatchObject({ code: 0, stderr: "" });
+    const played = await world.pawl(["eval", "--keep-logs", "--junit", "all.xml"]);
+    expect(played).toMatchObject({ code: 0, stderr: "Wrote all.xml.\n" });
+    expect(readFileSync(join(world.root, "all.xml"), "utf8").match(/<testsuite /g)).toHaveLength(3);
     const files = readdirSync(join(world.home, "evals"));
     expect(files.map((file) => file.replace(/-[0-9a-f]{12}\.json$/, "")).sort()).toEqual([
       "desk-fast",
@@ -169,16 +176,20 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     ]);
   });
 
-  test("watches the folder, and plays again when a file changes", async () => {
+  test("watches the folder, and plays again when a file changes, but not when the agent's store does", async () => {
     const world = await createDeskWorld();
     await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
+    const opening = `import { openSqliteStore } from "${dist}stores/sqlite/index.js";\nawait openSqliteStore({ path: "agent.db" });\n`;
+    writeFileSync(join(world.root, "desk.mjs"), `${opening}${desk}`);
     const watching = world.start(["eval", "--watch"]);
     await watching.said("agent: 1 of 1 passed");
     await watching.said("Waiting for a change.");
     writeFileSync(join(world.root, "evals/desk.eval.mjs"), evalFile('{ systemPrompt: "Be quick." }'));
     await watching.said("agent: 0 of 1 passed");
+    await watching.said(/Waiting for a change\.[\s\S]*Waiting for a change\./);
     watching.kill("SIGINT");
-    expect(await watching.ended).toMatchObject({ code: 0 });
+    const { code, stderr } = await watching.ended;
+    expect([code, stderr.match(/Playing the evals\./g)?.length]).toEqual([0, 2]);
     const looping = await world.pawl(["eval", "--watch", "--save", "baseline"]);
     expect([looping.code, looping.stderr]).toEqual([2, expect.stringContaining("--save")]);
   });
@@ -192,6 +203,17 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     await refused(["eval"], "There are no cases in");
     await refused(["eval", "evals/other.eval.mjs"], "There is no file evals/other.eval.mjs.");
     await refused(["eval", "desk.mjs"], "does not export an eval");
+    writeFileSync(join(world.root, "broken.eval.mjs"), "const fine = 1;\nconst = 2;\n");
+    await refused(["eval", "broken.eval.mjs"], "broken.eval.mjs could not be loaded: SyntaxError: ");
+    await refused(["eval", "broken.eval.mjs"], "(broken.eval.mjs, line 2).");
+    writeFileSync(join(world.root, "throws.eval.mjs"), 'throw new Error("boom");\n');
+    await refused(["eval", "throws.eval.mjs"], "could not be loaded: Error: boom (throws.eval.mjs, line 1).");
+    writeFileSync(join(world.root, "agent.ts"), "export {};\n");
+    writeFileSync(join(world.root, "source.eval.mjs"), 'import "./agent.js";\n');
+    await refused(
+      ["eval", "source.eval.mjs"],
+      "agent.js is missing, but there is a .ts file of that name. Compile first",
+    );
     await refused(["eval", "add", "nobody"], "no session");
     await refused(["eval", "add", "customer-7", "--at", "99"], "has no entry 99");
     await refused(["eval", "add", "customer-7", "--name", "../x"], "cannot be the name of a case");

@@ -13,7 +13,11 @@ describe("pawl sessions", () => {
   test("lists them, newest first", verifies("CLI-4#part-1"), async () => {
     const { pawl, root } = createWorld(files);
     const none = await pawl(["sessions"]);
-    expect(none).toMatchObject({ code: 0, stdout: "", stderr: expect.stringContaining("There are no sessions yet.") });
+    expect(none).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: expect.stringMatching(/^There are no sessions in .*sessions\.db\. Start one/),
+    });
     await pawl(["run", "List the files", "--session", "first"]);
     await pawl(["run", "Count the files\nunder \u001b[31msrc", "--session", "second"]);
     const { code, stdout } = await pawl(["sessions"]);
@@ -47,7 +51,7 @@ describe("pawl sessions", () => {
     expect((await pawl(["sessions", "delete", "abcdefgh-1"])).code).toBe(0);
     expect((await pawl(["sessions", "show", "abc"])).code).toBe(0);
     const none = await pawl(["sessions", "show", "x"]);
-    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no session "x".') });
+    expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no session "x" in ') });
   });
 });
 
@@ -213,7 +217,7 @@ describe("pawl sessions rename", verifies("CHAT-3#sessions"), () => {
     expect(parseJsonLines(again.stdout)).toEqual([{ renamed: "old", title: "March" }]);
     for (const wrong of [[" "], ["x".repeat(201)], []])
       expect((await pawl(["sessions", "rename", "old", ...wrong])).code).toBe(2);
-    expect((await pawl(["sessions", "rename", "none", "x"])).stderr).toContain('There is no session "none".');
+    expect((await pawl(["sessions", "rename", "none", "x"])).stderr).toContain('There is no session "none" in ');
     expect(await titleOf("old")).toEqual(["March", "completed"]);
 
     const gate = createGate(root);

@@ -36,7 +36,7 @@ describe("on a terminal, a person is asked before a tool that is not read-only",
     const running = world.startOnTerminal(["run", replace, "--session", "s"]);
     await running.said("[y]es");
     running.type("perhaps\r");
-    await running.said(/perhaps[\s\S]*\[y\]es/);
+    await running.said(/perhaps[\s\S]*Not understood\. Type y, n, e or a;[\s\S]*\[y\]es/);
     running.type("no, it is British\r");
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);

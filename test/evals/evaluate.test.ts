@@ -40,13 +40,20 @@ type Changes = {
   readonly model?: Model;
   readonly systemPrompt?: string;
   readonly tool?: string;
+  readonly maximum?: number;
 };
 
-function createTreasury({ store, model = createPayer(), systemPrompt = "Pay.", tool = "pay" }: Changes = {}): Agent {
+function createTreasury({
+  store,
+  model = createPayer(),
+  systemPrompt = "Pay.",
+  tool = "pay",
+  maximum = 10_000,
+}: Changes = {}): Agent {
   const pay = defineTool({
     name: tool,
     description: "Pays.",
-    input: { type: "object", properties: { cents: { type: "integer" } }, required: ["cents"] },
+    input: { type: "object", properties: { cents: { type: "integer", maximum } }, required: ["cents"] },
     needsApproval: ({ cents }) => Number(cents) > 500,
     execute: ({ cents }) => {
       world.payments += 1;
@@ -116,6 +123,26 @@ describe("A case of a recorded session", () => {
   });
 });
 
+describe("A report says why", () => {
+  test("a call no longer runs: its tool has another name, or its schema refuses the input", async () => {
+    const cases = [await recordRent()];
+    const renamed = await play({ agent: createTreasury({ tool: "transfer" }), cases });
+    expect(renamed.trials[0]?.scores.sameCalls?.why).toMatch(
+      /^call 1: treasury\/pay \{"cents":900\} ok \(asked\), now error: Unknown tool 'pay'/,
+    );
+    const strict = createTreasury({ maximum: 500 });
+    const refused = await play({ agent: strict, cases });
+    expect(refused.trials[0]?.scores.sameCalls?.why).toMatch(/, now error: [\s\S]*500/);
+  });
+
+  test("a model failed", async () => {
+    const model = createScriptedModel(() => ({ error: { kind: "invalid_request", message: "down" } }));
+    const report = await play({ agent: createTreasury({ model }) });
+    expect(report.trials[0]?.scores.sameEnd?.why).toMatch(/, now failed \(model_error: .*down/);
+    expect(formatReport(report)).toContain("down");
+  });
+});
+
 test("Rules fail an eval that is not worse than its baseline", async () => {
   const made = await recordRent();
   const rules = [never("pay"), calls("pay", { cents: 900 }), costs({ atMost: 2 })];
@@ -123,27 +150,97 @@ test("Rules fail an eval that is not worse than its baseline", async () => {
   const report = await play({ cases: [made], judges: rules, baseline });
   expect(report.variants.agent).toMatchObject({ broken: ["never pay"], worse: [], newlyFailing: [] });
   expect(toExitCode(report)).toBe(5);
-  expect(formatReport(report)).toMatch(/never pay +0\.0%.*BROKEN[\s\S]*\nFailed: never pay broken\.\n$/);
+  expect(formatReport(report)).toMatch(
+    /never pay +0\.0%.*BROKEN[\s\S]*\nFailed: never pay broken, 1 of 1 trial failed\.\n$/,
+  );
   // Version 0.1 wrote no `noVerdicts`.
   const written = JSON.stringify(report, (key, value) => (key === "noVerdicts" ? undefined : value));
   expect(formatReport(JSON.parse(written))).toBe(formatReport(report));
 });
 
-test("A report says with how few cases no judge can be worse, and what it comes to by the strict rule", async () => {
-  const made = await recordRent();
-  const named = (count: number) => Array.from({ length: count }, (_, index) => ({ ...made, name: `rent-${index}` }));
-  const agent = createTreasury({ systemPrompt: "Never pay." });
+describe("A baseline", () => {
   const judges = [sameCalls()];
-  const compare = async (count: number) =>
-    play({ agent, cases: named(count), judges, baseline: await play({ cases: named(count), judges }) });
+  const named = async (count: number) => {
+    const made = await recordRent();
+    return Array.from({ length: count }, (_, index) => ({ ...made, name: `rent-${index}` }));
+  };
+  const agent = createTreasury({ systemPrompt: "Never pay." });
 
-  const few = await compare(4);
-  expect(toExitCode(few)).toBe(0);
-  expect(formatReport(few)).toMatch(/\n4 cases cannot show more than chance: that takes at least 5\..*\nNot worse/);
-  expect(formatReport(few, { strict: true })).toMatch(/\nFailed: 4 cases passed in the baseline\.\n$/);
+  test("of too few cases decides nothing: a failed trial fails, even if it also failed in the baseline", async () => {
+    for (const before of [createTreasury(), agent]) {
+      const cases = await named(4);
+      const baseline = await play({ agent: before, cases, judges });
+      const report = await play({ agent, cases, judges, baseline });
+      expect(toExitCode(report)).toBe(5);
+      expect(formatReport(report)).toMatch(
+        /\n4 cases in common with the baseline cannot show more than chance: that takes at least 5\. Until then, any failed trial fails\.\nFailed: 4 of 4 trials failed\.\n$/,
+      );
+      expect(formatJunit(report).match(/<failure/g)).toHaveLength(4);
+    }
+  });
 
-  const enough = await compare(5);
-  expect(toExitCode(enough)).toBe(5);
-  expect(formatReport(enough)).not.toContain("chance");
-  expect(formatReport(enough)).toMatch(/\nFailed: worse by sameCalls\.\n$/);
+  test("of other cases decides nothing either", async () => {
+    const cases = await named(6);
+    const baseline = await play({ cases: await named(5), judges });
+    const others = cases.map((one) => ({ ...one, name: `other-${one.name}` }));
+    const report = await play({ agent, cases: others, judges, baseline });
+    expect(toExitCode(report)).toBe(5);
+  });
+
+  test("of whole runs is not compared with single steps", async () => {
+    const cases = await named(5);
+    const baseline = await play({ agent, cases, judges });
+    const report = await play({ agent, cases, judges: [sameSteps()], play: "steps", baseline });
+    expect([report.hasBaseline, toExitCode(report)]).toEqual([false, 5]);
+  });
+
+  test("of enough cases decides, and the JUnit file has no failure if nothing is worse", async () => {
+    const cases = await named(5);
+    const good = await play({ cases, judges });
+    const bad = await play({ agent, cases, judges });
+    const worse = await play({ agent, cases, judges, baseline: good });
+    expect(toExitCode(worse)).toBe(5);
+    expect(formatReport(worse)).toMatch(/\nFailed: worse by sameCalls\.\n$/);
+    expect(formatJunit(worse).match(/<failure/g)).toHaveLength(5);
+
+    const same = await play({ agent, cases, judges, baseline: bad });
+    expect(toExitCode(same)).toBe(0);
+    expect(formatReport(same)).toMatch(/\nNot worse than the baseline\.\n$/);
+    expect(formatJunit(same)).toContain('tests="5" failures="0" errors="0" skipped="5"');
+    expect(formatJunit(same)).toMatch(/<skipped message="Failed, but the eval is not worse than the baseline: /);
+  });
+
+  test("with strict, one newly failing case fails, in the JUnit file as well", async () => {
+    const cases = await named(8);
+    const baseline = await play({ cases, judges });
+    let count = 0;
+    const changing = () => {
+      count += 1;
+      return count === 1 ? agent : createTreasury();
+    };
+    const report = await play({ agent: changing, cases, judges, baseline, concurrency: 1 });
+    expect([toExitCode(report), toExitCode(report, { strict: true })]).toEqual([0, 5]);
+    expect(formatReport(report, { strict: true })).toMatch(/\nFailed: 1 case passed in the baseline\.\n$/);
+    expect(formatJunit(report)).not.toContain("<failure");
+    expect(formatJunit(report, { strict: true }).match(/<failure/g)).toHaveLength(1);
+  });
+
+  test("that a judge without a bound is worse than fails the JUnit file, although every trial passed", async () => {
+    const cases = await named(5);
+    const lower = (score: number) => [{ name: "tone", atLeast: null, judge: () => score }];
+    const baseline = await play({ cases, judges: lower(1) });
+    const report = await play({ cases, judges: lower(0.2), baseline });
+    expect(report.variants.agent?.passed).toBe(5);
+    expect(toExitCode(report)).toBe(5);
+    expect(formatJunit(report)).toContain('<failure message="worse by tone"/>');
+  });
+});
+
+test("Several reports go into one JUnit file, and one that the budget cut short has an error", async () => {
+  const report = await play();
+  const other = { ...report, name: "others", leftOut: 2 };
+  const junit = formatJunit([report, other]);
+  expect(junit).toMatch(/<testsuite name="rent\.agent"[\s\S]*<testsuite name="others\.agent"/);
+  expect(junit).toContain('<error message="The budget left 2 trials out."/>');
+  expect(junit.match(/<testsuites>/g)).toHaveLength(1);
 });

@@ -8,6 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import {
   type EvalCase,
   evaluate,
+  formatReport,
   inRecord,
   openAnswers,
   rubric,
@@ -15,7 +16,7 @@ import {
   toExitCode,
 } from "../../src/evals/index.js";
 import { createAgent, type Model } from "../../src/index.js";
-import { createScriptedModel } from "../../src/testing/index.js";
+import { createScriptedModel, type ScriptedModel } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 
 function createFolder(): string {
@@ -34,15 +35,20 @@ const byHand = (name: string, text: string): EvalCase => ({
 
 const cases = ["one", "two", "three"].map((word) => byHand(word, word));
 
+/** Answers of scripted models are not kept; this one stands for a model of a provider. */
+const asProviderModel = ({ isScripted: _, ...model }: ScriptedModel): Model => model;
+
 function createShouter(asked: string[] = [], id = "shouter"): Model {
-  return createScriptedModel(
-    ({ messages }) => {
-      const part = messages[0]?.parts[0];
-      const text = part?.type === "text" ? part.text : "";
-      asked.push(text);
-      return { text: text.toUpperCase() };
-    },
-    { id, price: { input: 100_000, output: 100_000 }, record: false },
+  return asProviderModel(
+    createScriptedModel(
+      ({ messages }) => {
+        const part = messages[0]?.parts[0];
+        const text = part?.type === "text" ? part.text : "";
+        asked.push(text);
+        return { text: text.toUpperCase() };
+      },
+      { id, price: { input: 100_000, output: 100_000 }, record: false },
+    ),
   );
 }
 
@@ -54,12 +60,14 @@ describe("Kept answers", verifies("EVAL-2#resume", "EVAL-2#judges"), () => {
   test("are found again if the first attempt of a call had failed", async () => {
     const answers = join(createFolder(), "answers.jsonl");
     let attempts = 0;
-    const model = createScriptedModel(
-      () => {
-        attempts += 1;
-        return attempts === 1 ? { error: { kind: "overloaded", message: "busy" } } : { text: "ONE" };
-      },
-      { id: "shouter", record: false },
+    const model = asProviderModel(
+      createScriptedModel(
+        () => {
+          attempts += 1;
+          return attempts === 1 ? { error: { kind: "overloaded", message: "busy" } } : { text: "ONE" };
+        },
+        { id: "shouter", record: false },
+      ),
     );
     const agent = createAgent({ model, retry: { baseDelayMs: 1, maxDelayMs: 1 } });
     const play = () =>
@@ -71,7 +79,9 @@ describe("Kept answers", verifies("EVAL-2#resume", "EVAL-2#judges"), () => {
   test("make a second run free, of judges too, and a changed prompt pays again", async () => {
     const answers = join(createFolder(), "deep/answers.jsonl");
     const judge = createAgent({
-      model: createScriptedModel(() => ({ text: '{"why":"It is loud.","score":0.5}' }), { id: "judge", record: false }),
+      model: asProviderModel(
+        createScriptedModel(() => ({ text: '{"why":"It is loud.","score":0.5}' }), { id: "judge", record: false }),
+      ),
       usage,
     });
     const play = (systemPrompt: string) =>
@@ -91,6 +101,32 @@ describe("Kept answers", verifies("EVAL-2#resume", "EVAL-2#judges"), () => {
     // The judge is shown the same, so only the answers are asked for anew.
     expect(await play("Shout!")).toMatchObject({ asked: 3, kept: 3 });
     expect(statSync(answers).mode & 0o777).toBe(0o600);
+  });
+
+  test("are not those of a scripted model, so a changed script is seen, also without a budget", async () => {
+    const answers = join(createFolder(), "answers.jsonl");
+    const play = (text: string) =>
+      evaluate({
+        name: "scripted",
+        agent: createAgent({ model: createScriptedModel(() => ({ text }), { record: false }) }),
+        cases: [byHand("one", "one")],
+        judges: [sameAnswer()],
+        answers,
+        budgetUsd: 0,
+      });
+    expect((await play("ONE")).variants.agent?.passed).toBe(1);
+    expect(await play("two")).toMatchObject({ asked: 1, kept: 0, variants: { agent: { passed: 0 } } });
+  });
+
+  test("are named by a report in which a trial failed and no model was asked", async () => {
+    const answers = openAnswers();
+    const agent = createAgent({ model: createShouter() });
+    const failing = { ...byHand("one", "one"), expected: { text: "TWO" } };
+    const play = () => evaluate({ name: "shouts", agent, cases: [failing], judges: [sameAnswer()], answers });
+    expect(formatReport(await play())).not.toContain("--fresh");
+    expect(formatReport(await play())).toContain(
+      "\nAll answers were kept from before; pawl eval --fresh asks the models again.\n",
+    );
   });
 
   test("are not shared by repetitions, nor by two models of one id", async () => {

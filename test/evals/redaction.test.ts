@@ -112,4 +112,23 @@ describe("A case of a session with a customer's data", verifies("EVAL-1#redactio
     expect(made.expected?.text).toBe("name-1 has the Annual pass; ann is a tool.");
     expect(made.calls).toMatchObject([{ tool: "who", output: { value: { name: "name-1", tool: "who" } } }]);
   });
+
+  test("keeps a mail address under a hidden member a mail address, so that the tool's schema still accepts it", async () => {
+    const store = createMemoryStore();
+    const send = defineTool({
+      name: "send",
+      description: "Sends a mail.",
+      input: { type: "object", properties: { email: { type: "string" } }, required: ["email"] },
+      execute: () => ({ email: "Ada Lovelace" }),
+    });
+    const model = createScriptedModel([
+      { calls: [{ name: "send", input: { email: "ada@shop.example.org" } }] },
+      { text: "Sent." },
+    ]);
+    await createAgent({ model, tools: [send], store }).run("Send it.", { sessionId: "mail" });
+    const made = await createCase(store, "mail", { hide: ["email"] });
+    expect(made.calls).toMatchObject([
+      { input: { email: "mail1@example.com" }, output: { value: { email: "email-1" } } },
+    ]);
+  });
 });

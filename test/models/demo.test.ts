@@ -235,6 +235,14 @@ describe("a conversation", () => {
     expect(again).toBe(answer);
   });
 
+  test("has notes of Pawl next to a request, which are not part of its command", async () => {
+    const { tools } = createWorld();
+    const parts = ["run: echo one; echo two", "The user has taken back:\n```\na.txt\n```"];
+    const message = { role: "user" as const, parts: parts.map((text) => ({ type: "text" as const, text })) };
+    const { calls } = await replyTo([message], tools);
+    expect(calls).toMatchObject([{ name: "shell", input: { command: "echo one; echo two" } }]);
+  });
+
   test("that another model began goes on with the plan, and ends", async () => {
     const { tools } = createWorld();
     const calls = [{ id: "other", name: "edit_file", input: { path: "a" } }];

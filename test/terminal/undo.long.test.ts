@@ -60,7 +60,12 @@ test(
     expect(text("a.txt")).toBe("1\ntwo\n");
     person.type("/undo\r");
     await person.sees(/undo ›/);
-    person.type("none with\r");
+    person.type("n");
+    await person.sees(/No file was changed\.[\s\S]*No file was changed\./);
+    expect(text("a.txt")).toBe("1\ntwo\n");
+    person.type("/undo\r");
+    await person.sees(/undo ›[\s\S]*undo 2 files, none with a conflict \(y\)/);
+    person.type("y");
     await person.sees(/Took back 2 files: .*[\s\S]*ready/);
     expect([text("a.txt"), text("b.txt"), existsSync(join(world.root, "new.txt"))]).toEqual([
       "one\ntwo\n",
@@ -69,7 +74,7 @@ test(
     ]);
     person.type("/redo\r");
     await person.sees(/redo ›/);
-    person.type("none with\r");
+    person.type("\x1b[B\r");
     await person.sees(/Brought forward 2 files/);
     expect([text("a.txt"), text("new.txt")]).toEqual(["1\ntwo\n", "created\n"]);
     person.type("go on\r");

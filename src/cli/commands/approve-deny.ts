@@ -332,5 +332,5 @@ async function formatNextStep(
   if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues the session.${more}`;
   if (agent !== agentName && !isFolderChild(agent))
     return `The program of the agent "${sanitize(agent)}", or a worker of it, continues the session.${more}`;
-  return `To continue: pawl resume ${sanitize(shortId(top))}, or a running pawl worker does it.${more}`;
+  return `A window that has the session open, or a running pawl worker, continues it. Otherwise: pawl resume ${sanitize(shortId(top))}${more}`;
 }

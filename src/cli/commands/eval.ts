@@ -1,10 +1,11 @@
 /**
  * `pawl eval`: plays the evals of a folder.
  */
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, resolve } from "node:path";
-import { pathToFileURL } from "node:url";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import * as ownEvals from "../../evals/index.js";
 import { PawlError, type Store } from "../../index.js";
 import { exitCodes } from "../exit.js";
@@ -21,6 +22,7 @@ export type EvalCommandOptions = {
   readonly concurrency?: number;
   readonly budget?: number;
   readonly offline?: true;
+  readonly fresh?: true;
   readonly case?: readonly string[];
   readonly baseline?: string;
   readonly save?: string;
@@ -46,15 +48,26 @@ export async function evalFiles(
   if (files.length === 0)
     throw new PawlError(
       "bad_input",
-      "There is no *.eval.ts or *.eval.js under evals. Write one as in the guide, or name a file: pawl eval FILE.",
+      "There is no *.eval.ts or *.eval.js under evals. Write one as docs/guide/evals.md shows, or name a file: pawl eval FILE.",
     );
   checkOutputs(files, options);
   if (options.watch === true) return watchFolder(process.cwd(), terminal);
-  const { stop } = listenForInterruptions(terminal);
+  const interruptions = listenForInterruptions(terminal);
+  const stop = AbortSignal.any([interruptions.stop, interruptions.shutdown]);
   const store = options.keepLogs === true ? await openStore(resolveHome(process.env), { creates: true }) : null;
   try {
+    const reports: Report[] = [];
     let code: number = exitCodes.done;
-    for (const file of files) code = worseOf(code, await evalFile(file, { options, store, stop, terminal }));
+    for (const file of files) {
+      const report = await evalFile(file, { options, store, stop, terminal });
+      reports.push(report);
+      code = worseOf(code, ownEvals.toExitCode(report, { strict: options.strict === true }));
+    }
+    const { junit, strict = false } = options;
+    if (junit !== undefined) {
+      writeText(junit, ownEvals.formatJunit(reports, { strict }));
+      terminal.err(`Wrote ${sanitize(junit)}.\n`);
+    }
     return code;
   } catch (error) {
     if (!stop.aborted) throw error;
@@ -74,12 +87,11 @@ function findEvalFiles(): readonly string[] {
     .map((file) => join("evals", file));
 }
 
-/** A file holds the report of one eval. */
-function checkOutputs(files: readonly string[], { save, junit, baseline }: EvalCommandOptions): void {
+/** A file holds the report of one eval. JUnit XML may hold several. */
+function checkOutputs(files: readonly string[], { save, baseline }: EvalCommandOptions): void {
   if (files.length === 1) return;
   const named = [
     ...(save !== undefined && save !== "baseline" ? ["--save"] : []),
-    ...(junit === undefined ? [] : ["--junit"]),
     ...(baseline === undefined ? [] : ["--baseline"]),
   ];
   if (named.length > 0)
@@ -101,7 +113,7 @@ type EvalRun = {
   readonly terminal: Terminal;
 };
 
-async function evalFile(file: string, { options, store, stop, terminal }: EvalRun): Promise<number> {
+async function evalFile(file: string, { options, store, stop, terminal }: EvalRun): Promise<Report> {
   const evals = await loadEvals(file);
   const defined = await loadEval(file);
   const folder = dirname(file);
@@ -113,8 +125,8 @@ async function evalFile(file: string, { options, store, stop, terminal }: EvalRu
   );
   let failed = 0;
   const report = await evals.evaluate({
-    answers: answersFile,
     ...defined,
+    answers: openAnswers(evals, defined.answers ?? answersFile, options.fresh === true),
     cases,
     signal: stop,
     ...(hasBaseline && options.save !== "baseline" ? { baseline: baselineFile } : {}),
@@ -132,11 +144,11 @@ async function evalFile(file: string, { options, store, stop, terminal }: EvalRu
   });
   terminal.status(null);
   const strict = options.strict === true;
-  const written = writeReport(report, { options, baselineFile, evals });
-  if (options.json === true) terminal.json(report);
-  else terminal.out(visibleLines(terminal.redaction.text(evals.formatReport(report, { strict })), terminal));
-  for (const path of written) terminal.err(`Wrote ${sanitize(path)}.\n`);
-  return evals.toExitCode(report, { strict });
+  const saved = saveReport(report, options, baselineFile);
+  if (options.json === true) terminal.json({ ...report, exitCode: ownEvals.toExitCode(report, { strict }) });
+  else terminal.out(visibleLines(terminal.redaction.text(ownEvals.formatReport(report, { strict })), terminal));
+  if (saved !== null) terminal.err(`Wrote ${sanitize(saved)}.\n`);
+  return report;
 }
 
 /**
@@ -177,18 +189,67 @@ async function loadEval(file: string): Promise<ownEvals.EvalOptions> {
   try {
     loaded = (await import(pathToFileURL(resolve(file)).href)) as typeof loaded;
   } catch (cause) {
-    if ((cause as { readonly code?: string }).code !== "ERR_UNKNOWN_FILE_EXTENSION") throw cause;
-    throw new PawlError(
-      "bad_input",
-      `This Node (${process.version}) cannot read ${sanitize(file)}. Use Node 22.18 or newer, or write it in JavaScript: *.eval.js.`,
-      { cause },
-    );
+    throw new PawlError("bad_input", explainLoadFailure(file, cause), { cause });
   }
   if (typeof loaded.default?.name === "string") return loaded.default;
   throw new PawlError(
     "bad_input",
     `${sanitize(file)} does not export an eval. End it with: export default defineEval({ … }).`,
   );
+}
+
+/** The error of a module that the eval imports says where it is in its stack alone. */
+function explainLoadFailure(file: string, cause: unknown): string {
+  const {
+    code,
+    url,
+    name,
+    message,
+    stack = "",
+  } = (cause ?? {}) as NodeJS.ErrnoException & {
+    readonly url?: string;
+  };
+  const shown = sanitize(file);
+  if (code === "ERR_UNKNOWN_FILE_EXTENSION")
+    return `This Node (${process.version}) cannot read ${shown}. Use Node 22.18 or newer, write it in JavaScript (*.eval.js), or install tsx and run: NODE_OPTIONS="--import tsx" pawl eval.`;
+  const missing = code === "ERR_MODULE_NOT_FOUND" && url?.startsWith("file:") === true ? fileURLToPath(url) : "";
+  if (missing.endsWith(".js") && existsSync(missing.replace(/js$/, "ts")))
+    return `${shown} could not be loaded: ${showPath(missing)} is missing, but there is a .ts file of that name. Compile first, and import the compiled agent.`;
+  const what = cause instanceof Error ? `${name}: ${message}` : String(cause);
+  const [, place, line] = /(file:\/\/\/[^\s)]+?):(\d+)/.exec(stack) ?? [];
+  const where =
+    place === undefined ? findSyntaxError(file, name) : ` (${showPath(fileURLToPath(place))}, line ${line})`;
+  return `${shown} could not be loaded: ${sanitize(what)}${where}.`;
+}
+
+/** Node does not say in a `SyntaxError` of an imported module where it is. */
+function findSyntaxError(file: string, name: string): string {
+  if (name !== "SyntaxError") return "";
+  const { stderr } = spawnSync(process.execPath, ["--check", resolve(file)], { encoding: "utf8" });
+  const line = /:(\d+)\r?\n/.exec(stderr)?.[1];
+  return line === undefined ? " (in a module that it imports)" : ` (${sanitize(file)}, line ${line})`;
+}
+
+function showPath(path: string): string {
+  return sanitize(relative(process.cwd(), path));
+}
+
+/** With `isFresh`, answers of earlier runs are replaced: those of this run are kept, and shared between variants. */
+function openAnswers(
+  { openAnswers: open }: Evals,
+  answers: string | ownEvals.KeptAnswers,
+  isFresh: boolean,
+): ownEvals.KeptAnswers {
+  const kept = typeof answers === "string" ? open(answers) : answers;
+  if (!isFresh) return kept;
+  const { get, add } = open();
+  return {
+    get,
+    add(key, deltas) {
+      add(key, deltas);
+      kept.add(key, deltas);
+    },
+  };
 }
 
 function chooseCases(cases: readonly ownEvals.EvalCase[], wanted: readonly string[]): readonly ownEvals.EvalCase[] {
@@ -204,17 +265,13 @@ function chooseCases(cases: readonly ownEvals.EvalCase[], wanted: readonly strin
   );
 }
 
-type Outputs = { readonly options: EvalCommandOptions; readonly baselineFile: string; readonly evals: Evals };
-
-/** Returns the files that were asked for by name. */
-function writeReport(report: Report, { options, baselineFile, evals }: Outputs): readonly string[] {
-  if (options.keepLogs === true) writeEvalReport(resolveHome(process.env), report);
-  const { save, junit } = options;
-  const files = new Map<string, string>();
-  if (save !== undefined) files.set(save === "baseline" ? baselineFile : save, `${JSON.stringify(report)}\n`);
-  if (junit !== undefined) files.set(junit, evals.formatJunit(report));
-  for (const [path, text] of files) writeText(path, text);
-  return [...files.keys()];
+/** Returns the file that `--save` wrote; null without `--save`. */
+function saveReport(report: Report, { keepLogs, save }: EvalCommandOptions, baselineFile: string): string | null {
+  if (keepLogs === true) writeEvalReport(resolveHome(process.env), report);
+  if (save === undefined) return null;
+  const path = save === "baseline" ? baselineFile : save;
+  writeText(path, `${JSON.stringify(report)}\n`);
+  return path;
 }
 
 export function writeText(path: string, text: string): void {

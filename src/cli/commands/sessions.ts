@@ -6,7 +6,7 @@ import { deleteSession } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 import { createPassiveAgent } from "../agent/folder-agent.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { describeSearchedStore, getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
 import { formatModel } from "../render/format-model.js";
 import { createRenderer, type Renderer } from "../render/renderer.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -36,7 +36,8 @@ export function list(options: JsonOption & { readonly limit: number }, terminal:
       for (const summary of shown) terminal.json({ ...summary, progress: progressOf(summary) });
       return;
     }
-    if (all.length === 0) terminal.err('There are no sessions yet. Start one: pawl run "List the files"\n');
+    if (all.length === 0)
+      terminal.err(`There are no sessions in ${describeSearchedStore()}. Start one: pawl run "List the files"\n`);
     else terminal.out(formatTable(shown, all, terminal));
     if (all.length > shown.length)
       terminal.err(`${formatCount(all.length - shown.length, "older session")}: pawl sessions --limit ${all.length}\n`);

@@ -84,8 +84,12 @@ export async function askApproval(approval: PendingApproval, context: AskContext
     const prompt = isRecovery ? recoveryPrompt : formatPrompt(approval, canEdit, terminal.columns());
     const line = await promptLine(prompt, context.interruptions);
     if (line === null) return null;
-    const decision = isRecovery ? parseRecovery(line) : await toDecision(parseReply(line), approval, context);
+    const reply = isRecovery ? null : parseReply(line);
+    const decision = isRecovery ? parseRecovery(line) : await toDecision(reply, approval, context);
     if (decision !== null) return decision;
+    // An edit that was left, and "always" without a rule, are understood and lead back to the question.
+    if (reply === null)
+      terminal.err(`  Not understood. ${isRecovery ? "Type d, f or a" : formatReplyHint(canEdit)}.\n`);
   }
 }
 
@@ -120,6 +124,10 @@ function describeForm(schema: PendingApproval["schema"]): string {
 function formatQuestion(question: string): string {
   const text = sanitizeStrictly(question);
   return text.includes("\n") ? `\n${text.replace(/^/gm, "    ")}` : ` ${text}`;
+}
+
+function formatReplyHint(canEdit: boolean): string {
+  return `Type y, n${canEdit ? ", e or a" : ""}; n may have a reason: n, because …`;
 }
 
 /** Characters of the call in the prompt. */

@@ -156,7 +156,18 @@ export async function findSession(store: Store, id: string): Promise<SessionSumm
 export async function getSession(store: Store, id: string): Promise<SessionSummary> {
   const summary = await findSession(store, id);
   if (summary !== undefined) return summary;
-  throw new PawlError("no_session", `There is no session ${JSON.stringify(id)}. "pawl sessions" lists all sessions.`);
+  throw new PawlError(
+    "no_session",
+    `There is no session ${JSON.stringify(id)} in ${describeSearchedStore()}. "pawl sessions" lists all sessions.`,
+  );
+}
+
+/** The store that was searched, for messages that something is not in it; with a store of this folder that was not searched. */
+export function describeSearchedStore(): string {
+  const location = parseStoreLocation(resolveHome(process.env), process.env);
+  if (location.type === "postgres") return "the PostgreSQL database";
+  const isForgotten = !location.isNamed && existsSync("sessions.db") && resolve("sessions.db") !== location.path;
+  return `${location.path}${isForgotten ? " (this folder has another store: --store sessions.db)" : ""}`;
 }
 
 /** The first 8 characters of an id, or as many as are necessary to distinguish it from the others. */

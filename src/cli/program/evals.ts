@@ -28,10 +28,11 @@ export const addEval: AddCommand = (program, terminal, finish) => {
     .option("--concurrency <count>", "how many trials to play at the same time (default: 4)", parsePositive)
     .option("--budget <dollars>", "stop asking models once this much is paid", parseDollarsOption)
     .option("--offline", "use kept answers only")
+    .addOption(new Option("--fresh", "ask the models again, and replace the kept answers").conflicts("offline"))
     .option("--case <name or tag>", "play only these cases; repeatable", collectOption)
     .option("--baseline <file>", "compare with this report (default: baseline/NAME.json next to the eval)")
     .option("--save <file>", "write the report; --save baseline makes it the baseline")
-    .option("--junit <file>", "write the report as JUnit XML")
+    .option("--junit <file>", "write the reports as JUnit XML")
     .option("--strict", "fail if any case passed in the baseline and fails now, even by chance")
     .option("--keep-logs", "keep the logs of the trials, for the Evals page of pawl ui")
     .addOption(new Option("--watch", "play again whenever a file of this folder changes").conflicts(["save", "junit"]))
@@ -44,8 +45,9 @@ export const addEval: AddCommand = (program, terminal, finish) => {
         "pawl eval --save baseline",
         "pawl eval add 3f8c --name refund-twice --hide name",
       )}
-Exit codes: 0 passed, or not worse than the baseline; 2 usage; 4 the budget left
-trials out; 5 failed, a rule is broken, or worse than the baseline; 130 stopped.
+Exit codes: 0 passed, or not worse than the baseline; 2 usage, or a file that
+cannot be loaded; 4 the budget left trials out; 5 failed, a rule is broken, or
+worse than the baseline; 130 stopped.
 `,
     )
     .action(async (files: readonly string[], options: EvalCommandOptions) =>

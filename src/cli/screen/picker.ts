@@ -8,7 +8,12 @@ import type { Key } from "./keys.js";
 import { type Line, lineOf, spanOf } from "./line.js";
 import type { Region } from "./screen.js";
 
-export type Choice = { readonly id: string; readonly text: string };
+export type Choice = {
+  readonly id: string;
+  readonly text: string;
+  /** The character that chooses it while no word is typed. The text names it. */
+  readonly key?: string;
+};
 
 export type Picker = {
   readonly title: string;
@@ -51,6 +56,9 @@ export function pressPicker(picker: Picker, key: Key): PickerResult {
       return { type: "open", picker: { ...picker, at } };
     }
   }
+  const byKey =
+    key.type === "text" && isEmpty(picker.words) ? picker.choices.find((choice) => choice.key === key.text) : undefined;
+  if (byKey !== undefined) return { type: "chosen", id: byKey.id };
   const words = applyKey(picker.words, key, { prompt: `${picker.title} › `, columns: 80 });
   return { type: "open", picker: words === null ? picker : { ...picker, words, at: 0 } };
 }

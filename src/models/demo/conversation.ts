@@ -1,7 +1,7 @@
 /**
  * The conversation as the demo model reads it: the requests of the user, and the tool results after each.
  */
-import { type Json, type Message, textOf, toolCallsOf } from "../../core/data/message.js";
+import { type Json, type Message, textOf, toolCallsOf, type UserPart } from "../../core/data/message.js";
 import {
   continuePrompt,
   doneToolReminder,
@@ -21,17 +21,22 @@ export type CallResult = {
 };
 
 /** A request, and the results of each step since then. */
-export type ConversationTurn = { readonly request: string; readonly steps: readonly (readonly CallResult[])[] };
+export type ConversationTurn = {
+  readonly request: string;
+  /** The user's own words, without what was attached to the message. */
+  readonly own: string;
+  readonly steps: readonly (readonly CallResult[])[];
+};
 
 /** Oldest first. Results whose request was lost in a compaction belong to no turn. */
 export function readTurns(messages: readonly Message[]): readonly ConversationTurn[] {
-  const turns: { request: string; steps: (readonly CallResult[])[] }[] = [];
+  const turns: { request: string; own: string; steps: (readonly CallResult[])[] }[] = [];
   let inputs: ReadonlyMap<string, Json> = new Map();
   for (const message of messages) {
     switch (message.role) {
       case "user": {
         const request = textOf(message);
-        if (!isLoopMessage(request)) turns.push({ request, steps: [] });
+        if (!isLoopMessage(request)) turns.push({ request, own: readFirstText(message.parts), steps: [] });
         break;
       }
       case "assistant":
@@ -50,6 +55,10 @@ export function readTurns(messages: readonly Message[]): readonly ConversationTu
     }
   }
   return turns;
+}
+
+function readFirstText(parts: readonly UserPart[]): string {
+  return parts.find((part) => part.type === "text")?.text ?? "";
 }
 
 /** The loop also adds messages in the role of the user: prompts, late results, hints, and the summary of a compaction. */

@@ -57,8 +57,8 @@ function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
     calls: [],
   };
   let earlier: readonly CallResult[] = [];
-  for (const { request, steps } of readTurns(messages)) {
-    const next = followPlan(createPlan(request, earlier), steps, offered);
+  for (const { request, own, steps } of readTurns(messages)) {
+    const next = followPlan(createPlan({ request, own, earlier }), steps, offered);
     if ("say" in next) {
       reply = next;
     } else {

@@ -23,9 +23,17 @@ export type PlanOutcome = {
 /** Yields each step, receives its results, and returns what to report to the user. */
 export type Plan = Generator<PlanStep, PlanOutcome, readonly CallResult[]>;
 
-/** @param earlier The results of the previous request, for "write them to FILES.md". */
-export function* createPlan(text: string, earlier: readonly CallResult[]): Plan {
-  const call = readSpelledOutCall(text);
+type PlanOptions = {
+  /** The request, with what was attached to it. */
+  readonly request: string;
+  /** The user's own words: a call that they spell out ends where they end. */
+  readonly own: string;
+  /** The results of the previous request, for "write them to FILES.md". */
+  readonly earlier: readonly CallResult[];
+};
+
+export function* createPlan({ request: text, own, earlier }: PlanOptions): Plan {
+  const call = readSpelledOutCall(own);
   if (call !== null) {
     const changed = yield { say: `I will call ${call.name}.`, calls: [call] };
     return { results: [], changed, notes: [] };

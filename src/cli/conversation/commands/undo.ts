@@ -46,7 +46,7 @@ async function revertOrRedo(context: UndoContext, direction: Direction, count: n
   if (plan === null) return say([lineOf(`There is nothing to ${direction}: no file tool has written a file.`, "dim")]);
   say(await renderPlan(plan, context));
   if (direction === "undo") say(await renderOtherCalls(plan, context));
-  const chosen = await choose(direction, toChoices(plan));
+  const chosen = await choose(direction, toChoices(plan, direction));
   if (chosen === null || chosen === "none") return say([lineOf("No file was changed.", "dim")]);
   const files = plan.files.filter(({ path, state }) =>
     chosen === "ready" ? state === "ready" : chosen === "all" ? state !== "done" : `file ${path}` === chosen,
@@ -120,27 +120,33 @@ async function renderOtherCalls(
 }
 
 /** The first choice changes nothing, so that an accidental Enter does no harm. */
-function toChoices({ files }: Plan): readonly Choice[] {
+function toChoices({ files }: Plan, direction: Direction): readonly Choice[] {
   const ready = files.filter(({ state }) => state === "ready");
   const conflicts = files.filter(({ state }) => state === "conflict");
   return [
-    { id: "none", text: "leave everything as it is" },
+    { id: "none", text: "leave everything as it is (n)", key: "n" },
     ...(ready.length === 0
       ? []
       : [
           {
             id: "ready",
-            text: formatCount(ready.length, "file") + (conflicts.length === 0 ? "" : ", none with a conflict"),
+            text: `${direction} ${formatCount(ready.length, "file")}${conflicts.length === 0 ? "" : ", none with a conflict"} (y)`,
+            key: "y",
           },
         ]),
     ...(conflicts.length === 0
       ? []
-      : [{ id: "all", text: `${formatCount(ready.length + conflicts.length, "file")}, those with a conflict, too` }]),
+      : [
+          {
+            id: "all",
+            text: `${direction} ${formatCount(ready.length + conflicts.length, "file")}, those with a conflict, too`,
+          },
+        ]),
     ...(files.length < 2
       ? []
       : [...ready, ...conflicts].map(({ path, state }) => ({
           id: `file ${path}`,
-          text: `only ${toOneLine(path)}${stateTexts[state]}`,
+          text: `${direction} only ${toOneLine(path)}${stateTexts[state]}`,
         }))),
     ...(ready.length + conflicts.length === 0
       ? [{ id: "ready", text: "count as done: all files are so already" }]
