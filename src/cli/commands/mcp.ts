@@ -3,15 +3,18 @@
  */
 import { randomUUID } from "node:crypto";
 import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
+import { agentName } from "../agent/agent-name.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
-import { agentName, createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
+import { createFolderAgent, toAgentChoices } from "../agent/folder-agent.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes, formatError } from "../exit.js";
-import { openStore, resolveHome, shortId } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { openStore, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { installCommand } from "../installation.js";
-import { type DriveOptions, resolveFolder } from "../run/drive-session.js";
+import type { DriveOptions } from "../run/drive-session.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";

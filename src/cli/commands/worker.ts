@@ -16,15 +16,17 @@ import {
   type WorkerReport,
 } from "../../index.js";
 import { createMetrics, createMetricsServer, type LogLine, type MetricsServerOptions } from "../../server/index.js";
+import { agentName } from "../agent/agent-name.js";
 import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
-import { agentName, createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
+import { createFolderAgent, findMissingTools, toAgentChoices } from "../agent/folder-agent.js";
 import { loadAgents } from "../agent/module-agents.js";
 import { hashAgentFiles, resolveAgents } from "../child-agents/resolve-agents.js";
 import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes, formatError } from "../exit.js";
-import { openStore, resolveHome } from "../files/session-store.js";
+import { openStore } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { createJsonWorkerView, createTextWorkerView } from "../render/worker-view.js";
 import type { DriveOptions } from "../run/drive-session.js";
 import { formatLogLine, formatUrl, listen, resolveToken, toHostOptions } from "../server/listen.js";
