@@ -32,6 +32,7 @@ const benches = {
     "reconnects and pages over HTTP, many watchers, idle ones, a watched run, the way of a delta (--only fanOut,idle; --write: into the docs)",
   sandbox: "the start of a command in the sandbox, beside one without",
   search: "search_files on 100,000 files with ripgrep and without it, beside rg and grep -r",
+  start: "CPU and time of the start of each command, after Node's own (--dist FOLDER: another build of Pawl)",
   "store-calls":
     "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",
   workers:

@@ -18,6 +18,33 @@ import { buildWeb } from "./web.mjs";
 const modules = "temp/build";
 const { exports, bin } = JSON.parse(readFileSync("package.json", "utf8"));
 
+/**
+ * Each entry point of the library is a module that exports what its source exports. Rolldown counts all of an entry point as used wherever
+ * it is imported: with the sources as entry points, a command that imports only PawlError from "../index.js" would load the whole library.
+ */
+const libraryEntry = "\0entry:";
+const libraryEntries = {
+  name: "library-entries",
+  resolveId: (id) => (id.startsWith(libraryEntry) ? id : null),
+  load: (id) =>
+    id.startsWith(libraryEntry)
+      ? `export * from ${JSON.stringify(resolve(modules, `${id.slice(libraryEntry.length)}.js`))};`
+      : null,
+};
+
+/**
+ * Small modules that nearly everything needs. Otherwise, a chunk is what the same entry points and commands load, and many of these
+ * modules would have a file of their own. `./core` needs no Node, so what does is apart. The first frame of a conversation needs one of
+ * them alone.
+ */
+const groups = [
+  {
+    name: "data",
+    test: /[\\/]build[\\/](?:core[\\/]data[\\/](?!hidden-characters)|stream[\\/]|errors|check-options|check-tool)/,
+  },
+  { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
+];
+
 // The compiler writes only what changed since its last run. If somebody deleted `dist`, it has to write everything.
 if (!existsSync("dist/index.d.ts")) rmSync(modules, { recursive: true, force: true });
 console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
@@ -45,18 +72,29 @@ function removeStale(folder) {
 
 /** Does not bundle other packages, but for the clients: they are installed beside Pawl. */
 async function bundle() {
-  const files = [...Object.values(exports).map((entry) => entry.default ?? entry), bin.pawl];
-  const names = files.filter((file) => file.endsWith(".js")).map((file) => /^(?:\.\/)?dist\/(.*)\.js$/.exec(file)[1]);
+  const files = [...Object.values(exports), bin.pawl];
+  const entries = files.flatMap((entry) => {
+    const [, name] = /^(?:\.\/)?dist\/(.*)\.js$/.exec(entry.default ?? entry) ?? [];
+    if (name === undefined) return [];
+    // Programs export nothing: they are run.
+    return [[name, typeof entry === "string" ? resolve(modules, `${name}.js`) : `${libraryEntry}${name}`]];
+  });
   const build = await rolldown({
-    input: Object.fromEntries(names.map((name) => [name, resolve(modules, `${name}.js`)])),
+    input: Object.fromEntries(entries),
     platform: "node",
-    plugins: [clientImports, inspectorFiles],
-    external: (id) => isBuiltin(id) || (/^[^./]/.test(id) && !isClient(id)),
+    plugins: [libraryEntries, clientImports, inspectorFiles],
+    external: (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !isClient(id)),
   });
   for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
   // The docstrings are in the declarations: editors read them there.
   const comments = { legal: true, annotation: true, jsdoc: false };
-  await build.write({ dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js", comments });
+  await build.write({
+    dir: "dist",
+    format: "esm",
+    chunkFileNames: "chunks/[name].js",
+    comments,
+    codeSplitting: { groups },
+  });
   await build.close();
   writeThirdParty([...(await buildClients()), ...(await buildWeb(modules)), ...(await buildInspector())]);
 }

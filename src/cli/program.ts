@@ -2,18 +2,16 @@
  * The program `pawl`: its commands, their options and their help.
  */
 import { Command } from "commander";
-import { type AbortOptions, abort } from "./commands/abort.js";
+import type { AbortOptions } from "./commands/abort.js";
 import type { AcpCommandOptions } from "./commands/acp.js";
-import { conversation } from "./commands/conversation.js";
-import { type RedactCommandOptions, redact } from "./commands/redact.js";
-import { rename } from "./commands/rename.js";
-import { type ReplayCommandOptions, replay } from "./commands/replay.js";
-import { resume } from "./commands/resume.js";
-import { type RunCommandOptions, run } from "./commands/run.js";
+import type { RedactCommandOptions } from "./commands/redact.js";
+import type { ReplayCommandOptions } from "./commands/replay.js";
+import type { RunCommandOptions } from "./commands/run.js";
 import type { SandboxCommandOptions } from "./commands/sandbox.js";
-import * as sessions from "./commands/sessions.js";
+import type { JsonOption, RemoveOptions } from "./commands/sessions.js";
+import type { ShowOptions } from "./commands/show-session.js";
 import type { ConversationOptions } from "./conversation/conversation-deps.js";
-import { resolveStoreName } from "./files/session-store.js";
+import { resolveStoreName } from "./files/store-location.js";
 import { addCompletion } from "./program/completion.js";
 import { addConfigurationCommands } from "./program/configuration.js";
 import { addEval } from "./program/evals.js";
@@ -111,12 +109,16 @@ const addConversation: AddCommand = (program, terminal, finish) => {
     .option("--session <id>", "go on with this session")
     .option("--screen-reader", "only append text: for screen readers and simple terminals")
     .option("--no-screen-reader", "the live screen, also if ui.screenReader is set")
-    .action(async (words: readonly string[], { print, ...options }: ConversationOptions & { readonly print?: true }) =>
-      finish(
-        print === true
-          ? await run(words, options, terminal)
-          : await conversation(words, options, readVersion(), program, terminal),
-      ),
+    .action(
+      async (words: readonly string[], { print, ...options }: ConversationOptions & { readonly print?: true }) => {
+        if (print === true) {
+          const { run } = await import("./commands/run.js");
+          finish(await run(words, options, terminal));
+          return;
+        }
+        const { conversation } = await import("./commands/conversation.js");
+        finish(await conversation(words, options, readVersion(), program, terminal));
+      },
     );
 };
 
@@ -145,9 +147,10 @@ const addRun: AddCommand = (program, terminal, finish) => {
         'pawl run --park --expire-after 12h "Tidy the folder"',
       )}${exitCodeHelp}`,
     )
-    .action(async (words: readonly string[], options: RunCommandOptions) =>
-      finish(await run(words, options, terminal)),
-    );
+    .action(async (words: readonly string[], options: RunCommandOptions) => {
+      const { run } = await import("./commands/run.js");
+      finish(await run(words, options, terminal));
+    });
 };
 
 const addResume: AddCommand = (program, terminal, finish) => {
@@ -161,7 +164,10 @@ const addResume: AddCommand = (program, terminal, finish) => {
       "after",
       `${formatExamples("pawl resume 3f8c", "pawl resume 3f8c --yes --allow-shell")}${exitCodeHelp}`,
     )
-    .action(async (id: string, options: DriveOptions) => finish(await resume(id, options, terminal)));
+    .action(async (id: string, options: DriveOptions) => {
+      const { resume } = await import("./commands/resume.js");
+      finish(await resume(id, options, terminal));
+    });
 };
 
 const addAbort: AddCommand = (program, terminal, finish) => {
@@ -171,7 +177,10 @@ const addAbort: AddCommand = (program, terminal, finish) => {
     .argument(...sessionArgument)
     .option("--json", "print the result as JSON")
     .addHelpText("after", formatExamples("pawl abort 3f8c"))
-    .action(async (id: string, options: AbortOptions) => finish(await abort(id, options, terminal)));
+    .action(async (id: string, options: AbortOptions) => {
+      const { abort } = await import("./commands/abort.js");
+      finish(await abort(id, options, terminal));
+    });
 };
 
 const addReplay: AddCommand = (program, terminal, finish) => {
@@ -188,7 +197,10 @@ const addReplay: AddCommand = (program, terminal, finish) => {
 Exit codes: 0 no difference, 2 usage, 5 a difference.
 `,
     )
-    .action(async (id: string, options: ReplayCommandOptions) => finish(await replay(id, options, terminal)));
+    .action(async (id: string, options: ReplayCommandOptions) => {
+      const { replay } = await import("./commands/replay.js");
+      finish(await replay(id, options, terminal));
+    });
 };
 
 const addSessions: AddCommand = (program, terminal, finish) => {
@@ -201,9 +213,10 @@ const addSessions: AddCommand = (program, terminal, finish) => {
       "after",
       formatExamples("pawl sessions", "pawl sessions show 3f8c", "pawl sessions export 3f8c > log.jsonl"),
     )
-    .action(async (options: sessions.JsonOption & { readonly limit: number }) =>
-      finish(await sessions.list(options, terminal)),
-    );
+    .action(async (options: JsonOption & { readonly limit: number }) => {
+      const { list } = await import("./commands/sessions.js");
+      finish(await list(options, terminal));
+    });
   const addSubcommand = (name: string, description: string) =>
     command
       .command(name)
@@ -213,33 +226,37 @@ const addSessions: AddCommand = (program, terminal, finish) => {
     .option("--json", "print one JSON event per line")
     .option("--numbers", "show entry numbers, for pawl fork --at")
     .addHelpText("after", formatExamples("pawl sessions show 3f8c", "pawl sessions show 3f8c --json"))
-    .action(async (id: string, _: sessions.ShowOptions, self: Command) =>
-      finish(await sessions.show(id, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (id: string, _: ShowOptions, self: Command) => {
+      const { show } = await import("./commands/show-session.js");
+      finish(await show(id, self.optsWithGlobals(), terminal));
+    });
   addSubcommand("rename", "give a session another title")
     .argument("<title...>", "what lists call it: at most 200 characters")
     .option("--json", "print the id and the title as JSON")
     .addHelpText("after", formatExamples('pawl sessions rename 3f8c "The build of March"'))
-    .action(async (id: string, words: readonly string[], _: sessions.JsonOption, self: Command) =>
-      finish(await rename(id, words, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (id: string, words: readonly string[], _: JsonOption, self: Command) => {
+      const { rename } = await import("./commands/rename.js");
+      finish(await rename(id, words, self.optsWithGlobals(), terminal));
+    });
   addSubcommand("redact", "remove a leaked text, an entry or a call from a session at rest, for good")
     .option("--seq <entry...>", "remove all content of these entries, numbers from pawl sessions show --numbers")
     .option("--call <key...>", "remove the input and the output of these calls, such as run/1/2")
     .option("--note <text>", "why, which the session's log keeps")
     .option("--json", "print what was removed as JSON")
     .addHelpText("after", redactHelp)
-    .action(async (id: string, _: RedactCommandOptions, self: Command) =>
-      finish(await redact(id, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (id: string, _: RedactCommandOptions, self: Command) => {
+      const { redact } = await import("./commands/redact.js");
+      finish(await redact(id, self.optsWithGlobals(), terminal));
+    });
   addTransfer(command, terminal, finish);
   addSubcommand("delete", "delete a session and all its data, unless its run is under way")
     .option("--force", "delete it although its run is under way, or an import of it is not complete")
     .option("--json", "print the id of the deleted session as JSON")
     .addHelpText("after", formatExamples("pawl sessions delete 3f8c"))
-    .action(async (id: string, _: sessions.RemoveOptions, self: Command) =>
-      finish(await sessions.remove(id, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (id: string, _: RemoveOptions, self: Command) => {
+      const { remove } = await import("./commands/sessions.js");
+      finish(await remove(id, self.optsWithGlobals(), terminal));
+    });
 };
 
 const redactHelp = `${formatExamples("pawl sessions redact 3f8c", "pawl sessions redact 3f8c < key.txt", "pawl sessions redact 3f8c --seq 12 14")}

@@ -6,7 +6,7 @@ import { type CommandSandbox, createSandbox } from "../../tools/index.js";
 import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
 import type { SandboxSettings } from "../configuration/agent-settings.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import { listStoreFiles } from "../files/session-store.js";
+import { listStoreFiles } from "../files/store-location.js";
 import type { Permissions } from "../permissions/permissions.js";
 
 type OpenSandbox = {

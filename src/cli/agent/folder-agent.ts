@@ -40,7 +40,8 @@ import { type AgentSettings, toAgentSettings } from "../configuration/agent-sett
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import { listStoreFiles, shortId } from "../files/session-store.js";
+import { shortId } from "../files/session-store.js";
+import { listStoreFiles } from "../files/store-location.js";
 import { checkHookTrust, createHooks } from "../hooks/create-hooks.js";
 import { createNotifier } from "../hooks/notifications.js";
 import type { ResolvedHook } from "../hooks/resolve-hooks.js";
@@ -51,6 +52,7 @@ import { createPermissions, type Permissions } from "../permissions/permissions.
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
 import { isAgentTool, planTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
+import { agentName } from "./agent-name.js";
 import { fallbacksFor } from "./choose-fallbacks.js";
 import { openCommandSandbox } from "./command-sandbox.js";
 import { createEnvironment } from "./environment.js";
@@ -58,14 +60,6 @@ import { recordFileChanges } from "./file-records.js";
 import { finishPlan, planHint } from "./finish-plan.js";
 import { createPlanShell, withReadOnlyFolder } from "./plan-shell.js";
 import { createPreparation } from "./preparation.js";
-
-/** The agent that sessions of the command line belong to. */
-export const agentName = "pawl";
-
-/** Whether sessions of this agent are children of sessions of the folder's agent. */
-export function isFolderChild(name: string): boolean {
-  return name.startsWith(`${agentName}/`);
-}
 
 export type FolderAgentOptions = {
   readonly store: Store;
@@ -334,24 +328,6 @@ export function formatMissingToolAdvice(tool: string): string {
   const option = Object.hasOwn(optionsOfTools, tool) ? optionsOfTools[tool] : undefined;
   return option === undefined ? "Carry the session on with the program that has it" : `Add ${option}`;
 }
-
-/**
- * An agent that reads, forks and aborts sessions, and runs nothing. Its name must be that of the agent they belong
- * to.
- */
-export function createPassiveAgent(store: Store, name = agentName): Agent {
-  return createAgent({ name, store, model: silentModel });
-}
-
-/** For agents that never call a model. It has a price, so that agents with a limit in dollars can be created. */
-export const silentModel: Model = {
-  id: "none",
-  price: { input: 0, output: 0 },
-  // biome-ignore lint/correctness/useYield: it only throws.
-  async *stream() {
-    throw new PawlError("internal", "A command that only reads sessions tried to call a model. Please report this.");
-  },
-};
 
 function buildSystemPrompt(root: string, hasShell: boolean, end?: string): string {
   return `You are Pawl, an agent that works on the files of one folder: ${root}

@@ -6,7 +6,7 @@ import { nearestName } from "../../core/index.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 import { type ResolvedText, resolveTexts } from "../files/text-folder.js";
 import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";

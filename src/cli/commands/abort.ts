@@ -2,9 +2,10 @@
  * `pawl abort`: ends a run, even of another process, and waits until it has ended.
  */
 import type { RunResult } from "../../index.js";
-import { createPassiveAgent } from "../agent/folder-agent.js";
+import { createPassiveAgent } from "../agent/passive-agent.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { getSession, openStore, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
 import type { Terminal } from "../terminal/terminal.js";
 

@@ -10,7 +10,8 @@ import {
   parseCallId,
 } from "../decisions/pending-calls.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStore, resolveHome } from "../files/session-store.js";
+import { getSession, openStore } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, formatJsonLine } from "../terminal/text.js";
 

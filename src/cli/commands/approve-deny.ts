@@ -15,7 +15,7 @@ import {
   type Store,
 } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
-import { agentName, isFolderChild } from "../agent/folder-agent.js";
+import { agentName, isFolderChild } from "../agent/agent-name.js";
 import { parseToolReply } from "../decisions/parse-reply.js";
 import {
   findMatchingCalls,
@@ -30,12 +30,12 @@ import {
 import { confirmationTexts, sendDecision } from "../decisions/send-decision.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
-import { findSession, getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { findSession, getSession, openStore, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import type { DriveOptions } from "../run/drive-session.js";
 import { editText, findEditor } from "../terminal/editor.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize, sanitizeStrictly } from "../terminal/text.js";
-import { resume } from "./resume.js";
 
 export type AnswerCommandOptions = DriveOptions & {
   readonly edit?: true;
@@ -57,7 +57,10 @@ export async function answer(verb: Verb, id: string, options: AnswerCommandOptio
   const store = await openStore(resolveHome(process.env));
   const outcome = await decideIn(store, verb, id, options, terminal).finally(() => store.close());
   if (!outcome.isFirst) return outcome.isSame ? exitCodes.done : exitCodes.usage;
-  return options.resume === true ? resume(outcome.sessionId, options, terminal) : exitCodes.done;
+  if (options.resume !== true) return exitCodes.done;
+  // Loaded only here: it brings the model, the tools and the permissions, which an answer alone does not need.
+  const { resume } = await import("./resume.js");
+  return resume(outcome.sessionId, options, terminal);
 }
 
 type DecisionOutcome = { readonly sessionId: string; readonly isFirst: boolean; readonly isSame: boolean };

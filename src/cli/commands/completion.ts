@@ -6,8 +6,7 @@ import type { Command, Option } from "commander";
 import { exitCodes } from "../exit.js";
 import type { Terminal } from "../terminal/terminal.js";
 
-export const shells = ["bash", "zsh", "fish"] as const;
-export type Shell = (typeof shells)[number];
+export type Shell = "bash" | "zsh" | "fish";
 
 /** @param program the program that has all commands */
 export function completion(shell: Shell, program: Command, terminal: Terminal): number {

@@ -17,14 +17,14 @@ import { resolveCommands, toCommandRecord } from "../configuration/resolve-comma
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import { resolveHome } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { resolveHome } from "../files/store-location.js";
 import { listHooks, toHookRecord } from "../hooks/resolve-hooks.js";
 import { resolvePackageFile } from "../installation.js";
 import { toServerRecord } from "../mcp/format-server.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
 import { createPermissions } from "../permissions/permissions.js";
 import { resolveProjectFolder } from "../permissions/project-folder.js";
-import { resolveFolder } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 

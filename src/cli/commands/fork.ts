@@ -3,9 +3,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
-import { agentName, createPassiveAgent } from "../agent/folder-agent.js";
+import { agentName } from "../agent/agent-name.js";
+import { createPassiveAgent } from "../agent/passive-agent.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { getSession, openStore, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { type DriveOptions, type NewRunOptions, toStartOptions, withSessionDriver } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";

@@ -8,7 +8,8 @@ import { PawlError } from "../../index.js";
 import { stripComments } from "../configuration/strip-comments.js";
 import { exitCodes } from "../exit.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import { resolveHome } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { resolveHome } from "../files/store-location.js";
 import { formatServer, toServerRecord } from "../mcp/format-server.js";
 import { isLoggedIn } from "../mcp/logins.js";
 import { findServer, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
@@ -20,7 +21,6 @@ import {
   userServersName,
 } from "../mcp/servers-file.js";
 import { connectServer, explainFailure, formatVersionRule } from "../mcp/start-servers.js";
-import { resolveFolder } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize, toOneLine } from "../terminal/text.js";
 

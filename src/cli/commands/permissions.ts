@@ -7,7 +7,8 @@ import { toAgentSettings } from "../configuration/agent-settings.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
-import { resolveHome } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { resolveHome } from "../files/store-location.js";
 import { formatRule, formatTestedLine } from "../permissions/format-rule.js";
 import { createPermissions } from "../permissions/permissions.js";
 import { type Rule, toPermissionRule } from "../permissions/rule.js";
@@ -15,7 +16,6 @@ import { findRuleNote } from "../permissions/rule-note.js";
 import { verdicts } from "../permissions/rule-types.js";
 import { removeRule, saveRule } from "../permissions/save-rule.js";
 import { shortenRule } from "../permissions/tool-version.js";
-import { resolveFolder } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 

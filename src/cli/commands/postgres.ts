@@ -4,7 +4,8 @@
 import { PawlError } from "../../index.js";
 import { grantsFor, migrate as migrateTables, type PostgresConnection } from "../../stores/postgres/index.js";
 import { exitCodes } from "../exit.js";
-import { parseStoreLocation, resolveHome, withPostgres } from "../files/session-store.js";
+import { withPostgres } from "../files/session-store.js";
+import { parseStoreLocation, resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
 
 export type MigrateOptions = { readonly json?: true };

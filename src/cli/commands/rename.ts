@@ -6,7 +6,7 @@
  */
 import { createClient } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
-import { createPassiveAgent } from "../agent/folder-agent.js";
+import { createPassiveAgent } from "../agent/passive-agent.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { getSession, shortId } from "../files/session-store.js";
 import type { Terminal } from "../terminal/terminal.js";

@@ -4,11 +4,14 @@
 import { excerpts } from "../../core/index.js";
 import { PawlError, type SessionSummary } from "../../index.js";
 import type { Replay, ReplayDifference } from "../../inspect.js";
-import { agentName, createFolderAgent, silentModel } from "../agent/folder-agent.js";
+import { agentName } from "../agent/agent-name.js";
+import { createFolderAgent } from "../agent/folder-agent.js";
+import { silentModel } from "../agent/passive-agent.js";
 import { withoutModels } from "../child-agents/choose-agent-models.js";
 import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { getSession, openStore, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { createPermissions } from "../permissions/permissions.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";

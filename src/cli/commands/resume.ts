@@ -4,12 +4,15 @@
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 import { toAgentChoices } from "../agent/agent-choices.js";
-import { agentName, findMissingTools, formatMissingToolAdvice, isFolderChild } from "../agent/folder-agent.js";
+import { agentName, isFolderChild } from "../agent/agent-name.js";
+import { findMissingTools, formatMissingToolAdvice } from "../agent/folder-agent.js";
 import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
-import { getSession, resolveHome, shortId } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { getSession, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
-import { type DriveOptions, resolveFolder, withSessionDriver } from "../run/drive-session.js";
+import { type DriveOptions, withSessionDriver } from "../run/drive-session.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";

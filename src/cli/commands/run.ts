@@ -4,13 +4,13 @@
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
 import { type Json, PawlError, type SessionSummary, type Store, type UserPart } from "../../index.js";
+import { agentName } from "../agent/agent-name.js";
 import { composeMessage, createDataPart } from "../agent/attachments.js";
-import { agentName } from "../agent/folder-agent.js";
+import { resolveFolder } from "../files/resolve-folder.js";
 import { findSession, shortId } from "../files/session-store.js";
 import {
   type DriveOptions,
   type NewRunOptions,
-  resolveFolder,
   type SessionDriver,
   toStartOptions,
   withSessionDriver,

@@ -6,9 +6,9 @@ import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
-import { resolveHome } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { resolveHome } from "../files/store-location.js";
 import { createPermissions } from "../permissions/permissions.js";
-import { resolveFolder } from "../run/drive-session.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 

@@ -14,9 +14,10 @@ import {
   type Store,
   textOf,
 } from "../../index.js";
-import { agentName } from "../agent/folder-agent.js";
+import { agentName } from "../agent/agent-name.js";
 import { exitCodes } from "../exit.js";
-import { openStore, resolveHome } from "../files/session-store.js";
+import { openStore } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, formatDuration, formatJsonLine, parseDuration, sanitize, toOneLine } from "../terminal/text.js";
 

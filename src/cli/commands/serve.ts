@@ -24,9 +24,10 @@ import { loadAgents, type ServedAgents } from "../agent/module-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { readEvalReports } from "../files/eval-reports.js";
-import { openStore, resolveHome } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { openStore } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import type { DriveOptions } from "../run/drive-session.js";
-import { resolveFolder } from "../run/drive-session.js";
 import {
   formatLogLine,
   formatUrl,

@@ -5,7 +5,8 @@ import { text } from "node:stream/consumers";
 import { createClient, PawlError, type SessionSummary } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { getSession, openStore, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 

@@ -4,7 +4,8 @@
 import { PawlError } from "../../index.js";
 import { type LoopTrace, type TraceRecord, traceSession } from "../../inspect.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStore, resolveHome, shortId } from "../files/session-store.js";
+import { getSession, openStore, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { renderWaterfall } from "../render/waterfall.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, formatDuration, sanitize, toOneLine, truncate } from "../terminal/text.js";

@@ -4,8 +4,8 @@
 import { PawlError } from "../../index.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
-import { resolveHome } from "../files/session-store.js";
-import { resolveFolder } from "../run/drive-session.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { resolveHome } from "../files/store-location.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
 import { promptLine } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";

@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { exitCodes } from "../exit.js";
-import { resolveHome } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { fetchRunningServerLink } from "../server/running-server.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { type ServeOptions, serve } from "./serve.js";

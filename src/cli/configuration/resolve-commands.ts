@@ -2,7 +2,7 @@
  * The command files that apply in a folder: the person's own, and those of the folder that are trusted.
  */
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 import { type ResolvedText, resolveTexts } from "../files/text-folder.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";

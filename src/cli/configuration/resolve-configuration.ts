@@ -5,7 +5,7 @@
 import { basename, dirname } from "node:path";
 import type { Json } from "../../index.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 import { resolveProjectFolder } from "../permissions/project-folder.js";
 import type { RuleLists } from "../permissions/rule-types.js";
 import {

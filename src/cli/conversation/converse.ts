@@ -5,11 +5,12 @@ import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
 import { toAgentChoices } from "../agent/agent-choices.js";
+import { agentName } from "../agent/agent-name.js";
 import { type ChosenFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
-import { agentName, createFolderAgent } from "../agent/folder-agent.js";
+import { createFolderAgent } from "../agent/folder-agent.js";
 import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
@@ -20,9 +21,10 @@ import {
 } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
-import { getSession, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { getSession, openStoreOrMemory, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { formatServerNotes } from "../mcp/start-servers.js";
-import { resolveFolder } from "../run/drive-session.js";
 import { openPrompt } from "../screen/early-prompt.js";
 import { lineOf } from "../screen/line.js";
 import { hasLiveScreen } from "../terminal/should-open-conversation.js";

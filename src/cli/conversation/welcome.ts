@@ -2,8 +2,8 @@
  * The first lines of a conversation.
  */
 import type { SessionSummary, Store } from "../../index.js";
+import { agentName } from "../agent/agent-name.js";
 import type { ChosenModel } from "../agent/choose-model.js";
-import { agentName } from "../agent/folder-agent.js";
 import { shortId } from "../files/session-store.js";
 import { formatModel } from "../render/format-model.js";
 import { type Line, spanOf, wrapLine } from "../screen/line.js";

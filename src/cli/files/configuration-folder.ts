@@ -4,7 +4,7 @@
  */
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
-import type { Environment } from "./session-store.js";
+import type { Environment } from "./store-location.js";
 
 /** The maximum size of a `pawl.config.json`; bytes. */
 export const maxConfigurationBytes = 64 * 1024;

@@ -3,7 +3,7 @@
  */
 import { createHash } from "node:crypto";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 import type { FolderTrust } from "../trust/trust.js";
 import { type ConfiguredHook, folderHooksName, type HooksFile, readUserHooks } from "./hooks-file.js";
 

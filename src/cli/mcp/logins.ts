@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import { fileCredentials, type McpCredentials, type McpLogin, type McpTransport } from "../../tools/mcp/index.js";
 import { canLogInTo } from "../../tools/mcp/login/login-options.js";
-import { resolveHome } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 
 export function openLogins(): McpCredentials {
   return fileCredentials(join(resolveHome(process.env), "mcp-logins.json"));

@@ -4,7 +4,7 @@
 import { join } from "node:path";
 import type { McpTransport } from "../../tools/mcp/index.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 import { sanitize } from "../terminal/text.js";
 import { type FolderTrust, isTrusted, readFolderTrust } from "../trust/trust.js";
 import { folderServersName, readServersFile, userServersName } from "./servers-file.js";

@@ -10,7 +10,7 @@ import type { CommandSandbox, HostTarget } from "../../tools/index.js";
 import { type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
 import { resolveRules } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 import { findClosedFiles } from "./closed-files.js";
 import { closesPath, decideByRules, namesPath, type RuleDecision } from "./decide.js";
 import { createReadingAccess } from "./decide-shell.js";

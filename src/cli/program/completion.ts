@@ -2,14 +2,16 @@
  * The command `pawl completion`.
  */
 import { Argument, type Command } from "commander";
-import { completion, type Shell, shells } from "../commands/completion.js";
+import type { Shell } from "../commands/completion.js";
 import { type AddCommand, formatExamples } from "./options.js";
 
 export const addCompletion: AddCommand = (program, terminal, finish) => {
   program
     .command("completion")
     .description("print a script that completes commands and options in your shell")
-    .addArgument(new Argument("<shell>", "which shell reads it").choices(shells))
+    .addArgument(
+      new Argument("<shell>", "which shell reads it").choices(["bash", "zsh", "fish"] satisfies readonly Shell[]),
+    )
     .addHelpText(
       "after",
       `${formatExamples(
@@ -21,7 +23,10 @@ The shell reads the script when it is started again; zsh, if the folder is in
 its fpath. Write it again after an update of Pawl.
 `,
     )
-    .action((shell: Shell, _: unknown, self: Command) => finish(completion(shell, findRootCommand(self), terminal)));
+    .action(async (shell: Shell, _: unknown, self: Command) => {
+      const { completion } = await import("../commands/completion.js");
+      finish(completion(shell, findRootCommand(self), terminal));
+    });
 };
 
 function findRootCommand(command: Command): Command {

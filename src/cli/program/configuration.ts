@@ -2,9 +2,8 @@
  * The commands `pawl config` and `pawl trust`.
  */
 import type { Command } from "commander";
-import * as config from "../commands/config.js";
-import * as change from "../commands/config-change.js";
-import { type TrustOptions, trust } from "../commands/trust.js";
+import type { ConfigOptions } from "../commands/config.js";
+import type { TrustOptions } from "../commands/trust.js";
 import { settingNames } from "../configuration/configuration.js";
 import { type AddCommand, formatExamples } from "./options.js";
 
@@ -22,7 +21,10 @@ const addConfig: AddCommand = (program, terminal, finish) => {
       "after",
       formatExamples("pawl config", "pawl config get model", "pawl config set model demo", "pawl config check"),
     )
-    .action(async (options: config.ConfigOptions) => finish(config.config(options, terminal)));
+    .action(async (options: ConfigOptions) => {
+      const { config } = await import("../commands/config.js");
+      finish(config(options, terminal));
+    });
   // Commander passes options after a command's name only to that command.
   const addSubcommand = (name: string, description: string) =>
     command
@@ -33,9 +35,10 @@ const addConfig: AddCommand = (program, terminal, finish) => {
   addSubcommand("get", "print one setting")
     .argument("<key>", settingNames.join(", "))
     .addHelpText("after", formatExamples("pawl config get limits.maxCostUsd"))
-    .action(async (key: string, _: unknown, self: Command) =>
-      finish(config.get(key, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (key: string, _: unknown, self: Command) => {
+      const { get } = await import("../commands/config.js");
+      finish(get(key, self.optsWithGlobals(), terminal));
+    });
   const folderOption = ["--folder", "the folder's file, for all who work on it, instead of yours"] as const;
   const projectOption = ["--project", "your own file for this folder alone, which nobody else has"] as const;
   addSubcommand("set", "set a value in your file; what cannot be used is not written")
@@ -44,20 +47,30 @@ const addConfig: AddCommand = (program, terminal, finish) => {
     .option(...folderOption)
     .option(...projectOption)
     .addHelpText("after", formatExamples("pawl config set model demo", "pawl config set limits.maxCostUsd 5 --folder"))
-    .action(async (key: string, value: string, _: unknown, self: Command) =>
-      finish(change.set(key, value, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (key: string, value: string, _: unknown, self: Command) => {
+      const { set } = await import("../commands/config-change.js");
+      finish(set(key, value, self.optsWithGlobals(), terminal));
+    });
   addSubcommand("edit", "open your file in VISUAL or EDITOR; what cannot be used is not written")
     .option(...folderOption)
     .option(...projectOption)
     .addHelpText("after", formatExamples("pawl config edit", "pawl config edit --folder"))
-    .action(async (_: unknown, self: Command) => finish(await change.edit(self.optsWithGlobals(), terminal)));
+    .action(async (_: unknown, self: Command) => {
+      const { edit } = await import("../commands/config-change.js");
+      finish(await edit(self.optsWithGlobals(), terminal));
+    });
   addSubcommand("path", "print where the files are: yours, the folder's, yours for this folder")
     .addHelpText("after", formatExamples("pawl config path"))
-    .action(async (_: unknown, self: Command) => finish(config.path(self.optsWithGlobals(), terminal)));
+    .action(async (_: unknown, self: Command) => {
+      const { path } = await import("../commands/config.js");
+      finish(path(self.optsWithGlobals(), terminal));
+    });
   addSubcommand("check", "read all files, and say what cannot be used")
     .addHelpText("after", formatExamples("pawl config check"))
-    .action(async (_: unknown, self: Command) => finish(config.check(self.optsWithGlobals(), terminal)));
+    .action(async (_: unknown, self: Command) => {
+      const { check } = await import("../commands/config.js");
+      finish(check(self.optsWithGlobals(), terminal));
+    });
 };
 
 const addTrust: AddCommand = (program, terminal, finish) => {
@@ -73,5 +86,8 @@ const addTrust: AddCommand = (program, terminal, finish) => {
       "after",
       formatExamples("pawl trust", "pawl trust --show", "pawl trust --hash 5f2c…", "pawl trust --revoke"),
     )
-    .action(async (options: TrustOptions) => finish(await trust(options, terminal)));
+    .action(async (options: TrustOptions) => {
+      const { trust } = await import("../commands/trust.js");
+      finish(await trust(options, terminal));
+    });
 };

@@ -2,8 +2,8 @@
  * The commands `pawl eval` and `pawl eval add`.
  */
 import { Option } from "commander";
-import { type EvalCommandOptions, evalFiles } from "../commands/eval.js";
-import { type EvalAddOptions, evalAdd } from "../commands/eval-add.js";
+import type { EvalCommandOptions } from "../commands/eval.js";
+import type { EvalAddOptions } from "../commands/eval-add.js";
 import {
   type AddCommand,
   collectOption,
@@ -50,9 +50,10 @@ cannot be loaded; 4 the budget left trials out; 5 failed, a rule is broken, or
 worse than the baseline; 130 stopped.
 `,
     )
-    .action(async (files: readonly string[], options: EvalCommandOptions) =>
-      finish(await evalFiles(files, options, terminal)),
-    );
+    .action(async (files: readonly string[], options: EvalCommandOptions) => {
+      const { evalFiles } = await import("../commands/eval.js");
+      finish(await evalFiles(files, options, terminal));
+    });
   addEvalAdd(command, terminal, finish);
 };
 
@@ -83,7 +84,8 @@ const addEvalAdd: AddCommand = (command, terminal, finish) => {
 Exit codes: 0 written; 2 usage, or a session without a run that has ended.
 `,
     )
-    .action(async (id: string, _: unknown, self) =>
-      finish(await evalAdd(id, self.optsWithGlobals() as EvalAddOptions, terminal)),
-    );
+    .action(async (id: string, _: unknown, self) => {
+      const { evalAdd } = await import("../commands/eval-add.js");
+      finish(await evalAdd(id, self.optsWithGlobals() as EvalAddOptions, terminal));
+    });
 };

@@ -3,7 +3,6 @@
  */
 import type { Command } from "commander";
 import type { McpCommandOptions } from "../commands/mcp.js";
-import * as servers from "../commands/mcp-servers.js";
 import { type AddCommand, addModelOptions, addPermissionOptions, formatExamples, parsePort } from "./options.js";
 
 const collectOption = (value: string, all: readonly string[] = []): readonly string[] => [...all, value];
@@ -60,25 +59,31 @@ export const addMcp =
           `pawl mcp add web https://mcp.acme.dev/mcp --header 'X-Key=${formatVariable("ACME_KEY")}'`,
         ),
       )
-      .action(async (name: string, words: readonly string[], _: unknown, self: Command) =>
-        finish(servers.add(name, words, self.optsWithGlobals(), terminal)),
-      );
+      .action(async (name: string, words: readonly string[], _: unknown, self: Command) => {
+        const { add } = await import("../commands/mcp-servers.js");
+        finish(add(name, words, self.optsWithGlobals(), terminal));
+      });
     addSubcommand("list", "list the MCP servers, where they are from, and which are off")
       .addHelpText("after", formatExamples("pawl mcp list", "pawl mcp list --json"))
-      .action(async (_: unknown, self: Command) => finish(await servers.list(self.optsWithGlobals(), terminal)));
+      .action(async (_: unknown, self: Command) => {
+        const { list } = await import("../commands/mcp-servers.js");
+        finish(await list(self.optsWithGlobals(), terminal));
+      });
     addSubcommand("test", "start an MCP server, list its tools, and stop it")
       .argument("<name>", "its name")
       .addHelpText("after", formatExamples("pawl mcp test docs"))
-      .action(async (name: string, _: unknown, self: Command) =>
-        finish(await servers.test(name, self.optsWithGlobals(), terminal)),
-      );
+      .action(async (name: string, _: unknown, self: Command) => {
+        const { test } = await import("../commands/mcp-servers.js");
+        finish(await test(name, self.optsWithGlobals(), terminal));
+      });
     addSubcommand("remove", "remove an MCP server")
       .argument("<name>", "its name")
       .option("--folder", "from the folder's .mcp.json")
       .addHelpText("after", formatExamples("pawl mcp remove docs"))
-      .action(async (name: string, _: unknown, self: Command) =>
-        finish(servers.remove(name, self.optsWithGlobals(), terminal)),
-      );
+      .action(async (name: string, _: unknown, self: Command) => {
+        const { remove } = await import("../commands/mcp-servers.js");
+        finish(remove(name, self.optsWithGlobals(), terminal));
+      });
     addSubcommand("login", "log in to an MCP server: prints the address of its login page and waits for you")
       .argument("<name>", "its name")
       .option("--port <number>", "the local port that the browser is redirected to (default: any free port)", parsePort)

@@ -2,7 +2,7 @@
  * The command `pawl permissions` with its subcommands.
  */
 import type { Command } from "commander";
-import * as permissions from "../commands/permissions.js";
+import type { PermissionsOptions } from "../commands/permissions.js";
 import { type AddCommand, formatExamples } from "./options.js";
 
 const ruleHelp = `
@@ -26,26 +26,32 @@ export const addPermissionCommands: AddCommand = (program, terminal, finish) => 
       "after",
       `${ruleHelp}${formatExamples("pawl permissions", 'pawl permissions add allow "shell(npm test *)"', 'pawl permissions test "git status && rm -rf ."')}`,
     )
-    .action(async (options: permissions.PermissionsOptions) => finish(permissions.list(options, terminal)));
+    .action(async (options: PermissionsOptions) => {
+      const { list } = await import("../commands/permissions.js");
+      finish(list(options, terminal));
+    });
   const addSubcommand = (text: string, description: string) => command.command(text).description(description);
   addSubcommand("add", "keep a rule, for this folder unless you say --user")
     .argument("<verdict>", "allow, ask or deny")
     .argument("<rule>", "the rule, in quotes")
     .option("--user", "the rule holds in every folder")
     .addHelpText("after", `${ruleHelp}${formatExamples('pawl permissions add deny "read_file(**/.env*)" --user')}`)
-    .action(async (verdict: string, rule: string, _: unknown, self: Command) =>
-      finish(await permissions.add(verdict, rule, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (verdict: string, rule: string, _: unknown, self: Command) => {
+      const { add } = await import("../commands/permissions.js");
+      finish(await add(verdict, rule, self.optsWithGlobals(), terminal));
+    });
   addSubcommand("remove", "remove a rule; from now on it does not count, in runs under way either")
     .argument("<rule>", "the rule as it is listed, in quotes")
     .addHelpText("after", formatExamples('pawl permissions remove "shell(npm test *)"'))
-    .action(async (rule: string, _: unknown, self: Command) =>
-      finish(await permissions.remove(rule, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (rule: string, _: unknown, self: Command) => {
+      const { remove } = await import("../commands/permissions.js");
+      finish(await remove(rule, self.optsWithGlobals(), terminal));
+    });
   addSubcommand("test", "say what the rules do with a command line")
     .argument("<line>", "a line of the shell, in quotes")
     .addHelpText("after", formatExamples('pawl permissions test "npm test && git push"'))
-    .action(async (line: string, _: unknown, self: Command) =>
-      finish(await permissions.test(line, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (line: string, _: unknown, self: Command) => {
+      const { test } = await import("../commands/permissions.js");
+      finish(await test(line, self.optsWithGlobals(), terminal));
+    });
 };

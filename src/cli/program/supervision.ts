@@ -2,11 +2,10 @@
  * The commands for people who supervise runs: approvals, approve, deny, steer, fork, trace and worker.
  */
 
-import { approvals } from "../commands/approvals.js";
-import { type AnswerCommandOptions, answer } from "../commands/approve-deny.js";
-import { type ForkOptions, fork } from "../commands/fork.js";
-import { type SteerCommandOptions, steer } from "../commands/steer.js";
-import { type TraceCommandOptions, trace } from "../commands/trace.js";
+import type { AnswerCommandOptions } from "../commands/approve-deny.js";
+import type { ForkOptions } from "../commands/fork.js";
+import type { SteerCommandOptions } from "../commands/steer.js";
+import type { TraceCommandOptions } from "../commands/trace.js";
 import type { WorkerCommandOptions } from "../commands/worker.js";
 import {
   type AddCommand,
@@ -34,7 +33,10 @@ const addApprovals: AddCommand = (program, terminal, finish) => {
     .argument("[id]", "list only this call, or the calls of this session")
     .option("--json", "print one JSON object per line")
     .addHelpText("after", formatExamples("pawl approvals", "pawl approvals 3f8c", "pawl approvals --json | jq -r .id"))
-    .action(async (id: string | undefined, options: JsonOption) => finish(await approvals(id, options, terminal)));
+    .action(async (id: string | undefined, options: JsonOption) => {
+      const { approvals } = await import("../commands/approvals.js");
+      finish(await approvals(id, options, terminal));
+    });
 };
 
 const callArgument = [
@@ -67,9 +69,10 @@ const addApprove: AddCommand = (program, terminal, finish) => {
         "pawl approve 3f8c --resume --allow-shell",
       )}${answerHelp}`,
     )
-    .action(async (id: string, options: AnswerCommandOptions) =>
-      finish(await answer("approve", id, options, terminal)),
-    );
+    .action(async (id: string, options: AnswerCommandOptions) => {
+      const { answer } = await import("../commands/approve-deny.js");
+      finish(await answer("approve", id, options, terminal));
+    });
 };
 
 const addDeny: AddCommand = (program, terminal, finish) => {
@@ -84,7 +87,10 @@ const addDeny: AddCommand = (program, terminal, finish) => {
       "after",
       `${formatExamples('pawl deny 3f8c --note "Use a branch"', "pawl deny 3f8c/1/2 --resume")}${answerHelp}`,
     )
-    .action(async (id: string, options: AnswerCommandOptions) => finish(await answer("deny", id, options, terminal)));
+    .action(async (id: string, options: AnswerCommandOptions) => {
+      const { answer } = await import("../commands/approve-deny.js");
+      finish(await answer("deny", id, options, terminal));
+    });
 };
 
 function addDecisionOptions(command: ReturnType<Parameters<AddCommand>[0]["command"]>) {
@@ -117,9 +123,10 @@ const addSteer: AddCommand = (program, terminal, finish) => {
         "pawl steer 3f8c < hints.txt",
       ),
     )
-    .action(async (id: string, words: readonly string[], options: SteerCommandOptions) =>
-      finish(await steer(id, words, options, terminal)),
-    );
+    .action(async (id: string, words: readonly string[], options: SteerCommandOptions) => {
+      const { steer } = await import("../commands/steer.js");
+      finish(await steer(id, words, options, terminal));
+    });
 };
 
 const addFork: AddCommand = (program, terminal, finish) => {
@@ -140,7 +147,10 @@ const addFork: AddCommand = (program, terminal, finish) => {
       "after",
       `${formatExamples("pawl fork 3f8c --at 12", 'pawl fork 3f8c --at 12 --input "Do it with a loop instead"', "pawl fork 3f8c --json")}${exitCodeHelp}`,
     )
-    .action(async (id: string, options: ForkOptions) => finish(await fork(id, options, terminal)));
+    .action(async (id: string, options: ForkOptions) => {
+      const { fork } = await import("../commands/fork.js");
+      finish(await fork(id, options, terminal));
+    });
 };
 
 const addTrace: AddCommand = (program, terminal, finish) => {
@@ -152,7 +162,10 @@ const addTrace: AddCommand = (program, terminal, finish) => {
     .option("--content", "with --json: include messages, inputs and results, with secrets redacted")
     .option("--json", "print one JSON record per line")
     .addHelpText("after", formatExamples("pawl trace 3f8c", "pawl trace 3f8c --json | jq 'select(.type == \"step\")'"))
-    .action(async (id: string, options: TraceCommandOptions) => finish(await trace(id, options, terminal)));
+    .action(async (id: string, options: TraceCommandOptions) => {
+      const { trace } = await import("../commands/trace.js");
+      finish(await trace(id, options, terminal));
+    });
 };
 
 const addWorker: AddCommand = (program, terminal, finish) => {
@@ -180,7 +193,6 @@ those that a run started with.
 `,
     )
     .action(async (module: string | undefined, options: WorkerCommandOptions) => {
-      // Imported lazily: it loads the server module for its metrics.
       const { worker } = await import("../commands/worker.js");
       finish(await worker(module, options, terminal));
     });

@@ -1,7 +1,7 @@
 /**
  * The commands that move sessions between stores: `pawl sessions export` and `pawl sessions import`.
  */
-import * as transfer from "../commands/transfer.js";
+import type { ExportOptions } from "../commands/transfer.js";
 import { type AddCommand, formatExamples } from "./options.js";
 
 export const addTransfer: AddCommand = (sessions, terminal, finish) => {
@@ -20,9 +20,10 @@ export const addTransfer: AddCommand = (sessions, terminal, finish) => {
         "pawl sessions export --raw --all | pawl sessions import --store ADDRESS",
       ),
     )
-    .action(async (ids: readonly string[], options: transfer.ExportOptions) =>
-      finish(await transfer.exportLogs(ids, options, terminal)),
-    );
+    .action(async (ids: readonly string[], options: ExportOptions) => {
+      const { exportLogs } = await import("../commands/transfer.js");
+      finish(await exportLogs(ids, options, terminal));
+    });
   sessions
     .command("import")
     .description("put exported sessions into this store; after an interruption, the same command goes on")
@@ -38,7 +39,8 @@ Exit codes: 0 imported; 2 usage, a file that is not an export, or a session that
 exists; 5 the store failed.
 `,
     )
-    .action(async (file: string | undefined, _: unknown, self) =>
-      finish(await transfer.importFile(file, self.optsWithGlobals(), terminal)),
-    );
+    .action(async (file: string | undefined, _: unknown, self) => {
+      const { importFile } = await import("../commands/transfer.js");
+      finish(await importFile(file, self.optsWithGlobals(), terminal));
+    });
 };

@@ -2,17 +2,7 @@
  * Drives a session for `run`, `resume` and `fork --input`: opens the store, chooses the model, makes the agent and
  * shows the run.
  */
-import { realpathSync } from "node:fs";
-import { resolve } from "node:path";
-import {
-  type Agent,
-  type Model,
-  PawlError,
-  type RunResult,
-  type Session,
-  type StartOptions,
-  type Store,
-} from "../../index.js";
+import type { Agent, Model, RunResult, Session, StartOptions, Store } from "../../index.js";
 import type { CommandSandbox } from "../../tools/index.js";
 import { type FolderAgentFlags, toAgentChoices } from "../agent/agent-choices.js";
 import type { ComposeOptions } from "../agent/attachments.js";
@@ -22,7 +12,9 @@ import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js
 import { createFolderAgent } from "../agent/folder-agent.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
-import { type OpenedStore, openStore, openStoreOrMemory, resolveHome, shortId } from "../files/session-store.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { type OpenedStore, openStore, openStoreOrMemory, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
 import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -223,17 +215,6 @@ function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside"): 
   const reached = hosts.length === 0 ? "no hosts" : hosts.join(", ");
   const unasked = ask === "outside" ? "They run unasked." : 'The setting shell.ask: "outside" lets them run unasked.';
   return `Commands are sandboxed: they see this folder and not your home, and reach ${reached}. ${unasked}`;
-}
-
-/** @throws PawlError `bad_configuration` if the folder does not exist */
-export function resolveFolder(path: string): string {
-  try {
-    return realpathSync(resolve(path));
-  } catch (cause) {
-    throw new PawlError("bad_configuration", `There is no folder ${path}. Give an existing folder with --root.`, {
-      cause,
-    });
-  }
 }
 
 /** Starts MCP servers, names them meanwhile, and tells what is not as it should be. */

@@ -5,7 +5,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 
 /** The command line of the editor, as in EDITOR="code --wait"; undefined if neither variable is set. */
 export function findEditor({ VISUAL, EDITOR }: Environment): string | undefined {

@@ -3,7 +3,7 @@
  * continue meanwhile.
  */
 import { spawn } from "node:child_process";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 
 /** The exit code of a shell that cannot find the program. */
 const notFoundExitCode = 127;

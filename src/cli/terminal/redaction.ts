@@ -13,7 +13,7 @@ import {
   redactJson,
   type StreamItem,
 } from "../../index.js";
-import type { Environment } from "../files/session-store.js";
+import type { Environment } from "../files/store-location.js";
 
 const secretNamePattern = /(?:^|_)(?:API_?KEY|ACCESS_?KEY|PRIVATE_?KEY|SECRET(?:_?KEY)?|TOKEN|PASSWORD|PASSWD)$/i;
 const minSecretLength = 8;

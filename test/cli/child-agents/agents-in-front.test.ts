@@ -5,12 +5,8 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  createFolderAgent,
-  type FolderAgentOptions,
-  findMissingTools,
-  silentModel,
-} from "../../../src/cli/agent/folder-agent.js";
+import { createFolderAgent, type FolderAgentOptions, findMissingTools } from "../../../src/cli/agent/folder-agent.js";
+import { silentModel } from "../../../src/cli/agent/passive-agent.js";
 import { chooseAgentModels, withoutModels } from "../../../src/cli/child-agents/choose-agent-models.js";
 import { resolveAgents } from "../../../src/cli/child-agents/resolve-agents.js";
 import { type AgentSettings, toAgentSettings } from "../../../src/cli/configuration/agent-settings.js";

@@ -6,7 +6,7 @@
  */
 import { type ApprovalDecision, createClient, PawlError } from "../../../index.js";
 import { isHolderDead } from "../../../inspect.js";
-import { agentName, isFolderChild } from "../../agent/folder-agent.js";
+import { agentName, isFolderChild } from "../../agent/agent-name.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import {
   findMatchingCalls,

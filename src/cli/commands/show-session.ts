@@ -1,0 +1,87 @@
+/**
+ * `pawl sessions show`: prints the transcript of a session, with those of its children.
+ */
+import type { Agent, SessionSummary } from "../../index.js";
+import { createPassiveAgent } from "../agent/passive-agent.js";
+import { getSession, shortId } from "../files/session-store.js";
+import { formatModel } from "../render/format-model.js";
+import { createRenderer, type Renderer } from "../render/renderer.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
+import { type JsonOption, progressOf, withStore } from "./sessions.js";
+
+export type ShowOptions = JsonOption & { readonly numbers?: true };
+
+export function show(id: string, options: ShowOptions, terminal: Terminal): Promise<number> {
+  return withStore(async (store) => {
+    const summary = await getSession(store, id);
+    const agent = createPassiveAgent(store);
+    if (options.json === true) {
+      for await (const event of agent.session(summary.sessionId).events({ follow: false })) terminal.json(event);
+      return;
+    }
+    terminal.out(formatHeading(terminal.redaction.value(summary), terminal));
+    await printTranscript(agent, summary.sessionId, options.numbers === true, terminal);
+    const { sessionId } = summary;
+    const progress = progressOf(summary);
+    const short = sanitize(shortId(sessionId));
+    if (progress === "interrupted") terminal.err(`The run was interrupted. To continue: pawl resume ${short}\n`);
+    if (progress === "waiting")
+      terminal.err(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
+  });
+}
+
+function formatHeading(summary: SessionSummary, { styleOut }: Terminal): string {
+  const { info } = summary;
+  const facts = [
+    `session ${sanitize(summary.sessionId)}`,
+    progressOf(summary),
+    `started ${new Date(summary.createdAt).toISOString()}`,
+    ...(info === null ? [] : [`model ${sanitize(formatModel(info.model))}`]),
+    ...(info?.root === undefined ? [] : [`in ${sanitize(info.root)}`]),
+  ];
+  return `${styleOut("dim", facts.join(" · "))}\n`;
+}
+
+async function printTranscript(
+  agent: Agent,
+  sessionId: string,
+  isNumbered: boolean,
+  terminal: Terminal,
+): Promise<void> {
+  const renderers = new Map<string, Renderer>();
+  for await (const item of agent.session(sessionId).events({ follow: false, children: true })) {
+    if (item.type === "children_omitted") {
+      terminal.err(`Session ${sanitize(item.sessionId)} is left out (${item.why}).\n`);
+      continue;
+    }
+    const indent = "  ".repeat(Math.min(item.depth, maxIndents));
+    const columns = terminal.columns() - indent.length;
+    const renderer =
+      renderers.get(item.sessionId) ?? createRenderer({ style: terminal.styleOut, columns, showInput: true });
+    renderers.set(item.sessionId, renderer);
+    const shown = renderer
+      .show(terminal.redaction.value(item))
+      .map(({ text }) => text)
+      .join("");
+    const lines = isNumbered && "seq" in item ? numberLines(shown, item.seq, terminal) : shown;
+    terminal.out(lines.replace(/^(?=.)/gm, indent));
+    if (item.type === "final") renderers.delete(item.sessionId);
+  }
+}
+
+/** The maximum indentation. Deeper children are not indented further. */
+const maxIndents = 8;
+
+const numberWidth = 5;
+
+/** Puts the entry's number in front of the first line, and indents the other lines as far. */
+function numberLines(text: string, seq: number, { styleOut }: Terminal): string {
+  const [first = "", ...others] = text.replace(/\n$/, "").split("\n");
+  if (text === "") return "";
+  const lines = [
+    `${styleOut("dim", String(seq).padStart(numberWidth))} ${first}`,
+    ...others.map((line) => `${" ".repeat(numberWidth + 1)}${line}`),
+  ];
+  return `${lines.join("\n")}\n`;
+}
