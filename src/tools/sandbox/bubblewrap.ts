@@ -57,6 +57,8 @@ type Plan = {
   readonly hide: NonNullable<SandboxOptions["hide"]>;
   /** The folder that contains the homes of commands. */
   readonly cache: string;
+  /** The home of these commands. */
+  readonly commandHome: string;
   /** Folders that commands can write, so their programs are not trusted outside of the sandbox. */
   readonly avoid: readonly string[];
   readonly programs: SessionPrograms | string;
@@ -75,6 +77,7 @@ function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewra
     paths.map((path) => (path.startsWith("~/") ? resolve(home.path, path.slice(2)) : resolve(root, path)));
   const tools = findShownTools(home.path, systemFolders, process.env);
   const cache = locateCache(process.env);
+  const commandHome = locateCommandHome(cache, root, options.homeName);
   const write = toPaths(options.write)
     .map((path) => realFolder(path, [root, home.real, cache]))
     .filter((path, _at, all) => ![root, ...all].some((other) => other !== path && isWithin(other, path)));
@@ -82,9 +85,9 @@ function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewra
   const shown = named.filter(isOutside(root));
   const avoid = [root, ...write];
   return {
-    ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, avoid },
+    ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, commandHome, avoid },
     hosts: (options.hosts ?? []).map(readHost),
-    programs: findSessionPrograms(avoid, [...avoid, ...shown, locateCommandHome(cache, root)]),
+    programs: findSessionPrograms(avoid, [...avoid, ...shown, commandHome]),
     socat: findSystemProgram("socat", avoid),
     stat: findRequiredProgram("stat", avoid),
     filter: createSyscallFilter(!bubblewrap.closesNamespaces),
@@ -139,7 +142,11 @@ function openSession({ bubblewrap, hosts, addresses, programs }: Plan): Promise<
   return startSession({ ...proxy, bubblewrap }, programs);
 }
 
-type Present = { readonly plan: Plan; readonly settings: SettingsCopies; readonly session: SandboxSession };
+type Present = {
+  readonly plan: Plan;
+  readonly settings: SettingsCopies;
+  readonly session: SandboxSession;
+};
 
 async function prepareCommand(
   command: readonly [string, ...string[]],
@@ -152,11 +159,11 @@ async function prepareCommand(
     signal,
   }: PrepareOptions,
 ): Promise<PreparedCommand> {
-  const { bubblewrap, root, home, tools, write, cache, socat, stat, filter } = plan;
+  const { bubblewrap, root, home, tools, write, cache, commandHome, socat, stat, filter } = plan;
   const listed = [...plan.hosts, ...further.map(readHost)];
   const layout: SandboxLayout = {
     root,
-    ownHome: makeCommandHome(cache, root),
+    ownHome: makeCommandHome(commandHome),
     settings: settings.folder,
     shown: [...plan.shown, ...settings.certificates.filter(isOutside(root))],
     write,
@@ -189,7 +196,7 @@ async function prepareCommand(
     // The caller gets a copy, because the filter serves all commands.
     filter: filter === null ? null : Uint8Array.from(filter),
     report: () => ({ refusals: grant.refusals(), notes: watch.notes() }),
-    end() {
+    async end() {
       grant.end();
       watch.end();
     },
@@ -218,7 +225,7 @@ function findRequiredProgram(name: string, avoid: readonly string[]): string {
   return path;
 }
 
-function describe({ bubblewrap, root, hosts, shown, write, cache, programs }: Plan): readonly string[] {
+function describe({ bubblewrap, hosts, shown, write, commandHome, programs }: Plan): readonly string[] {
   const { version, closesNamespaces } = bubblewrap;
   const network =
     typeof programs === "string"
@@ -232,6 +239,6 @@ function describe({ bubblewrap, root, hosts, shown, write, cache, programs }: Pl
     `reads: the system, this folder${shown.map((path) => `, ${path}`).join("")}`,
     `writes: this folder, /tmp${write.map((path) => `, ${path}`).join("")}`,
     `reaches: ${hosts.length === 0 ? "no hosts" : hosts.map(({ text }) => text).join(", ")}`,
-    `home of commands: ${locateCommandHome(cache, root)}`,
+    `home of commands: ${commandHome}`,
   ];
 }

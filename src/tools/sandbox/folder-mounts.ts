@@ -58,7 +58,9 @@ export async function findFolderMounts(options: FolderOptions): Promise<FolderMo
   const paths = names.map((name) => join(root, name));
   // findGitMounts has decided about `.git`.
   const closable = unique([...git.closed, ...paths.filter((path) => basename(path) !== ".git")]);
-  const hidden = unique(wanted.filter((path) => findMount(path) !== null));
+  // What is in a hidden folder is hidden with it, and its folder must not be mounted as one that may not be moved.
+  const hideable = unique(wanted.filter((path) => findMount(path) !== null));
+  const hidden = hideable.filter((path) => !hideable.some((other) => other !== path && isWithin(other, path)));
   const tops = [root, ...write, ...git.writable];
   const ancestors = unique([...closable, ...hidden].flatMap((path) => listAncestors(path, tops)));
   const writable = findMounts([...git.writable, ...ancestors.sort((a, b) => a.length - b.length)]);

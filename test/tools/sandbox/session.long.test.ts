@@ -23,6 +23,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type CommandSandbox, detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { verifies } from "../../verifies.js";
 import { createToolContext } from "../folder.js";
+import { findProcessesWith } from "./left-processes.js";
 import { createMachine, writeFiles } from "./machine.js";
 
 const git = (folder: string, ...args: readonly string[]) =>
@@ -360,7 +361,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("the sandbox of a long session"
     const { sandbox, run } = createMachine().open();
     const before = countProxies();
     const prepared = await sandbox.prepare(["true"]);
-    prepared.end();
+    await prepared.end();
     expect(countProxies()).toBe(before + 1);
     const holder = Number(prepared.program[prepared.program.indexOf("--target") + 1]);
     process.kill(holder, "SIGKILL");
@@ -375,9 +376,9 @@ describe.runIf(detectSandbox() === "bubblewrap")("the sandbox of a long session"
     const bytes = [...(first.filter ?? [])];
     expect(bytes.length).toBeGreaterThan(0);
     first.filter?.fill(0);
-    first.end();
+    await first.end();
     const second = await sandbox.prepare(["true"]);
-    second.end();
+    await second.end();
     expect([...(second.filter ?? [])]).toEqual(bytes);
   });
 
@@ -421,21 +422,6 @@ describe.runIf(detectSandbox() === "bubblewrap")("Git in the sandbox", () => {
 describe.runIf(detectSandbox() === "bubblewrap")("when Pawl is killed", () => {
   const script = fileURLToPath(new URL("../../fixtures/run-in-sandbox.mjs", import.meta.url));
 
-  /** The processes of this machine that have a word in their environment or arguments. */
-  const processesWith = (word: string) =>
-    readdirSync("/proc")
-      .filter((pid) => /^\d+$/.test(pid))
-      .filter((pid) => {
-        try {
-          const about = ["environ", "cmdline"].map((name) => readFileSync(`/proc/${pid}/${name}`, "latin1"));
-          return (
-            about.some((text) => text.includes(word)) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"))
-          );
-        } catch {
-          return false;
-        }
-      });
-
   function start(root: string, home: string, command: string): ChildProcess {
     const child = spawn(process.execPath, [script], {
       stdio: ["pipe", "ignore", "ignore"],
@@ -448,7 +434,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("when Pawl is killed", () => {
 
   const phases: readonly [title: string, isReached: (root: string) => boolean][] = [
     ["before the network of its commands is there", () => true],
-    ["while the network of its commands starts", (root) => processesWith(root).length > 1],
+    ["while the network of its commands starts", (root) => findProcessesWith(root).length > 1],
     ["while a command runs", (root) => existsSync(join(root, "ready"))],
   ];
   test.each(phases)("%s, nothing runs and nothing lies in the folder", verifies("BOX-5"), async (_title, isReached) => {
@@ -459,7 +445,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("when Pawl is killed", () => {
     const child = start(machine.root, machine.home, "setsid sh -c 'touch ready; sleep 1000' & sleep 1000");
     await vi.waitFor(() => expect(isReached(machine.root)).toBe(true), { timeout: 20_000, interval: 2 });
     child.kill("SIGKILL");
-    await vi.waitFor(() => expect(processesWith(machine.root)).toEqual([]), { timeout: 20_000 });
+    await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]), { timeout: 20_000 });
     expect(readdirSync(machine.root).filter((name) => name !== "ready")).toEqual(before);
     expect(readFileSync("/proc/mounts", "utf8")).not.toContain(machine.base);
   });
