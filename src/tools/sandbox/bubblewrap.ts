@@ -10,6 +10,7 @@ import { createBubblewrapArguments, type SandboxLayout, systemFolders } from "./
 import { locateCache, locateCommandHome, makeCommandHome } from "./command-home.js";
 import type { CommandSandbox, PreparedCommand, PrepareOptions, SandboxOptions } from "./contract.js";
 import { copySettings, type SettingsCopies } from "./copied-settings.js";
+import { type RepositoryWatch, watchRepositories } from "./embedded-repositories.js";
 import { createEnvironment, findCertificates } from "./environment.js";
 import { findFolderMounts, watchFolder } from "./folder-mounts.js";
 import { type HostPattern, type HostTarget, readHostPattern } from "./hosts.js";
@@ -99,6 +100,7 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
   const plan = createPlan(options, root, bubblewrap);
   let session: Promise<SandboxSession> | undefined;
   let settings: SettingsCopies | undefined;
+  const repositories = watchRepositories(root);
 
   /** Commands that start at the same time wait for the same session. */
   async function findSession(): Promise<SandboxSession> {
@@ -122,7 +124,7 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
     describe: () => describe(plan),
     async prepare(command, prepareOptions = {}) {
       settings ??= copySettings({ cache: plan.cache, root, home: plan.home.path, avoid: plan.avoid });
-      return prepareCommand(command, { plan, settings, session: await findSession() }, prepareOptions);
+      return prepareCommand(command, { plan, settings, repositories, session: await findSession() }, prepareOptions);
     },
     async close() {
       const present = await session?.catch(() => null);
@@ -145,12 +147,13 @@ function openSession({ bubblewrap, hosts, addresses, programs }: Plan): Promise<
 type Present = {
   readonly plan: Plan;
   readonly settings: SettingsCopies;
+  readonly repositories: RepositoryWatch;
   readonly session: SandboxSession;
 };
 
 async function prepareCommand(
   command: readonly [string, ...string[]],
-  { plan, settings, session }: Present,
+  { plan, settings, repositories, session }: Present,
   {
     hosts: further = [],
     decideHost = () => undefined,
@@ -171,13 +174,15 @@ async function prepareCommand(
     socket: socat === null ? null : session.socket,
   };
   const hidden = [cache, ...(await plan.hide(signal)).map((path) => resolve(root, path))];
-  const folder = await findFolderMounts({ root, home: home.real, write, hidden, signal });
+  const present = await repositories.findPresent(signal);
+  const folder = await findFolderMounts({ root, home: home.real, write, hidden, repositories: present, signal });
   const seen = await createBubblewrapArguments(layout, folder, session.shared, bubblewrap);
   const grant = session.proxy.grant((target) => {
     const decision = decideHost(target);
     return decision === undefined ? listed.some(({ allows }) => allows(target)) : decision === "allow";
   });
   const watch = watchFolder(root, folder, onForbidden);
+  let created: readonly string[] = [];
   const program: readonly string[] = [
     ...session.join,
     bubblewrap.path,
@@ -195,10 +200,11 @@ async function prepareCommand(
     environment: (base) => createEnvironment(base, tools, layout, grant.credentials),
     // The caller gets a copy, because the filter serves all commands.
     filter: filter === null ? null : Uint8Array.from(filter),
-    report: () => ({ refusals: grant.refusals(), notes: watch.notes() }),
+    report: () => ({ refusals: grant.refusals(), notes: [...watch.notes(), ...created] }),
     async end() {
       grant.end();
       watch.end();
+      created = await repositories.describeNew();
     },
   };
 }

@@ -160,6 +160,30 @@ describe.runIf(detectSandbox() === "bubblewrap")("on a machine that lacks a prog
     ]);
   });
 
+  test("the option of bubblewrap 0.8, a filter closes user namespaces", verifies("BOX-1", "BOX-4"), async () => {
+    const machine = createMachine();
+    writeFiles(machine.home, { ".netrc": "CANARY\n" });
+    const real = execFileSync("which", ["bwrap"], { encoding: "utf8" }).trim();
+    const folder = join(machine.base, "old");
+    writeFiles(folder, {
+      bwrap: `#!/bin/sh
+[ "$1" = --version ] && echo bubblewrap 0.7.0 && exit
+case " $* " in *" --disable-userns "*) echo "bwrap: Unknown option --disable-userns" >&2; exit 1;; esac
+exec ${real} "$@"
+`,
+    });
+    chmodSync(join(folder, "bwrap"), 0o755);
+    vi.stubEnv("PATH", `${folder}:${process.env.PATH}`);
+    const { sandbox, run } = machine.open();
+    expect(sandbox.describe()[0]).toMatch(
+      /^bubblewrap 0\.7\.0; .*user namespaces are closed by a filter, because bubblewrap is older than 0\.8$/,
+    );
+    expect(await run("unshare --user true && echo escaped; echo works")).toMatch(
+      /not permitted[\s\S]*works\n\(exit code 0\)$/,
+    );
+    expect(await run(`cat ${machine.home}/.netrc || echo none`)).toMatch(/none\n\(exit code 0\)$/);
+  });
+
   test("socat, Node leads commands to the proxy", verifies("BOX-4"), async () => {
     const host = await startServer();
     const { describe, results } = await runElsewhere("socat", [host], [`curl -sS -m 5 http://${host}/`]);
@@ -193,6 +217,40 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
       expect(said).toContain("the command created .git/commondir, which was removed");
       expect(said).not.toContain("ran on\n");
       expect(existsSync(file)).toBe(false);
+    },
+  );
+
+  test(
+    "repositories below the folder are closed, and those that a command creates are told once",
+    verifies("BOX-1"),
+    async () => {
+      const machine = createMachine({ "vendor/lib/a.txt": "a\n" });
+      const embedded = join(machine.root, "vendor/lib");
+      git(embedded, "init", "-q");
+      git(embedded, "add", ".");
+      git(embedded, "commit", "-qm", "first");
+      // A program that Git would run outside, where this file shows it.
+      const canary = join(machine.base, "canary");
+      const { run } = machine.open();
+      const plant = (repository: string) =>
+        `git -C ${repository} config core.fsmonitor "touch ${canary}; false"; echo "touch ${canary}" > ${repository}/.git/hooks/post-commit; chmod +x ${repository}/.git/hooks/post-commit`;
+      expect(await run(plant("vendor/lib"))).toContain("Read-only file system");
+      expect(await run("mv vendor/lib/.git vendor/lib/old; git init -q vendor/lib; mv vendor v")).toContain("busy");
+      expect(await run("echo ../../evil > vendor/lib/.git/commondir; sleep 30; echo ran on")).toMatch(
+        /the command created vendor\/lib\/\.git\/commondir, which was removed/,
+      );
+      expect(
+        await run(
+          "cd vendor/lib && echo b > b.txt && git add b.txt && git -c user.name=a -c user.email=a@b commit -qm second",
+        ),
+      ).toBe("(no output)\n(exit code 0)");
+      git(embedded, "status");
+      git(embedded, "commit", "--allow-empty", "-qm", "third");
+      expect(existsSync(canary)).toBe(false);
+
+      const created = "the command created deep/er/.git, whose settings can name programs that Git runs";
+      expect(await run(`git init -q deep/er; ${plant("deep/er")}`)).toBe(`(no output)\n(exit code 0; ${created})`);
+      expect(await run("touch deep/er/x; mv deep moved; rm -rf moved")).toBe("(no output)\n(exit code 0)");
     },
   );
 
