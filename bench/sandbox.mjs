@@ -10,6 +10,8 @@ import { machine, median, table } from "./report.mjs";
 
 const manyFolders = 2_000;
 
+const fastest = (times) => Math.min(...times);
+
 export async function run({ quick }) {
   await inFolder((root) => inFolder((wide) => measure({ root, wide, rounds: quick ? 7 : 41 })));
 }
@@ -48,12 +50,12 @@ async function measure({ root, wide, rounds }) {
     }
   const description = shared.describe()[0];
   for (const sandbox of [shared, large]) await sandbox.close();
-  const base = median(arms["no sandbox"].times);
+  const base = arms["no sandbox"].times;
+  // On a busy machine, the fastest round says more than the median.
   const rows = Object.entries(arms).map(([what, { times }]) => [
     what,
-    `${median(times).toFixed(0)} ms`,
-    `${(median(times) / base).toFixed(2)} ×`,
+    ...[median, fastest].flatMap((pick) => [`${pick(times).toFixed(0)} ms`, `${(pick(times) / pick(base)).toFixed(2)} ×`]),
   ]);
   console.log(`${machine()}; ${description}\n`);
-  console.log(table(["true", "median", "compared with no sandbox"], rows));
+  console.log(table(["true", "median", "ratio", "fastest", "ratio"], rows));
 }
