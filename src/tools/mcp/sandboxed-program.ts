@@ -10,7 +10,7 @@ import { setTimeout } from "node:timers/promises";
 import type * as Sdk from "@modelcontextprotocol/client";
 import { type CommandSandbox, type PreparedCommand, refusalReasons } from "../sandbox/contract.js";
 
-export type SandboxedProgram = {
+type SandboxedProgram = {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
