@@ -283,7 +283,11 @@ const rooms = [
     about: "logins to MCP servers: how they are stored, refreshed, and shared by processes",
     imports: contracts,
   },
-  { room: "tools/mcp", about: "tools of MCP servers, as a plugin", imports: [...contracts, "tools/mcp/login"] },
+  {
+    room: "tools/mcp",
+    about: "tools of MCP servers, as a plugin",
+    imports: [...contracts, "tools/mcp/login", "tools/sandbox"],
+  },
 ];
 
 /**

@@ -4,7 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
@@ -15,7 +15,9 @@ import { saveRule } from "../../src/cli/permissions/save-rule.js";
 import type { Json } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
+import { locateCommandHome } from "../../src/tools/sandbox/command-home.js";
 import { detectSandbox } from "../../src/tools/sandbox/sandbox.js";
+import { startProviderServer } from "../models/provider-server.js";
 import { createMachine, writeFiles } from "../tools/sandbox/machine.js";
 import { verifies } from "../verifies.js";
 import { createWorld as createProgramWorld } from "./pawl.js";
@@ -152,6 +154,60 @@ describe.runIf(detectSandbox() === "bubblewrap")("secrets of the person", () => 
     },
   );
 });
+
+describe("a machine whose sandbox does not work", () => {
+  /** With this program in the place of bubblewrap. */
+  function createBrokenWorld(line: string) {
+    const world = createProgramWorld();
+    const folder = join(world.base, "bin");
+    writeFiles(folder, {
+      bwrap: `#!/bin/sh\n[ "$1" = --version ] && echo bubblewrap 0.9.1 && exit\necho "bwrap: ${line}" >&2\nexit 1\n`,
+    });
+    chmodSync(join(folder, "bwrap"), 0o755);
+    return { ...world, env: { PATH: `${folder}:${process.env.PATH}` } };
+  }
+
+  test("is told by doctor, at the start of a run, and in the result of each command", verifies("BOX-4"), async () => {
+    const { pawl, env } = createBrokenWorld("No permissions to create new namespace");
+    const why = "bubblewrap 0.9.1 fails: No permissions to create new namespace";
+    expect((await pawl(["doctor"], { env })).stdout).toContain(`• sandbox   Commands are not sandboxed: ${why}.`);
+    const server = await startProviderServer("openai-chat", [
+      { type: "answer", calls: [{ name: "shell", input: { command: "true" } }] },
+      { type: "answer", text: "Done." },
+    ]);
+    onTestFinished(() => server.close());
+    const run = ["run", "Hello", "--allow-shell", "--yes", "--model", "openai-compatible/test"];
+    expect(await pawl(run, { env: { ...env, OPENAI_BASE_URL: server.baseURL } })).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining(`Commands are not sandboxed: ${why}.`),
+    });
+    expect(JSON.stringify(server.requests[1]?.body)).toContain(`not sandboxed: ${why}`);
+  });
+});
+
+test.runIf(detectSandbox() === "bubblewrap")(
+  "doctor says how to remove a home of commands that has grown large, and pawl sandbox clean removes all of a folder",
+  verifies("BOX-4"),
+  async () => {
+    const world = createProgramWorld();
+    const cache = join(world.base, "cache");
+    const env = { XDG_CACHE_HOME: cache };
+    const homes = [undefined, "mcp docs"].map((name) => locateCommandHome(join(cache, "pawl"), world.root, name));
+    for (const path of homes) {
+      mkdirSync(path, { recursive: true });
+      writeFileSync(join(path, "large"), "");
+      // It takes no space: nothing is written to it.
+      truncateSync(join(path, "large"), 1.1 * 1024 ** 3);
+    }
+    expect((await world.pawl(["doctor"], { env })).stdout).toMatch(
+      /• sandbox {3}bubblewrap [^\n]*Their home has 2253 MB: pawl sandbox clean removes it/,
+    );
+    expect((await world.pawl(["sandbox", "clean"], { env })).stdout).toContain(
+      "Removed the home of commands (2253 MB).",
+    );
+    expect(readdirSync(join(cache, "pawl/homes"))).toEqual([]);
+  },
+);
 
 describe("a folder without a sandbox", () => {
   /** The home is the folder, so commands cannot be kept from it. */

@@ -5,8 +5,7 @@
 import { type CommandSandbox, createSandbox } from "../../tools/index.js";
 import { createNoSandbox } from "../../tools/sandbox/sandbox.js";
 import type { SandboxSettings } from "../configuration/agent-settings.js";
-import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
-import { listStoreFiles } from "../files/store-location.js";
+import { listPawlFolders } from "../files/pawl-folders.js";
 import type { Permissions } from "../permissions/permissions.js";
 
 type OpenSandbox = {
@@ -34,7 +33,7 @@ export function openCommandSandbox(
     existing.permissions = permissions;
     return existing.sandbox;
   }
-  const hiddenFolders = [home, resolveUserConfigurationFolder(process.env), ...listStoreFiles(home)];
+  const hiddenFolders = listPawlFolders(home);
   const opened: OpenSandbox = {
     key,
     permissions,

@@ -138,12 +138,13 @@ export async function list(options: McpServersOptions, terminal: Terminal): Prom
 export async function test(name: string, options: McpServersOptions, terminal: Terminal): Promise<number> {
   const folders = resolveFolders(options);
   const found = requireServer(name, resolveServers(folders));
-  const { transport, off } = found;
+  const { transport, sandbox, off } = found;
   if (transport === null || off !== null)
     throw new PawlError("bad_configuration", `The MCP server ${name} is not started: ${off}. It is in ${found.path}.`);
-  terminal.status(`… ${sanitize(formatServerTarget(transport))}`);
+  const target = sanitize(formatServerTarget(transport, sandbox));
+  terminal.status(`… ${target}`);
   try {
-    const server = await connectServer(name, transport, folders.root);
+    const { server, close } = await connectServer({ name, transport, sandbox }, folders.root);
     terminal.status(null);
     const tools = server.tools.map((tool) => ({
       name: tool.name.slice(name.length + 1),
@@ -157,16 +158,13 @@ export async function test(name: string, options: McpServersOptions, terminal: T
         terminal.out(`  ${sanitize(`${tool.name}  ${toOneLine(tool.description).slice(0, 100)}`)}\n`);
       for (const problem of server.problems) terminal.out(`✗ ${sanitize(problem)}\n`);
     }
-    await server.close();
+    await close();
     return exitCodes.done;
   } catch (error) {
     terminal.status(null);
     const reason = terminal.redaction.text(explainFailure(error, name, transport));
     if (options.json === true) terminal.json({ name, ok: false, error: reason });
-    else
-      terminal.err(
-        `✗ ${sanitize(reason)}\n  It runs: ${sanitize(formatServerTarget(transport))}\n  From ${sanitize(found.path)}\n`,
-      );
+    else terminal.err(`✗ ${sanitize(reason)}\n  It runs: ${target}\n  From ${sanitize(found.path)}\n`);
     return exitCodes.failed;
   }
 }

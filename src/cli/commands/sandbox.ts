@@ -1,7 +1,13 @@
 /**
  * `pawl sandbox` shows what commands see in this folder, and `pawl sandbox clean` removes their home.
  */
-import { locateCache, locateCommandHome, measureFolder, removeCommandHome } from "../../tools/sandbox/command-home.js";
+import {
+  type FolderSize,
+  locateCache,
+  locateCommandHome,
+  measureCommandHomes,
+  removeCommandHomes,
+} from "../../tools/sandbox/command-home.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -19,11 +25,12 @@ export function openFolderSandbox(root: string) {
   const folders = { root: resolveFolder(root), home: resolveHome(process.env) };
   const { sandbox: settings } = toAgentSettings(resolveConfiguration(folders));
   const sandbox = openCommandSandbox(folders, settings, createPermissions({ allowAll: false, ...folders }));
-  const home = locateCommandHome(locateCache(process.env), folders.root);
-  return { sandbox, why: whyNotSandboxed(sandbox), home, size: measureFolder(home) };
+  const cache = locateCache(process.env);
+  const home = locateCommandHome(cache, folders.root);
+  return { sandbox, why: whyNotSandboxed(sandbox), home, size: measureCommandHomes(cache, folders.root) };
 }
 
-export function formatSize({ bytes, isWhole }: ReturnType<typeof measureFolder>): string {
+export function formatSize({ bytes, isWhole }: FolderSize): string {
   return `${isWhole ? "" : "over "}${Math.ceil(bytes / 1024 ** 2)} MB`;
 }
 
@@ -40,8 +47,8 @@ export function show({ root = ".", json }: SandboxCommandOptions, terminal: Term
 export function clean({ root = ".", json }: SandboxCommandOptions, terminal: Terminal): number {
   const folder = resolveFolder(root);
   const cache = locateCache(process.env);
-  const size = measureFolder(locateCommandHome(cache, folder));
-  const isRemoved = removeCommandHome(cache, folder);
+  const size = measureCommandHomes(cache, folder);
+  const isRemoved = removeCommandHomes(cache, folder);
   if (json === true) terminal.json({ removed: isRemoved, bytes: size.bytes });
   else
     terminal.out(

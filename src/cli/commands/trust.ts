@@ -12,6 +12,7 @@ import type { Terminal } from "../terminal/terminal.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 import { describeFile, formatTrust } from "../trust/describe-file.js";
 import {
+  canSandboxServers,
   type FolderTrust,
   nothingToTrustText,
   readFolderTrust,
@@ -25,6 +26,7 @@ export type TrustOptions = {
   readonly show?: true;
   readonly revoke?: true;
   readonly hash?: string;
+  readonly sandbox?: true;
   readonly json?: true;
 };
 
@@ -44,11 +46,12 @@ export async function trust(options: TrustOptions, terminal: Terminal): Promise<
         "bad_configuration",
         `What ${root} brings has the hash ${folderTrustNow.hash}, not the given one. Look at it with "pawl trust --show".`,
       );
-    trustFiles(root, home, untrusted, resolveUserName());
+    trustFiles(root, home, untrusted, resolveUserName(), options.sandbox);
     return reportTrust(root, home, options, terminal);
   }
   const chosen = await askWhichToTrust(untrusted, folderTrustNow, root, terminal);
-  if (chosen.length > 0) trustFiles(root, home, chosen, resolveUserName());
+  for (const { file, inSandbox } of chosen)
+    trustFiles(root, home, [file], resolveUserName(), inSandbox || options.sandbox === true);
   reportTrust(root, home, options, terminal);
   return chosen.length === untrusted.length ? exitCodes.done : exitCodes.usage;
 }
@@ -56,10 +59,11 @@ export async function trust(options: TrustOptions, terminal: Terminal): Promise<
 function reportTrust(root: string, home: string, { json }: TrustOptions, terminal: Terminal): number {
   const { files, hash } = readFolderTrust(root, home);
   if (json === true) {
-    const shown = files.map(({ path, hash: fileHash, isTrusted, effects }) => ({
+    const shown = files.map(({ path, hash: fileHash, isTrusted, inSandbox, effects }) => ({
       path,
       hash: fileHash,
       isTrusted,
+      ...(inSandbox ? { inSandbox } : {}),
       effects,
     }));
     const all = files.length > 0 && files.every(({ isTrusted }) => isTrusted);
@@ -73,25 +77,31 @@ function reportTrust(root: string, home: string, { json }: TrustOptions, termina
   return exitCodes.done;
 }
 
+type Choice = { readonly file: SuppliedFile; readonly inSandbox: boolean };
+
 /** Asks about each file, and returns those that the person trusts. */
 async function askWhichToTrust(
   untrusted: readonly SuppliedFile[],
   { hash }: FolderTrust,
   root: string,
   terminal: Terminal,
-): Promise<readonly SuppliedFile[]> {
+): Promise<readonly Choice[]> {
   if (!terminal.isInteractive)
     throw new PawlError(
       "bad_configuration",
       `Nobody can be asked here whether to trust ${root}. Without a terminal: pawl trust --hash ${hash}`,
     );
-  const chosen: SuppliedFile[] = [];
+  const chosen: Choice[] = [];
   const interruptions = listenForInterruptions(terminal);
   for (const file of untrusted) {
     terminal.err(`${describeFile(file).join("\n")}\n`);
-    const line = await promptLine("Trust this file, as it is now? [y]es  [n]o > ", interruptions);
+    const answers = canSandboxServers(file)
+      ? "[s]andbox: yes, with its servers in the sandbox  [y]es  [n]o"
+      : "[y]es  [n]o";
+    const line = await promptLine(`Trust this file, as it is now? ${answers} > `, interruptions);
     if (line === null || line === undefined) break;
-    if (/^\s*y(es)?\s*$/i.test(line)) chosen.push(file);
+    const inSandbox = canSandboxServers(file) && /^\s*s(andbox)?\s*$/i.test(line);
+    if (inSandbox || /^\s*y(es)?\s*$/i.test(line)) chosen.push({ file, inSandbox });
   }
   return chosen;
 }

@@ -7,6 +7,7 @@ import { resolveUserConfigurationFolder } from "../files/configuration-folder.js
 import type { Environment } from "../files/store-location.js";
 import { sanitize } from "../terminal/text.js";
 import { type FolderTrust, isTrusted, readFolderTrust } from "../trust/trust.js";
+import type { ServerSandbox } from "./server-sandbox.js";
 import { folderServersName, readServersFile, userServersName } from "./servers-file.js";
 
 export type ResolvedServer = {
@@ -15,6 +16,8 @@ export type ResolvedServer = {
   readonly scope: "user" | "folder";
   readonly path: string;
   readonly transport: McpTransport | null;
+  /** The sandbox in which it runs; null: none. */
+  readonly sandbox: ServerSandbox | null;
   /** Why the server is off; null if it is started. */
   readonly off: string | null;
 };
@@ -31,21 +34,24 @@ export function resolveServers(
   const user = readServersFile(join(resolveUserConfigurationFolder(environment), userServersName));
   const userNames = new Set(user?.servers.map(({ name }) => name));
   const isFolderTrusted = isTrusted(trust, folderServersName);
+  const isInSandbox = trust.files.some(({ name, inSandbox }) => name === folderServersName && inSandbox);
   return [
     ...(user?.servers ?? []).map(
-      ({ name, transport, problem }): ResolvedServer => ({
+      ({ name, transport, sandbox, problem }): ResolvedServer => ({
         name,
         scope: "user",
         path: user?.path ?? "",
         transport,
+        sandbox,
         off: problem ?? null,
       }),
     ),
-    ...(trust.servers?.servers ?? []).map(({ name, transport, problem }): ResolvedServer => {
+    ...(trust.servers?.servers ?? []).map(({ name, transport, sandbox: own, problem }): ResolvedServer => {
+      const sandbox = own ?? (transport?.type === "stdio" && isInSandbox ? {} : null);
       const untrusted = isFolderTrusted ? undefined : "its file is not trusted: pawl trust";
       const shadowed = userNames.has(name) ? "you have a server of this name yourself" : undefined;
       const off = problem ?? shadowed ?? untrusted ?? null;
-      return { name, scope: "folder", path: trust.servers?.path ?? "", transport, off };
+      return { name, scope: "folder", path: trust.servers?.path ?? "", transport, sandbox, off };
     }),
   ];
 }

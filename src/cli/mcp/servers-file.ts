@@ -3,7 +3,8 @@
  * the person's `pawl.config.json`.
  *
  * 1. An invalid server is reported with the reason, and the others still work.
- * 2. Additional keys of other programs are ignored: none of them can allow or start anything here.
+ * 2. Additional keys of other programs are ignored: none of them can allow or start anything here. `sandbox` is a key of Pawl's, and
+ *    unknown keys in it are refused.
  * 3. The description of a server shows the names of its variables, never their values.
  */
 import { type Json, parseJson } from "../../core/index.js";
@@ -11,6 +12,7 @@ import { PawlError } from "../../index.js";
 import type { McpTransport } from "../../tools/mcp/index.js";
 import { stripComments } from "../configuration/strip-comments.js";
 import { readSmallText } from "../files/small-file.js";
+import { formatServerSandbox, parseServerSandbox, type ServerSandbox } from "./server-sandbox.js";
 
 export const folderServersName = ".mcp.json";
 export const userServersName = "mcp.json";
@@ -19,6 +21,8 @@ export type ConfiguredServer = {
   readonly name: string;
   /** The transport as written, with variables not yet expanded. Null if it cannot be used. */
   readonly transport: McpTransport | null;
+  /** The sandbox in which it runs; null: none. */
+  readonly sandbox: ServerSandbox | null;
   /** Why the server cannot be used, or is off. */
   readonly problem?: string;
 };
@@ -63,13 +67,18 @@ function toMembers(value: Json | undefined): Members | null {
 export const isServerName = (name: string) => /^[a-zA-Z0-9_-]{1,32}$/.test(name) && !name.includes("__");
 
 function parseServer(name: string, value: Json): ConfiguredServer {
-  const toUnusable = (problem: string): ConfiguredServer => ({ name, transport: null, problem });
+  const toUnusable = (problem: string): ConfiguredServer => ({ name, transport: null, sandbox: null, problem });
   if (!isServerName(name)) return toUnusable('its name must have 1 to 32 letters, digits, "-" and single "_"');
   const members = toMembers(value);
   if (members === null) return toUnusable("it must be an object with command, or with url");
   const transport = parseTransport(members);
   if (typeof transport === "string") return toUnusable(transport);
-  return members.disabled === true ? { name, transport, problem: "it is disabled in the file" } : { name, transport };
+  const sandbox = members.sandbox === undefined ? null : parseServerSandbox(members.sandbox);
+  if (typeof sandbox === "string") return toUnusable(sandbox);
+  if (sandbox !== null && transport.type === "http")
+    return toUnusable("sandbox is for programs; a server with a url runs elsewhere");
+  const server = { name, transport, sandbox };
+  return members.disabled === true ? { ...server, problem: "it is disabled in the file" } : server;
 }
 
 /** The types that programs write for streamable HTTP. */
@@ -103,10 +112,11 @@ function createFileError(path: string, why: string): PawlError {
   return new PawlError("bad_configuration", `${path} cannot be used: ${why}. Fix the file, or remove it.`);
 }
 
-/** The command or address, with the names of its variables and headers. The result may contain control characters. */
-export function formatServerTarget(transport: McpTransport): string {
+/** The command or address, with the names of its variables and headers, and its sandbox. The result may contain control characters. */
+export function formatServerTarget(transport: McpTransport, sandbox: ServerSandbox | null): string {
   const names = Object.keys((transport.type === "http" ? transport.headers : transport.env) ?? {});
-  const variablesNote = names.length === 0 ? "" : ` (with ${names.join(", ")})`;
+  const sandboxNote = sandbox === null ? "" : ` ${formatServerSandbox(sandbox)}`;
+  const variablesNote = `${names.length === 0 ? "" : ` (with ${names.join(", ")})`}${sandboxNote}`;
   if (transport.type === "http") return `${transport.url}${variablesNote}`;
   const { command, args = [], cwd } = transport;
   const words = [command, ...args].map((word) => (/^[\w@%+=:,./${}-]+$/.test(word) ? word : JSON.stringify(word)));

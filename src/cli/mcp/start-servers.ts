@@ -14,11 +14,14 @@ import { listSecrets } from "../terminal/redaction.js";
 import { formatCount } from "../terminal/text.js";
 import { canLogIn, storedLogin } from "./logins.js";
 import type { ResolvedServer } from "./resolve-servers.js";
+import { openServerSandbox } from "./server-sandbox.js";
 import { expandVariables } from "./servers-file.js";
 
 export type StartedServer = ResolvedServer & {
   /** Null if it is off or could not be started. */
   readonly server: McpServer | null;
+  /** Ends it, with its sandbox. */
+  readonly close: () => Promise<void>;
   readonly tools: readonly AnyTool[];
   /** Why it could not be started, and what of it cannot be used. */
   readonly problems: readonly string[];
@@ -57,7 +60,7 @@ export async function restartServer(
 ): Promise<StartedServers> {
   const restart = async (one: StartedServer): Promise<StartedServer> => {
     if (one.name !== name) return one;
-    await one.server?.close().catch(() => {});
+    await one.close().catch(() => {});
     return await startServer(one, root, signal);
   };
   return combineServers(await Promise.all(started.all.map(restart)));
@@ -78,7 +81,7 @@ function combineServers(all: readonly StartedServer[]): StartedServers {
     all,
     tools: all.flatMap(({ tools }) => tools),
     versionOf: (tool) => all.map(({ server }) => findVersion(server, tool)).find((found) => found !== undefined),
-    close: async () => void (await Promise.allSettled(all.map(({ server }) => server?.close()))),
+    close: async () => void (await Promise.allSettled(all.map((one) => one.close()))),
   };
 }
 
@@ -114,20 +117,20 @@ function formatCostNotes(name: string, path: string, tools: readonly AnyTool[]):
 const maxLog = 64 * 1024;
 
 async function startServer(one: ResolvedServer, root: string, signal?: AbortSignal): Promise<StartedServer> {
-  const { name, transport, off } = one;
+  const { name, transport, sandbox, off } = one;
   let stderrText = "";
   const log = () => (transport === null ? "" : redactServerText(trimToWholeLines(stderrText), name, transport));
-  const stopped = { ...one, server: null, tools: [], log };
+  const stopped = { ...one, server: null, close: async () => {}, tools: [], log };
   if (off !== null || transport === null) return { ...stopped, problems: [] };
   try {
-    const server = await connectServer(name, transport, root, {
+    const { server, close } = await connectServer({ name, transport, sandbox }, root, {
       ...(signal === undefined ? {} : { signal }),
       onStderr(text) {
         // One character more shows that something was cut.
         stderrText = `${stderrText}${text}`.slice(-maxLog - 1);
       },
     });
-    return { ...one, server, log, ...describeTools(server) };
+    return { ...one, server, close, log, ...describeTools(server) };
   } catch (error) {
     return { ...stopped, problems: [explainFailure(error, name, transport)] };
   }
@@ -161,22 +164,30 @@ const packageName = "@modelcontextprotocol/client";
 
 /** @throws PawlError, or Error with what the server said, if it cannot be started or reached */
 export async function connectServer(
-  name: string,
-  transport: McpTransport,
+  { name, transport, sandbox: settings }: Pick<ResolvedServer, "name" | "sandbox"> & { transport: McpTransport },
   root: string,
   more: Pick<McpServerOptions, "onStderr" | "signal"> = {},
-): Promise<McpServer> {
+): Promise<{ readonly server: McpServer; readonly close: () => Promise<void> }> {
   const expanded = expandVariables(name, transport, process.env);
+  const sandbox = settings === null ? undefined : openServerSandbox(name, settings, root);
   const transportInRoot =
     expanded.type === "stdio"
-      ? { ...expanded, cwd: resolve(root, expanded.cwd ?? ".") }
+      ? { ...expanded, cwd: resolve(root, expanded.cwd ?? "."), ...(sandbox === undefined ? {} : { sandbox }) }
       : canLogIn(expanded)
         ? { ...expanded, login: storedLogin(name) }
         : expanded;
   try {
     // The permission rules alone decide which calls ask.
-    return await connectMcpServer({ name, transport: transportInRoot, trust: "all", defer: "auto", ...more });
+    const server = await connectMcpServer({ name, transport: transportInRoot, trust: "all", defer: "auto", ...more });
+    return {
+      server,
+      async close() {
+        await server.close();
+        await sandbox?.close();
+      },
+    };
   } catch (error) {
+    await sandbox?.close();
     if (!(error instanceof PawlError) || error.code !== "missing_package") throw error;
     const message = `MCP servers need the package ${packageName}. Install it: ${installCommand(packageName)}`;
     throw new PawlError("missing_package", message, { cause: error });

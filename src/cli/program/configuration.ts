@@ -81,6 +81,7 @@ const addTrust: AddCommand = (program, terminal, finish) => {
     .option("--show", "show the files, whether they are trusted, and the hash")
     .option("--revoke", "stop trusting them")
     .option("--hash <hash>", "trust them without being asked, if they have exactly this hash")
+    .option("--sandbox", "run the MCP servers that they name in the sandbox")
     .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",

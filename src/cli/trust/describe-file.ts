@@ -44,6 +44,7 @@ const untrustedNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   agent: "the model cannot start it",
 };
 
-export function formatTrust({ isTrusted, kind }: SuppliedFile): string {
-  return isTrusted ? "Trusted, as it is now." : `Not trusted: ${untrustedNotes[kind]}.`;
+export function formatTrust({ isTrusted, inSandbox, kind }: SuppliedFile): string {
+  if (isTrusted) return inSandbox ? "Trusted, as it is now. Its servers run in the sandbox." : "Trusted, as it is now.";
+  return `Not trusted: ${untrustedNotes[kind]}.`;
 }

@@ -11,6 +11,7 @@ import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, realpathSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { PawlError } from "../../index.js";
+import { detectSandbox } from "../../tools/index.js";
 import {
   type AgentFile,
   type AgentFiles,
@@ -47,6 +48,10 @@ export type SuppliedFile = {
   readonly text: string;
   readonly hash: string;
   readonly isTrusted: boolean;
+  /** Whether the programs that it starts run in the sandbox, as the person chose. A server that asks for a sandbox always does. */
+  readonly inSandbox: boolean;
+  /** Whether it starts MCP servers that do not ask for a sandbox themselves. */
+  readonly startsPrograms: boolean;
   /** The text that was trusted before the file changed; null if it was never trusted. */
   readonly before: string | null;
   /** Describes the effects of trusting the file. */
@@ -65,7 +70,13 @@ export type FolderTrust = {
   readonly hash: string;
 };
 
-type TrustedFile = { readonly name: string; readonly hash: string; readonly text: string };
+type TrustedFile = {
+  readonly name: string;
+  readonly hash: string;
+  readonly text: string;
+  /** Whether the programs that it starts run in the sandbox. */
+  readonly inSandbox?: boolean;
+};
 type TrustRecord = {
   readonly folder: string;
   readonly files: readonly TrustedFile[];
@@ -108,24 +119,37 @@ export function readFolderSettings(
   return { configuration, isTrusted };
 }
 
-type UnjudgedFile = Omit<SuppliedFile, "isTrusted" | "before">;
+type UnjudgedFile = Omit<SuppliedFile, "isTrusted" | "inSandbox" | "before">;
 
 function toSettingsFile(file: ConfigurationFile): UnjudgedFile {
   const { path, text } = file;
   const hash = hashFileTrust(realpathSync(path), text);
-  return { kind: "settings", name: configurationName, path, text, hash, effects: describeSettingsEffects(file) };
+  const effects = describeSettingsEffects(file);
+  return { kind: "settings", name: configurationName, path, text, hash, effects, startsPrograms: false };
 }
 
 function toServersFile(file: ServersFile, root: string): UnjudgedFile {
   const { path, text } = file;
   const hash = hashFileTrust(realpathSync(path), text, hashStartedFiles(file, root));
-  return { kind: "servers", name: folderServersName, path, text, hash, effects: describeServersEffects(file, root) };
+  const effects = describeServersEffects(file, root);
+  const startsPrograms = file.servers.some(
+    ({ transport, sandbox, problem }) => transport?.type === "stdio" && sandbox === null && problem === undefined,
+  );
+  return { kind: "servers", name: folderServersName, path, text, hash, effects, startsPrograms };
 }
 
 function toHooksFile(file: HooksFile, root: string): UnjudgedFile {
   const { path, real, text } = file;
   const hash = hashFileTrust(real, text, hashHookFiles(file, root));
-  return { kind: "hooks", name: folderHooksName, path, text, hash, effects: describeHooksEffects(file) };
+  return {
+    kind: "hooks",
+    name: folderHooksName,
+    path,
+    text,
+    hash,
+    effects: describeHooksEffects(file),
+    startsPrograms: false,
+  };
 }
 
 /**
@@ -147,18 +171,22 @@ function toCommandFile({ name, path, real, text }: CommandFile): UnjudgedFile {
     text,
     hash: hashFileTrust(real, text),
     effects,
+    startsPrograms: false,
   };
 }
 
 function toAgentFile(file: AgentFile, root: string): UnjudgedFile {
   const { path, real, text } = file;
   const name = relative(root, path);
-  return { kind: "agent", name, path, text, hash: hashFileTrust(real, text), effects: describeAgentEffects(file) };
+  const effects = describeAgentEffects(file);
+  return { kind: "agent", name, path, text, hash: hashFileTrust(real, text), effects, startsPrograms: false };
 }
 
 function judgeFile(file: UnjudgedFile, stored: readonly TrustedFile[]): SuppliedFile {
   const trustedFile = stored.find(({ name }) => name === file.name);
-  return { ...file, isTrusted: trustedFile?.hash === file.hash, before: trustedFile?.text ?? null };
+  const isTrusted = trustedFile?.hash === file.hash;
+  const inSandbox = isTrusted && trustedFile.inSandbox === true;
+  return { ...file, isTrusted, inSandbox, before: trustedFile?.text ?? null };
 }
 
 /** Whether the file with this name is trusted. */
@@ -166,18 +194,38 @@ export function isTrusted({ files }: FolderTrust, name: string): boolean {
   return files.some((file) => file.name === name && file.isTrusted);
 }
 
+/** Whether the person can choose to run the MCP servers of a file in the sandbox. */
+export function canSandboxServers({ startsPrograms }: SuppliedFile): boolean {
+  return startsPrograms && detectSandbox() !== "none";
+}
+
 /** The files that have effects and are not trusted. */
 export function listUntrustedFiles({ files }: FolderTrust): readonly SuppliedFile[] {
   return files.filter((file) => !file.isTrusted && file.effects.length > 0);
 }
 
-/** Trusts the content of these files that was read, not a later one. Trust in other files is unchanged. */
-export function trustFiles(root: string, home: string, files: readonly SuppliedFile[], by: string): void {
+/**
+ * Trusts the content of these files that was read, not a later one. Trust in other files is unchanged.
+ *
+ * @param inSandbox whether the MCP servers that they name run in the sandbox
+ */
+export function trustFiles(
+  root: string,
+  home: string,
+  files: readonly SuppliedFile[],
+  by: string,
+  inSandbox = false,
+): void {
   if (files.length === 0)
     throw new PawlError("bad_configuration", `${root} brings nothing that has to be trusted: ${nothingToTrustText}.`);
   const names = new Set(files.map(({ name }) => name));
   const others = readTrustedFiles(root, home).filter(({ name }) => !names.has(name));
-  const trusted = files.map(({ name, hash, text }): TrustedFile => ({ name, hash, text }));
+  const trusted = files.map(
+    ({ kind, name, hash, text }): TrustedFile => ({
+      ...{ name, hash, text },
+      ...(inSandbox && kind === "servers" ? { inSandbox } : {}),
+    }),
+  );
   const record: TrustRecord = { folder: root, files: [...others, ...trusted], by, at: new Date().toISOString() };
   const path = resolveTrustPath(root, home);
   mkdirSync(join(path, ".."), { recursive: true, mode: 0o700 });
@@ -204,9 +252,9 @@ function describeSettingsEffects({ value: { settings, permissions = {} } }: Conf
 }
 
 function describeServersEffects({ servers }: ServersFile, root: string): readonly string[] {
-  return servers.flatMap(({ name, transport, problem }) => {
+  return servers.flatMap(({ name, transport, sandbox, problem }) => {
     if (transport === null || problem !== undefined) return [];
-    const shown = `the MCP server ${name}: ${formatServerTarget(transport)}`;
+    const shown = `the MCP server ${name}: ${formatServerTarget(transport, sandbox)}`;
     if (transport.type === "http") return [`reaches ${shown}`];
     return [`starts ${shown}${canRunOtherFiles(transport, root) ? ", which may run other files of this folder" : ""}`];
   });

@@ -18,6 +18,7 @@ import { createLiveQuestions } from "./live-questions.js";
 import { createLoginFetch } from "./login/login.js";
 import type { McpServerOptions, McpTransport } from "./options.js";
 import { type ListName, passRawResults, readRawList, readRawTask } from "./raw-results.js";
+import { createSandboxedTransport } from "./sandboxed-program.js";
 import { parseTask, tasksExtension } from "./tasks.js";
 
 export type Connection = {
@@ -324,12 +325,15 @@ async function createTransport(
     const loginFetch = login === undefined ? {} : { fetch: createLoginFetch(sdk, url, login) };
     return new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, ...loginFetch });
   }
-  const { command, args = [], env = {}, cwd } = transport;
+  const { command, args = [], cwd, sandbox } = transport;
   const stdio: typeof StdioSdk = await import("@modelcontextprotocol/client/stdio");
+  const env = { ...stdio.getDefaultEnvironment(), ...transport.env };
+  if (sandbox !== undefined && sandbox.kind !== "none")
+    return createSandboxedTransport(sdk, { command, args, env, cwd, sandbox }, recordStderr);
   const child = new stdio.StdioClientTransport({
     command,
     args: [...args],
-    env: { ...stdio.getDefaultEnvironment(), ...env },
+    env,
     stderr: "pipe",
     ...(cwd === undefined ? {} : { cwd }),
   });

@@ -19,6 +19,7 @@ import {
 import { showHidden } from "../../core/data/hidden-characters.js";
 import { canonicalJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
+import type { CommandSandbox } from "../sandbox/contract.js";
 import type { McpLogin } from "./login/login.js";
 import { checkLogin } from "./login/login-options.js";
 
@@ -35,8 +36,13 @@ export type McpTransport =
        * Variables beyond HOME, LOGNAME, PATH, SHELL, TERM and USER. The server gets no other variables of this process.
        */
       readonly env?: Readonly<Record<string, string>>;
-      /** The folder in which it is started. Default: that of this process. */
+      /** The folder in which it is started. Default: that of this process, or the sandbox's root. */
       readonly cwd?: string;
+      /**
+       * The sandbox in which it runs, made with `createSandbox`. It reaches and sees only what the sandbox names. Give it a sandbox that
+       * no commands of the model use. Default, and with a sandbox of the kind `none`: it runs without one.
+       */
+      readonly sandbox?: CommandSandbox;
     }
   /** A server over HTTP. */
   | {
@@ -154,6 +160,7 @@ const stdioRules: OptionTable<StdioTransport> = {
   args: anArray,
   env: anObject,
   cwd: nonEmptyString,
+  sandbox: anObject,
 };
 const httpRules: OptionTable<HttpTransport> = { type: anyValue, url: anyValue, headers: anObject, login: anObject };
 

@@ -10,6 +10,7 @@ import { createBubblewrapArguments, type SandboxLayout, systemFolders } from "./
 import { locateCache, locateCommandHome, makeCommandHome } from "./command-home.js";
 import type { CommandSandbox, PreparedCommand, PrepareOptions, SandboxOptions } from "./contract.js";
 import { copySettings, type SettingsCopies } from "./copied-settings.js";
+import { type RepositoryWatch, watchRepositories } from "./embedded-repositories.js";
 import { createEnvironment, findCertificates } from "./environment.js";
 import { findFolderMounts, watchFolder } from "./folder-mounts.js";
 import { type HostPattern, type HostTarget, readHostPattern } from "./hosts.js";
@@ -57,6 +58,8 @@ type Plan = {
   readonly hide: NonNullable<SandboxOptions["hide"]>;
   /** The folder that contains the homes of commands. */
   readonly cache: string;
+  /** The home of these commands. */
+  readonly commandHome: string;
   /** Folders that commands can write, so their programs are not trusted outside of the sandbox. */
   readonly avoid: readonly string[];
   readonly programs: SessionPrograms | string;
@@ -75,6 +78,7 @@ function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewra
     paths.map((path) => (path.startsWith("~/") ? resolve(home.path, path.slice(2)) : resolve(root, path)));
   const tools = findShownTools(home.path, systemFolders, process.env);
   const cache = locateCache(process.env);
+  const commandHome = locateCommandHome(cache, root, options.homeName);
   const write = toPaths(options.write)
     .map((path) => realFolder(path, [root, home.real, cache]))
     .filter((path, _at, all) => ![root, ...all].some((other) => other !== path && isWithin(other, path)));
@@ -82,9 +86,9 @@ function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewra
   const shown = named.filter(isOutside(root));
   const avoid = [root, ...write];
   return {
-    ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, avoid },
+    ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, commandHome, avoid },
     hosts: (options.hosts ?? []).map(readHost),
-    programs: findSessionPrograms(avoid, [...avoid, ...shown, locateCommandHome(cache, root)]),
+    programs: findSessionPrograms(avoid, [...avoid, ...shown, commandHome]),
     socat: findSystemProgram("socat", avoid),
     stat: findRequiredProgram("stat", avoid),
     filter: createSyscallFilter(!bubblewrap.closesNamespaces),
@@ -96,6 +100,7 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
   const plan = createPlan(options, root, bubblewrap);
   let session: Promise<SandboxSession> | undefined;
   let settings: SettingsCopies | undefined;
+  const repositories = watchRepositories(root);
 
   /** Commands that start at the same time wait for the same session. */
   async function findSession(): Promise<SandboxSession> {
@@ -119,7 +124,7 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
     describe: () => describe(plan),
     async prepare(command, prepareOptions = {}) {
       settings ??= copySettings({ cache: plan.cache, root, home: plan.home.path, avoid: plan.avoid });
-      return prepareCommand(command, { plan, settings, session: await findSession() }, prepareOptions);
+      return prepareCommand(command, { plan, settings, repositories, session: await findSession() }, prepareOptions);
     },
     async close() {
       const present = await session?.catch(() => null);
@@ -139,11 +144,16 @@ function openSession({ bubblewrap, hosts, addresses, programs }: Plan): Promise<
   return startSession({ ...proxy, bubblewrap }, programs);
 }
 
-type Present = { readonly plan: Plan; readonly settings: SettingsCopies; readonly session: SandboxSession };
+type Present = {
+  readonly plan: Plan;
+  readonly settings: SettingsCopies;
+  readonly repositories: RepositoryWatch;
+  readonly session: SandboxSession;
+};
 
 async function prepareCommand(
   command: readonly [string, ...string[]],
-  { plan, settings, session }: Present,
+  { plan, settings, repositories, session }: Present,
   {
     hosts: further = [],
     decideHost = () => undefined,
@@ -152,11 +162,11 @@ async function prepareCommand(
     signal,
   }: PrepareOptions,
 ): Promise<PreparedCommand> {
-  const { bubblewrap, root, home, tools, write, cache, socat, stat, filter } = plan;
+  const { bubblewrap, root, home, tools, write, cache, commandHome, socat, stat, filter } = plan;
   const listed = [...plan.hosts, ...further.map(readHost)];
   const layout: SandboxLayout = {
     root,
-    ownHome: makeCommandHome(cache, root),
+    ownHome: makeCommandHome(commandHome),
     settings: settings.folder,
     shown: [...plan.shown, ...settings.certificates.filter(isOutside(root))],
     write,
@@ -164,13 +174,15 @@ async function prepareCommand(
     socket: socat === null ? null : session.socket,
   };
   const hidden = [cache, ...(await plan.hide(signal)).map((path) => resolve(root, path))];
-  const folder = await findFolderMounts({ root, home: home.real, write, hidden, signal });
+  const present = await repositories.findPresent(signal);
+  const folder = await findFolderMounts({ root, home: home.real, write, hidden, repositories: present, signal });
   const seen = await createBubblewrapArguments(layout, folder, session.shared, bubblewrap);
   const grant = session.proxy.grant((target) => {
     const decision = decideHost(target);
     return decision === undefined ? listed.some(({ allows }) => allows(target)) : decision === "allow";
   });
   const watch = watchFolder(root, folder, onForbidden);
+  let created: readonly string[] = [];
   const program: readonly string[] = [
     ...session.join,
     bubblewrap.path,
@@ -188,10 +200,11 @@ async function prepareCommand(
     environment: (base) => createEnvironment(base, tools, layout, grant.credentials),
     // The caller gets a copy, because the filter serves all commands.
     filter: filter === null ? null : Uint8Array.from(filter),
-    report: () => ({ refusals: grant.refusals(), notes: watch.notes() }),
-    end() {
+    report: () => ({ refusals: grant.refusals(), notes: [...watch.notes(), ...created] }),
+    async end() {
       grant.end();
       watch.end();
+      created = await repositories.describeNew();
     },
   };
 }
@@ -218,7 +231,7 @@ function findRequiredProgram(name: string, avoid: readonly string[]): string {
   return path;
 }
 
-function describe({ bubblewrap, root, hosts, shown, write, cache, programs }: Plan): readonly string[] {
+function describe({ bubblewrap, hosts, shown, write, commandHome, programs }: Plan): readonly string[] {
   const { version, closesNamespaces } = bubblewrap;
   const network =
     typeof programs === "string"
@@ -232,6 +245,6 @@ function describe({ bubblewrap, root, hosts, shown, write, cache, programs }: Pl
     `reads: the system, this folder${shown.map((path) => `, ${path}`).join("")}`,
     `writes: this folder, /tmp${write.map((path) => `, ${path}`).join("")}`,
     `reaches: ${hosts.length === 0 ? "no hosts" : hosts.map(({ text }) => text).join(", ")}`,
-    `home of commands: ${locateCommandHome(cache, root)}`,
+    `home of commands: ${commandHome}`,
   ];
 }

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
-import { isAbsolute, join } from "node:path";
+import { basename, dirname, isAbsolute, join } from "node:path";
 
 type Environment = { readonly [name: string]: string | undefined };
 
@@ -16,15 +16,27 @@ export function locateCache({ XDG_CACHE_HOME: cache }: Environment): string {
   return join(cache !== undefined && isAbsolute(cache) ? cache : join(homedir(), ".cache"), "pawl");
 }
 
-/** The path of the home of a folder's commands. */
-export function locateCommandHome(cache: string, root: string): string {
-  return join(cache, "homes", createHash("sha256").update(root).digest("hex").slice(0, 24));
+/** The path of the home of a folder's commands, or of the home with this name. */
+export function locateCommandHome(cache: string, root: string, name?: string): string {
+  return join(cache, "homes", name === undefined ? shortHash(root) : `${shortHash(root)}.${shortHash(name)}`);
 }
 
-/** Creates the home of a folder's commands unless it exists. @returns its path; null if it cannot be created */
-export function makeCommandHome(cache: string, root: string): string | null {
+const shortHash = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 24);
+
+/** The homes of a folder: of its commands, and those with a name. Commands cannot add any. */
+function listCommandHomes(cache: string, root: string): readonly string[] {
+  const own = locateCommandHome(cache, root);
   try {
-    const path = locateCommandHome(cache, root);
+    const names = readdirSync(dirname(own)).filter((name) => name.split(".")[0] === basename(own));
+    return names.map((name) => join(dirname(own), name));
+  } catch {
+    return [];
+  }
+}
+
+/** Creates a home of commands unless it exists. @returns its path; null if it cannot be created */
+export function makeCommandHome(path: string): string | null {
+  try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
     return lstatSync(path).isDirectory() ? path : null;
   } catch {
@@ -32,12 +44,11 @@ export function makeCommandHome(cache: string, root: string): string | null {
   }
 }
 
-/** Removes the home of a folder's commands. @returns whether there was one */
-export function removeCommandHome(cache: string, root: string): boolean {
-  const path = locateCommandHome(cache, root);
-  const exists = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  rmSync(path, { recursive: true, force: true });
-  return exists;
+/** Removes the homes of a folder. @returns whether there was one */
+export function removeCommandHomes(cache: string, root: string): boolean {
+  const homes = listCommandHomes(cache, root);
+  for (const path of homes) rmSync(path, { recursive: true, force: true });
+  return homes.length > 0;
 }
 
 /** The most entries that are counted. Beyond that the size is a lower bound. */
@@ -45,10 +56,10 @@ const maxEntries = 200_000;
 
 export type FolderSize = { readonly bytes: number; readonly isWhole: boolean };
 
-/** The bytes of all files below a folder. Links are not followed. */
-export function measureFolder(top: string): FolderSize {
+/** The bytes of all files in the homes of a folder. Links are not followed. */
+export function measureCommandHomes(cache: string, root: string): FolderSize {
   let [bytes, examined] = [0, 0];
-  const queue = [top];
+  const queue = [...listCommandHomes(cache, root)];
   while (queue.length > 0) {
     const folder = queue.pop() ?? "";
     let names: readonly string[];

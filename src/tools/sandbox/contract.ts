@@ -1,8 +1,7 @@
 /**
- * The types of a sandbox: for programs that create one, and for tools that run commands in it.
+ * The types of a sandbox, for programs that create one and for tools that run commands in it, and its reasons in words.
  */
 import type { HostTarget } from "./hosts.js";
-import type { Refusal, RefusalReason } from "./proxy.js";
 
 /** The kind of sandbox that commands run in. */
 export type Sandbox = "bubblewrap" | "none";
@@ -24,12 +23,35 @@ export type SandboxOptions = {
   readonly show?: readonly string[];
   /** Folders outside of `root` that commands can write. Default: none. */
   readonly write?: readonly string[];
+  /**
+   * The name of the commands' home. Sandboxes of one folder have the same home unless they name others: a program with secrets in its
+   * environment should have its own. Default: the home of the folder's commands.
+   */
+  readonly homeName?: string;
   /** Returns files and folders to hide from commands. Called before each command, with its signal. Default: none. */
   readonly hide?: (signal?: AbortSignal) => readonly string[] | Promise<readonly string[]>;
 };
 
 /** A host that a command wants to connect to. */
-export type { HostTarget, Refusal, RefusalReason };
+export type { HostTarget };
+
+/** A refused host, with its port. */
+export type Refusal = {
+  /** The host with its port. */
+  readonly host: string;
+  /** `unlisted`: not in the lists. `unknown`: the name does not resolve. `private`: it resolves to a private address. */
+  readonly why: RefusalReason;
+};
+
+/** Why a host was refused. */
+export type RefusalReason = "unlisted" | "unknown" | "private";
+
+/** Each completes a sentence. */
+export const refusalReasons: { readonly [Reason in RefusalReason]: string } = {
+  unlisted: "it is not in the list of hosts",
+  unknown: "there is no such host",
+  private: "it leads to a private address",
+};
 
 /** What one command may do beyond the options of its sandbox. */
 export type PrepareOptions = {
@@ -55,8 +77,8 @@ export type PreparedCommand = {
   readonly filter: Uint8Array | null;
   /** Reports what the command has been refused, and has changed, so far. */
   readonly report: () => CommandReport;
-  /** Releases the resources of the command. Call it once, after the command has ended and before its last report. */
-  readonly end: () => void;
+  /** Releases the resources of the command. Call it once, after the command has ended, and await it before the last report. */
+  readonly end: () => Promise<void>;
 };
 
 /** What a command was refused, and what it changed. */

@@ -8,7 +8,7 @@
 import { type BigIntStats, type FSWatcher, lstatSync, readlinkSync, rmSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isWithin, protectedName } from "../files/root.js";
-import { findGitMounts } from "./git-mounts.js";
+import { findEmbeddedMounts, findGitMounts } from "./git-mounts.js";
 import { listEntries } from "./list-entries.js";
 
 export type FolderMounts = {
@@ -47,18 +47,23 @@ export type FolderOptions = {
   readonly write: readonly string[];
   /** Absolute paths. */
   readonly hidden: readonly string[];
+  /** The `.git` files and folders of repositories below the root. */
+  readonly repositories: readonly string[];
   readonly signal?: AbortSignal | undefined;
 };
 
 export async function findFolderMounts(options: FolderOptions): Promise<FolderMounts> {
-  const { root, home, write, hidden: wanted, signal } = options;
+  const { root, home, write, hidden: wanted, repositories, signal } = options;
   const git = await findGitMounts(root, home, signal);
+  const embedded = await findEmbeddedMounts(repositories, root, signal);
   const present = await listEntries(root, ({ name }) => protectedName.test(name), signal);
   const names = unique([...runLaterNames, ...present.map(({ name }) => name)]);
   const paths = names.map((name) => join(root, name));
   // findGitMounts has decided about `.git`.
-  const closable = unique([...git.closed, ...paths.filter((path) => basename(path) !== ".git")]);
-  const hidden = unique(wanted.filter((path) => findMount(path) !== null));
+  const closable = unique([...git.closed, ...embedded.closed, ...paths.filter((path) => basename(path) !== ".git")]);
+  // What is in a hidden folder is hidden with it, and its folder must not be mounted as one that may not be moved.
+  const hideable = unique(wanted.filter((path) => findMount(path) !== null));
+  const hidden = hideable.filter((path) => !hideable.some((other) => other !== path && isWithin(other, path)));
   const tops = [root, ...write, ...git.writable];
   const ancestors = unique([...closable, ...hidden].flatMap((path) => listAncestors(path, tops)));
   const writable = findMounts([...git.writable, ...ancestors.sort((a, b) => a.length - b.length)]);
@@ -71,8 +76,8 @@ export async function findFolderMounts(options: FolderOptions): Promise<FolderMo
     writable,
     closed,
     hidden,
-    watched: unique([...paths, ...git.unmountable]).filter((path) => !isKnown(path)),
-    forbidden: git.forbidden,
+    watched: unique([...paths, ...git.unmountable, ...embedded.unmountable]).filter((path) => !isKnown(path)),
+    forbidden: unique([...git.forbidden, ...embedded.forbidden]),
   };
 }
 

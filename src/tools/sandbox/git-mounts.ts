@@ -8,7 +8,7 @@
  * 3. In a subfolder of a repository, the rest of the worktree is shown read-only. Otherwise Git would consider it deleted.
  */
 import { lstatSync, mkdirSync, realpathSync, statSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { readSmallFile } from "../files/git-excludes.js";
 import { isWithin, resolveExistingPart } from "../files/root.js";
 import { listEntries } from "./list-entries.js";
@@ -47,32 +47,69 @@ async function mountsIn(
   const own = join(worktree, ".git");
   const shown = worktree === root ? [] : [worktree];
   if (kind === "folder") return { shown, writable: [own], ...(await closedParts(own, signal)) };
-  const linked = findLinkedRepository(own);
-  if (linked === null) return { ...noMounts, shown, closed: [own] };
-  const parts = await closedParts(linked.common, signal);
-  const pointers = ["commondir", "gitdir", "config.worktree"].map((name) => join(linked.folder, name)).filter(isFile);
-  return { shown, writable: [linked.common], ...parts, closed: [own, ...parts.closed, ...pointers] };
+  const common = findLinkedRepository(own);
+  if (common === null) return { ...noMounts, shown, closed: [own] };
+  const parts = await closedParts(common, signal);
+  return { shown, writable: [common], ...parts, closed: [own, ...parts.closed] };
 }
 
-type Linked = {
-  /** `…/.git/worktrees/NAME`, or the repository of a submodule. */
-  readonly folder: string;
-  /** The repository that all worktrees share. */
-  readonly common: string;
-};
+/** The most repositories below a folder. */
+const maxEmbedded = 200;
 
-/** The repository that a `.git` file leads to; null unless the repository points back at the file. */
-function findLinkedRepository(file: string): Linked | null {
+/**
+ * What is closed in repositories below the folder, as in its own.
+ *
+ * @param paths their `.git` files and folders
+ * @throws Error if there are too many
+ */
+export async function findEmbeddedMounts(
+  paths: readonly string[],
+  root: string,
+  signal?: AbortSignal,
+): Promise<Pick<GitMounts, "closed" | "unmountable" | "forbidden">> {
+  if (paths.length > maxEmbedded)
+    throw new Error(
+      `The sandbox cannot close the settings of more than ${maxEmbedded} repositories, and ${root} has ${paths.length} below it. Work in one of them.`,
+    );
+  const found = { closed: [] as string[], unmountable: [] as string[], forbidden: [] as string[] };
+  for (const path of paths) {
+    const kind = readKind(path);
+    if (kind === "other") found.unmountable.push(path);
+    if (kind === "file") found.closed.push(path);
+    const repository = kind === "folder" ? path : kind === "file" ? findTarget(path) : null;
+    // Commands cannot write a repository elsewhere. Those of submodules and worktrees belong to another repository.
+    if (repository === null || !isWithin(root, repository) || (kind === "file" && belongsToOther(root, repository)))
+      continue;
+    const parts = await closedParts(repository, signal);
+    found.closed.push(...parts.closed);
+    found.unmountable.push(...parts.unmountable);
+    found.forbidden.push(...parts.forbidden);
+  }
+  return found;
+}
+
+const belongsToOther = (root: string, repository: string) =>
+  relative(root, repository).split(sep).slice(0, -1).includes(".git");
+
+/** The folder that a `.git` file names; null if there is none. */
+function findTarget(file: string): string | null {
+  const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
+  const path = resolve(dirname(file), to);
+  return to !== "" && readKind(path) === "folder" ? resolveExistingPart(path) : null;
+}
+
+/** The repository that a `.git` file leads to, which all its worktrees share; null unless it points back at the file. */
+function findLinkedRepository(file: string): string | null {
   try {
     const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
     const folder = realpathSync(resolve(dirname(file), to));
     const worktree = readWorktree(folder);
-    if (worktree === dirname(file)) return { folder, common: folder };
+    if (worktree === dirname(file)) return folder;
     const common = realpathSync(resolve(folder, readText(join(folder, "commondir")).trim()));
     const back = readText(join(folder, "gitdir")).trim();
     // Commands may have written these files while they were not closed, so each must agree with the others.
     const isOwn = dirname(folder) === join(common, "worktrees") && realpathSync(resolve(folder, back)) === file;
-    return isOwn ? { folder, common } : null;
+    return isOwn ? common : null;
   } catch {
     return null;
   }
@@ -94,6 +131,8 @@ function readSetting(repository: string, name: string): string | null {
 function readText(path: string): string {
   return readSmallFile(path)?.toString("utf8") ?? "";
 }
+
+const maxWorktrees = 500;
 /** Folders below `.git/modules`. More than that, and a command does not start: it could create folders until the rest is not examined. */
 const maxModuleFolders = 500;
 
@@ -113,8 +152,12 @@ async function closedParts(
     }
   }
   const names = ["hooks", "config", "config.worktree", "info/attributes"];
+  // Git in a worktree takes its settings from the repository that these files name.
+  const pointers = ["commondir", "gitdir", "config.worktree"];
+  const worktrees = (await Promise.all(all.map((each) => listWorktrees(each, signal)))).flat();
   const paths = [
     ...all.flatMap((each) => names.map((name) => join(each, name))),
+    ...worktrees.flatMap((each) => pointers.map((name) => join(each, name))),
     ...findHookFolders(repository),
     // Git also runs in each submodule, with the settings of the repository that its `.git` file names.
     ...modules.flatMap((module) => {
@@ -153,6 +196,17 @@ async function findModules(top: string, signal: AbortSignal | undefined): Promis
     for (const name of await listFolders(inner, signal)) queue.push(join(inner, name));
   }
   return found;
+}
+
+/** The folders in which a repository keeps what belongs to each linked worktree. */
+async function listWorktrees(repository: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
+  const top = join(repository, "worktrees");
+  const names = await listFolders(top, signal);
+  if (names.length > maxWorktrees)
+    throw new Error(
+      `The sandbox cannot close the settings of worktrees: ${top} has more than ${maxWorktrees} folders.`,
+    );
+  return names.map((name) => join(top, name));
 }
 
 /** The names of the folders in a folder. */

@@ -57,13 +57,25 @@ const known = new Map<string, SandboxProbe>();
 
 /** @param avoid folders whose programs are not trusted, because commands can write them */
 export function probeSandbox(avoid: readonly string[] = [], system: ProbedSystem = thisSystem): SandboxProbe {
-  if (system.platform !== "linux") return { bubblewrap: null, reason: "bubblewrap works on Linux only", advice: "" };
+  if (system.platform !== "linux") return { bubblewrap: null, ...describeOtherPlatform(system.platform) };
   const path = findSystemProgram("bwrap", avoid);
   if (path === null)
     return { bubblewrap: null, reason: "bubblewrap is not installed", advice: createInstallAdvice(system) };
   const probe = known.get(path) ?? runProbe(path, system);
   known.set(path, probe);
   return probe;
+}
+
+/** Why there is none for macOS: docs/decisions/0145. */
+function describeOtherPlatform(platform: NodeJS.Platform): { readonly reason: string; readonly advice: string } {
+  const names: { readonly [Platform in NodeJS.Platform]?: string } = { darwin: "macOS", win32: "Windows" };
+  return {
+    reason: `there is no sandbox for ${names[platform] ?? platform} yet`,
+    advice:
+      platform === "win32"
+        ? "In WSL 2, with bubblewrap, commands are sandboxed."
+        : "In a virtual machine or a dev container with Linux, they can be sandboxed, or are at least kept apart from your files.",
+  };
 }
 
 function runProbe(path: string, system: ProbedSystem): SandboxProbe {

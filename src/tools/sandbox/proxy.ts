@@ -16,6 +16,7 @@ import { createAddressRules } from "../web/address-rules.js";
 import { canRequestThroughProxy } from "../web/proxied-request.js";
 import { findProxy, type HttpProxy, type ProxyEnvironment } from "../web/proxy.js";
 import { openProxyTunnel, requestFromProxy } from "../web/proxy-request.js";
+import { type Refusal, type RefusalReason, refusalReasons } from "./contract.js";
 import { formatTarget, type HostTarget, normalizeHost } from "./hosts.js";
 import { lookUp, openDirectly, ProxyError, type ProxyStatus } from "./upstream.js";
 
@@ -45,24 +46,6 @@ export type ProxyGrant = {
   readonly refusals: () => readonly Refusal[];
   /** Revokes the credentials, and closes the connections that used them. */
   readonly end: () => void;
-};
-
-/** A refused host, with its port. */
-export type Refusal = {
-  /** The host with its port. */
-  readonly host: string;
-  /** `unlisted`: not in the lists. `unknown`: the name does not resolve. `private`: it resolves to a private address. */
-  readonly why: RefusalReason;
-};
-
-/** Why a host was refused. */
-export type RefusalReason = "unlisted" | "unknown" | "private";
-
-/** Each completes a sentence. */
-export const refusalReasons: { readonly [Reason in RefusalReason]: string } = {
-  unlisted: "it is not in the list of hosts",
-  unknown: "there is no such host",
-  private: "it leads to a private address",
 };
 
 export type SandboxProxy = {

@@ -4,7 +4,15 @@
  * bubblewrap-arguments.ts decides what commands see, folder-mounts.ts what is closed in their folder, session.ts what they share,
  * and proxy.ts which hosts they reach.
  */
-import { aFunction, anyValue, checkOptions, type OptionRule, type OptionTable, oneOf } from "../../check-options.js";
+import {
+  aFunction,
+  anyValue,
+  checkOptions,
+  nonEmptyString,
+  type OptionRule,
+  type OptionTable,
+  oneOf,
+} from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import { createRoot, isWithin } from "../files/root.js";
 import { createAddressRules } from "../web/address-rules.js";
@@ -36,6 +44,7 @@ const optionRules: OptionTable<SandboxOptions> = {
   addresses: nonEmptyStrings,
   show: nonEmptyStrings,
   write: nonEmptyStrings,
+  homeName: nonEmptyString,
   hide: aFunction,
 };
 
@@ -80,7 +89,7 @@ export function createNoSandbox(reason: string | null, advice = ""): CommandSand
       environment: (base) => base,
       filter: null,
       report: () => ({ refusals: [], notes: [] }),
-      end: () => {},
+      end: async () => {},
     }),
     close: async () => {},
   });

@@ -89,7 +89,7 @@ export type BackgroundCommand = {
   /** Stops it. */
   readonly signal?: AbortSignal;
   /** Called when it has ended; not if it could not be started. */
-  readonly onEnd?: () => void;
+  readonly onEnd?: () => Promise<void>;
 };
 
 /** The key of the session's data under which a running process is written down. */
@@ -160,8 +160,8 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     const process = { number, sessionId, command: command.command, pid, startedAt: Date.now(), ended: null };
     const ended = run
       .then(describeEnd, (error: unknown) => String(error))
-      .then((ending) => {
-        command.onEnd?.();
+      .then(async (ending) => {
+        await command.onEnd?.();
         running.process = Object.freeze({ ...running.process, ended: ending });
         forgetOldestEnded();
         options.onEnd?.(running.process);

@@ -3,7 +3,7 @@
  */
 import { delimiter, isAbsolute } from "node:path";
 import { isWithin, resolveExistingPart } from "../files/root.js";
-import { refusalReasons } from "../sandbox/proxy.js";
+import { refusalReasons } from "../sandbox/contract.js";
 import type { CommandReport, CommandSandbox } from "../sandbox/sandbox.js";
 import type { ProcessResult } from "./run-process.js";
 

@@ -199,7 +199,7 @@ async function startInBackground(
     );
     return `Started in the background as process ${started.number}. read_process gives its output, stop_process ends it.`;
   } catch (error) {
-    prepared.end();
+    await prepared.end();
     throw error;
   }
 }
@@ -225,7 +225,7 @@ async function runCommand(
       filter: prepared.filter,
     });
   } finally {
-    prepared.end();
+    await prepared.end();
   }
   const text = output.text();
   const notes = [...describePlace(input, settings.sandbox), ...formatReport(prepared.report(), { result, text })];

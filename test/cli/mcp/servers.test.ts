@@ -4,12 +4,13 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { resolveConfiguration } from "../../../src/cli/configuration/resolve-configuration.js";
 import { resolveServers } from "../../../src/cli/mcp/resolve-servers.js";
 import { expandVariables, formatServerTarget, readServersFile } from "../../../src/cli/mcp/servers-file.js";
 import { formatServerNotes, type StartedServers, startServers } from "../../../src/cli/mcp/start-servers.js";
-import { readFolderTrust, trustFiles } from "../../../src/cli/trust/trust.js";
+import { formatTrust } from "../../../src/cli/trust/describe-file.js";
+import { readFolderTrust, type SuppliedFile, trustFiles } from "../../../src/cli/trust/trust.js";
 import { createFileTools } from "../../../src/tools/index.js";
 import { runTool } from "../../tools/folder.js";
 import { verifies } from "../../verifies.js";
@@ -74,8 +75,10 @@ describe("the file", ofFiles, () => {
       ["off", "stdio", "it is disabled in the file"],
     ]);
     const [first, second] = servers;
-    expect(first?.transport && formatServerTarget(first.transport)).toBe("npx -y @acme/docs@1 (with TOKEN)");
-    expect(second?.transport && formatServerTarget(second.transport)).toBe(
+    expect(first?.transport && formatServerTarget(first.transport, first.sandbox)).toBe(
+      "npx -y @acme/docs@1 (with TOKEN)",
+    );
+    expect(second?.transport && formatServerTarget(second.transport, second.sandbox)).toBe(
       "https://mcp.acme.dev/mcp (with Authorization)",
     );
   });
@@ -270,4 +273,60 @@ test("a server whose tools are dear in every request is told of, with the figure
       /^ {2}It is in \/home\/me\/\.mcp\.json\. Every request has them, unless .* then the model finds them\.$/,
     ),
   ]);
+});
+
+describe("the sandbox of a server", ofTrust, () => {
+  test.each([
+    [{}, null],
+    [{ hosts: ["npm", "api.acme.dev:8443"], addresses: ["10.0.0.0/8"], show: ["~/library"], write: ["../out"] }, null],
+    [{ host: ["npm"] }, 'sandbox has the unknown key "host"; it can have hosts, addresses, show, write'],
+    [{ hosts: "npm" }, "sandbox.hosts must be a list of texts"],
+    [{ write: [""] }, "sandbox.write must be a list of texts"],
+    [{ hosts: ["*"] }, expect.stringContaining('sandbox.hosts has "*": write a host')],
+    [true, expect.stringContaining("sandbox must be an object")],
+  ])("%j", (sandbox, problem) => {
+    const { place } = world({ [user]: named({ docs: { ...docs, sandbox } }) });
+    expect(resolveServers(place)).toMatchObject([{ off: problem, sandbox: problem === null ? sandbox : null }]);
+  });
+
+  test("is not for addresses", () => {
+    const { states } = world({ [user]: named({ web: { url: "https://mcp.acme.dev/mcp", sandbox: {} } }) });
+    expect(states()).toEqual([["user", "web", expect.stringContaining("sandbox is for programs")]]);
+  });
+
+  test("is said where a person decides about a server, and what the person chose holds until a file changes", () => {
+    const { place, write } = world({ [folder]: named({ docs, own: { ...docs, sandbox: { hosts: ["npm"] } } }) });
+    const read = () => readFolderTrust(place.root, place.home);
+    const [file] = read().files;
+    expect(file?.effects).toEqual([
+      expect.stringMatching(/docs: node tools\/docs.mjs \(with TOKEN\)(?! in)/),
+      expect.stringContaining("own: node tools/docs.mjs (with TOKEN) in the sandbox (reaches npm)"),
+    ]);
+    const sandboxes = () => resolveServers(place).map(({ name, sandbox, off }) => [name, sandbox, off]);
+    trustFiles(place.root, place.home, read().files, "ada", true);
+    expect(sandboxes()).toEqual([
+      ["docs", {}, null],
+      ["own", { hosts: ["npm"] }, null],
+    ]);
+    expect(formatTrust(read().files[0] as SuppliedFile)).toContain("Its servers run in the sandbox.");
+    write(folder, named({ docs }));
+    expect(sandboxes()).toEqual([["docs", null, "its file is not trusted: pawl trust"]]);
+    trustFiles(place.root, place.home, read().files, "ada");
+    expect(sandboxes()).toEqual([["docs", null, null]]);
+  });
+
+  test("is never left out: without one, the server is not started, and the reason is said", async () => {
+    const { place } = world({ [user]: named({ docs: { ...docs, sandbox: {} } }) });
+    vi.stubEnv("HOME", place.root);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { all } = await startServers(resolveServers(place), place.root);
+    expect(all).toMatchObject([
+      {
+        server: null,
+        problems: [
+          "The MCP server docs is not started: it needs a sandbox. Commands cannot be sandboxed: the folder is your home, or holds it. Work in a folder below your home.",
+        ],
+      },
+    ]);
+  });
 });

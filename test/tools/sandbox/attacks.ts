@@ -485,6 +485,31 @@ const writing: readonly Attack[] = [
     line: "mv tools gone && echo ESCAPED; mv gone tools",
     needs: "held",
   },
+  {
+    title: "names a program in the settings of a repository below the folder",
+    line: "git -C vendor/lib config core.fsmonitor ./evil && echo ESCAPED; git -C vendor/lib config --unset core.fsmonitor",
+    needs: "closed",
+  },
+  {
+    title: "writes a hook of a repository below the folder",
+    line: "echo x > vendor/lib/.git/hooks/post-checkout && echo ESCAPED",
+    needs: "closed",
+  },
+  {
+    title: "moves the .git of a repository below the folder away",
+    line: "mv vendor/lib/.git vendor/lib/.old && echo ESCAPED; mv vendor/lib/.old vendor/lib/.git",
+    needs: "held",
+  },
+  {
+    title: "moves the folder of a repository below the folder away",
+    line: "mv vendor gone && echo ESCAPED; mv gone vendor",
+    needs: "held",
+  },
+  {
+    title: "leads a worktree to other settings",
+    line: "echo /tmp/evil > .git/worktrees/side/commondir && echo ESCAPED; echo ../.. > .git/worktrees/side/commondir",
+    needs: "closed",
+  },
   { title: "writes a file that direnv runs", line: "echo evil >> .envrc && echo ESCAPED", needs: "closed" },
   { title: "writes a task of the editor", line: "echo '{}' > .vscode/tasks.json && echo ESCAPED", needs: "closed" },
   {

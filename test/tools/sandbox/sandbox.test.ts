@@ -170,9 +170,14 @@ describe("without a sandbox, the reason is said:", verifies("BOX-4"), () => {
     });
   });
 
-  test("the system is not Linux", () => {
-    expect(probeSandbox([], { ...systemWith({}), platform: "darwin" })).toMatchObject({
-      reason: "bubblewrap works on Linux only",
+  test.each([
+    ["darwin", "there is no sandbox for macOS yet", /virtual machine or a dev container with Linux/],
+    ["win32", "there is no sandbox for Windows yet", /WSL 2/],
+    ["freebsd", "there is no sandbox for freebsd yet", /Linux/],
+  ] as const)("the system is %s", (platform, reason, advice) => {
+    expect(probeSandbox([], { ...systemWith({}), platform })).toEqual({
+      ...{ bubblewrap: null, reason },
+      advice: expect.stringMatching(advice),
     });
   });
 

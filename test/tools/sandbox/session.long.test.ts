@@ -23,6 +23,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type CommandSandbox, detectSandbox } from "../../../src/tools/sandbox/sandbox.js";
 import { verifies } from "../../verifies.js";
 import { createToolContext } from "../folder.js";
+import { findProcessesWith } from "./left-processes.js";
 import { createMachine, writeFiles } from "./machine.js";
 
 const git = (folder: string, ...args: readonly string[]) =>
@@ -159,6 +160,30 @@ describe.runIf(detectSandbox() === "bubblewrap")("on a machine that lacks a prog
     ]);
   });
 
+  test("the option of bubblewrap 0.8, a filter closes user namespaces", verifies("BOX-1", "BOX-4"), async () => {
+    const machine = createMachine();
+    writeFiles(machine.home, { ".netrc": "CANARY\n" });
+    const real = execFileSync("which", ["bwrap"], { encoding: "utf8" }).trim();
+    const folder = join(machine.base, "old");
+    writeFiles(folder, {
+      bwrap: `#!/bin/sh
+[ "$1" = --version ] && echo bubblewrap 0.7.0 && exit
+case " $* " in *" --disable-userns "*) echo "bwrap: Unknown option --disable-userns" >&2; exit 1;; esac
+exec ${real} "$@"
+`,
+    });
+    chmodSync(join(folder, "bwrap"), 0o755);
+    vi.stubEnv("PATH", `${folder}:${process.env.PATH}`);
+    const { sandbox, run } = machine.open();
+    expect(sandbox.describe()[0]).toMatch(
+      /^bubblewrap 0\.7\.0; .*user namespaces are closed by a filter, because bubblewrap is older than 0\.8$/,
+    );
+    expect(await run("unshare --user true && echo escaped; echo works")).toMatch(
+      /not permitted[\s\S]*works\n\(exit code 0\)$/,
+    );
+    expect(await run(`cat ${machine.home}/.netrc || echo none`)).toMatch(/none\n\(exit code 0\)$/);
+  });
+
   test("socat, Node leads commands to the proxy", verifies("BOX-4"), async () => {
     const host = await startServer();
     const { describe, results } = await runElsewhere("socat", [host], [`curl -sS -m 5 http://${host}/`]);
@@ -192,6 +217,40 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
       expect(said).toContain("the command created .git/commondir, which was removed");
       expect(said).not.toContain("ran on\n");
       expect(existsSync(file)).toBe(false);
+    },
+  );
+
+  test(
+    "repositories below the folder are closed, and those that a command creates are told once",
+    verifies("BOX-1"),
+    async () => {
+      const machine = createMachine({ "vendor/lib/a.txt": "a\n" });
+      const embedded = join(machine.root, "vendor/lib");
+      git(embedded, "init", "-q");
+      git(embedded, "add", ".");
+      git(embedded, "commit", "-qm", "first");
+      // A program that Git would run outside, where this file shows it.
+      const canary = join(machine.base, "canary");
+      const { run } = machine.open();
+      const plant = (repository: string) =>
+        `git -C ${repository} config core.fsmonitor "touch ${canary}; false"; echo "touch ${canary}" > ${repository}/.git/hooks/post-commit; chmod +x ${repository}/.git/hooks/post-commit`;
+      expect(await run(plant("vendor/lib"))).toContain("Read-only file system");
+      expect(await run("mv vendor/lib/.git vendor/lib/old; git init -q vendor/lib; mv vendor v")).toContain("busy");
+      expect(await run("echo ../../evil > vendor/lib/.git/commondir; sleep 30; echo ran on")).toMatch(
+        /the command created vendor\/lib\/\.git\/commondir, which was removed/,
+      );
+      expect(
+        await run(
+          "cd vendor/lib && echo b > b.txt && git add b.txt && git -c user.name=a -c user.email=a@b commit -qm second",
+        ),
+      ).toBe("(no output)\n(exit code 0)");
+      git(embedded, "status");
+      git(embedded, "commit", "--allow-empty", "-qm", "third");
+      expect(existsSync(canary)).toBe(false);
+
+      const created = "the command created deep/er/.git, whose settings can name programs that Git runs";
+      expect(await run(`git init -q deep/er; ${plant("deep/er")}`)).toBe(`(no output)\n(exit code 0; ${created})`);
+      expect(await run("touch deep/er/x; mv deep moved; rm -rf moved")).toBe("(no output)\n(exit code 0)");
     },
   );
 
@@ -360,7 +419,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("the sandbox of a long session"
     const { sandbox, run } = createMachine().open();
     const before = countProxies();
     const prepared = await sandbox.prepare(["true"]);
-    prepared.end();
+    await prepared.end();
     expect(countProxies()).toBe(before + 1);
     const holder = Number(prepared.program[prepared.program.indexOf("--target") + 1]);
     process.kill(holder, "SIGKILL");
@@ -375,9 +434,9 @@ describe.runIf(detectSandbox() === "bubblewrap")("the sandbox of a long session"
     const bytes = [...(first.filter ?? [])];
     expect(bytes.length).toBeGreaterThan(0);
     first.filter?.fill(0);
-    first.end();
+    await first.end();
     const second = await sandbox.prepare(["true"]);
-    second.end();
+    await second.end();
     expect([...(second.filter ?? [])]).toEqual(bytes);
   });
 
@@ -421,21 +480,6 @@ describe.runIf(detectSandbox() === "bubblewrap")("Git in the sandbox", () => {
 describe.runIf(detectSandbox() === "bubblewrap")("when Pawl is killed", () => {
   const script = fileURLToPath(new URL("../../fixtures/run-in-sandbox.mjs", import.meta.url));
 
-  /** The processes of this machine that have a word in their environment or arguments. */
-  const processesWith = (word: string) =>
-    readdirSync("/proc")
-      .filter((pid) => /^\d+$/.test(pid))
-      .filter((pid) => {
-        try {
-          const about = ["environ", "cmdline"].map((name) => readFileSync(`/proc/${pid}/${name}`, "latin1"));
-          return (
-            about.some((text) => text.includes(word)) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"))
-          );
-        } catch {
-          return false;
-        }
-      });
-
   function start(root: string, home: string, command: string): ChildProcess {
     const child = spawn(process.execPath, [script], {
       stdio: ["pipe", "ignore", "ignore"],
@@ -448,7 +492,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("when Pawl is killed", () => {
 
   const phases: readonly [title: string, isReached: (root: string) => boolean][] = [
     ["before the network of its commands is there", () => true],
-    ["while the network of its commands starts", (root) => processesWith(root).length > 1],
+    ["while the network of its commands starts", (root) => findProcessesWith(root).length > 1],
     ["while a command runs", (root) => existsSync(join(root, "ready"))],
   ];
   test.each(phases)("%s, nothing runs and nothing lies in the folder", verifies("BOX-5"), async (_title, isReached) => {
@@ -459,7 +503,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("when Pawl is killed", () => {
     const child = start(machine.root, machine.home, "setsid sh -c 'touch ready; sleep 1000' & sleep 1000");
     await vi.waitFor(() => expect(isReached(machine.root)).toBe(true), { timeout: 20_000, interval: 2 });
     child.kill("SIGKILL");
-    await vi.waitFor(() => expect(processesWith(machine.root)).toEqual([]), { timeout: 20_000 });
+    await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]), { timeout: 20_000 });
     expect(readdirSync(machine.root).filter((name) => name !== "ready")).toEqual(before);
     expect(readFileSync("/proc/mounts", "utf8")).not.toContain(machine.base);
   });

@@ -152,7 +152,7 @@ function createProject(root: string): void {
     ".vscode/settings.json": "{}\n",
     ".husky/pre-push": "true\n",
     "tools/hooks/pre-push": "true\n",
-    ".gitignore": ".env\ndeep\nkeys\n",
+    ".gitignore": ".env\ndeep\nkeys\nvendor\n",
   });
   write(root, { ".env": `${canary("hidden")}\n`, "deep/er/secret.env": `${canary("hidden")}\n` });
   const other = join(dirname(root), "library");
@@ -162,6 +162,10 @@ function createProject(root: string): void {
     git(folder, "add", ".");
     git(folder, "commit", "-qm", "first");
   }
+  const embedded = join(root, "vendor/lib");
+  write(embedded, { "a.txt": "a\n" });
+  git(embedded, "init", "-q");
+  git(root, "worktree", "add", "-q", join(dirname(root), "side"));
   git(root, "submodule", "add", "-q", other, "sub");
   git(root, "commit", "-qm", "sub");
   git(root, "config", "core.hooksPath", "tools/hooks");

@@ -182,7 +182,7 @@ test("a sandbox is told once that a command in the background has ended, also if
       environment: (base) => base,
       filter: null,
       report: () => ({ refusals: [], notes: [] }),
-      end() {
+      async end() {
         ends += 1;
       },
     }),

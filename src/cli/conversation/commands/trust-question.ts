@@ -8,7 +8,7 @@ import { type Line, lineOf } from "../../screen/line.js";
 import type { Terminal } from "../../terminal/terminal.js";
 import { sanitizeStrictly } from "../../terminal/text.js";
 import { describeFile } from "../../trust/describe-file.js";
-import { type SuppliedFile, trustFiles } from "../../trust/trust.js";
+import { canSandboxServers, type SuppliedFile, trustFiles } from "../../trust/trust.js";
 import type { Front } from "../fronts/front.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { SessionControl } from "../session-control.js";
@@ -31,18 +31,35 @@ export async function askForTrust(question: TrustQuestion): Promise<boolean> {
       describeFile(file, front.columns() - 3).map((line): Line => lineOf(`  ${terminal.redaction.text(line)}`)),
     ),
   ]);
+  const trust = open.length === 1 ? "trust it" : "trust all of it";
   const chosen = await front.choose("trust", [
     { id: "none", text: "not now: go on without it" },
-    { id: "all", text: `trust ${open.length === 1 ? "it" : "all of it"}, exactly as it is now` },
+    ...listChoices("all", `${trust}, exactly as it is now`, open.some(canSandboxServers)),
     ...(open.length === 1
       ? []
-      : open.map(({ name }) => ({ id: `file ${name}`, text: `trust only ${sanitizeStrictly(name)}` }))),
+      : open.flatMap((file) =>
+          listChoices(`file ${file.name}`, `trust only ${sanitizeStrictly(file.name)}`, canSandboxServers(file)),
+        )),
   ]);
-  const files = open.filter(({ name }) => chosen === "all" || chosen === `file ${name}`);
+  const [id, inSandbox] = chosen?.endsWith(sandboxMark)
+    ? [chosen.slice(0, -sandboxMark.length), true]
+    : [chosen, false];
+  const files = open.filter(({ name }) => id === "all" || id === `file ${name}`);
   if (files.length === 0) {
     control.say(wrapNote("Not trusted: it is off. To look at it and decide later: /trust", front.columns(), "dim"));
     return false;
   }
-  trustFiles(root, home, files, resolveUserName());
+  trustFiles(root, home, files, resolveUserName(), inSandbox);
   return true;
+}
+
+const sandboxMark = " in the sandbox";
+
+/** The choice; if MCP servers can run in the sandbox, that comes first. */
+function listChoices(id: string, text: string, canSandbox: boolean): readonly { id: string; text: string }[] {
+  if (!canSandbox) return [{ id, text }];
+  return [
+    { id: `${id}${sandboxMark}`, text: `${text}, with its MCP servers in the sandbox` },
+    { id, text: `${text}, with its MCP servers outside of the sandbox` },
+  ];
 }
