@@ -196,6 +196,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       break;
     case "content_redacted":
     case "handed_off":
+    case "hook_failed":
     case "abort_requested":
     case "restarted":
     case "late_result":
