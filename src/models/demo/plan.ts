@@ -1,5 +1,6 @@
 /**
- * The one plan of the demo model: look around, look closer, write a report if the request asks for one.
+ * The plan of the demo model for an agent with file tools: look around, look closer, write a report if the request asks for
+ * one.
  *
  * 1. The plan has at most three steps, whatever the tools return: it always comes to an end.
  * 2. It changes only what the request explicitly asks for, and writes no report if it could not read anything.
@@ -23,8 +24,18 @@ export type PlanOutcome = {
 /** Yields each step, receives its results, and returns what to report to the user. */
 export type Plan = Generator<PlanStep, PlanOutcome, readonly CallResult[]>;
 
+/** The tools that this plan uses. */
+export const folderTools: ReadonlySet<string> = new Set([
+  "list_files",
+  "search_files",
+  "read_file",
+  "write_file",
+  "edit_file",
+  "shell",
+]);
+
 /** @param earlier The results of the previous request, for "write them to FILES.md". */
-export function* createPlan(text: string, earlier: readonly CallResult[]): Plan {
+export function* createFolderPlan(text: string, earlier: readonly CallResult[]): Plan {
   const call = readSpelledOutCall(text);
   if (call !== null) {
     const changed = yield { say: `I will call ${call.name}.`, calls: [call] };
@@ -88,7 +99,7 @@ function listEntries(results: readonly CallResult[]): ReadonlySet<string> {
 }
 
 /** `a`, `a and b`, `a, b and c` */
-function joinWithAnd(items: readonly string[]): string {
+export function joinWithAnd(items: readonly string[]): string {
   const last = items.at(-1) ?? "";
   return items.length < 2 ? last : `${items.slice(0, -1).join(", ")} and ${last}`;
 }
