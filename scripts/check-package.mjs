@@ -9,13 +9,16 @@
  *   3. With the packages that the README names, the README's program works. Its model is a local server.
  *   4. With the packages that they import, the examples of the package work, as copies that a user made. The commands with which their
  *      page begins work, too.
- *   5. publint and attw ("are the types wrong") find nothing.
+ *   5. The project that `pawl init` creates installs, compiles, passes its tests, and runs: in the terminal, and as a page.
+ *   6. publint and attw ("are the types wrong") find nothing.
  */
 import assert from "node:assert/strict";
-import { execFile, spawnSync } from "node:child_process";
+import { execFile, spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import {
   copyFileSync,
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -53,7 +56,8 @@ try {
   checkBare();
   await checkReadme();
   checkExamples();
-  for (const node of nodes) checkExamplesPage(node);
+  checkExamplesPage(nodes.at(-1));
+  await checkStarter();
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -173,6 +177,53 @@ function checkExamplesPage(node) {
     const env = { ...process.env, PATH: `${dirname(node)}:${process.env.PATH}` };
     run("sh", ["-e", "-c", pinned], { cwd: project, env });
     console.log(`The commands of the examples' page work on ${run(node, ["--version"]).trim()}.`);
+  } finally {
+    rmSync(project, { recursive: true, force: true });
+  }
+}
+
+/** Does what a newcomer does with `pawl init`. The packages have the versions that this checkout is tested with. */
+async function checkStarter() {
+  const project = mkdtempSync(join(tmpdir(), "pawl-starter-"));
+  const env = { PATH: process.env.PATH, HOME: project, PAWL_HOME: join(project, "home"), PAWL_MODEL: "demo" };
+  const inProject = (command, options = {}) => run("sh", ["-e", "-c", command], { cwd: project, env, ...options });
+  try {
+    run(process.execPath, [join(folder, "node_modules", name, bin.pawl), "init", "."], { cwd: project, env });
+    const manifest = JSON.parse(readFileSync(join(project, "package.json"), "utf8"));
+    const pin = (dependencies) =>
+      Object.fromEntries(
+        Object.keys(dependencies).map((dependency) => [
+          dependency,
+          dependency === name ? `file:${tarball}` : lockedVersion(dependency),
+        ]),
+      );
+    const { dependencies, devDependencies } = manifest;
+    const pinned = { ...manifest, dependencies: pin(dependencies), devDependencies: pin(devDependencies) };
+    writeFileSync(join(project, "package.json"), JSON.stringify(pinned));
+    run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund"], { cwd: project });
+    assert.match(inProject("npm test"), /^# pass 2$/m);
+
+    const refund = 'npm start -- "Find order 1041 and refund it"';
+    const asked = inProject(refund, { input: "" });
+    assert.match(asked, /^Using the demo model, not an LLM/m);
+    assert.match(asked, /It waits for an answer/);
+    assert.ok(!existsSync(join(project, "refunds.txt")));
+    const allowed = inProject(refund, { input: "y\n" });
+    assert.match(allowed, /^Refunded 2900 cents for order 1041\.$/m);
+    assert.match(allowed, /^completed, session /m);
+    assert.match(readFileSync(join(project, "refunds.txt"), "utf8"), /^2900 cents for order 1041 .*\n$/);
+
+    // A group of processes of its own, because npm starts the server through a shell.
+    const page = spawn("npm", ["run", "page", "--", "--port", "0"], { cwd: project, env, detached: true });
+    const ended = once(page, "close");
+    for (let said = ""; !said.includes("/#start="); ) {
+      const [chunk] = await Promise.race([once(page.stderr, "data"), ended]);
+      assert.ok(Buffer.isBuffer(chunk), `npm run page ended: ${said}`);
+      said += chunk;
+    }
+    process.kill(-page.pid, "SIGTERM");
+    await ended;
+    console.log("The project of pawl init installs, compiles, passes its tests and runs.");
   } finally {
     rmSync(project, { recursive: true, force: true });
   }

@@ -8,9 +8,9 @@
  * The examples are those of the current folder, with the packages that are installed there.
  * scripts/check-package.mjs runs those of an installed package.
  *
- * An example is examples/NAME.ts, examples/NAME/main.ts, or a recipe: examples/recipes/NAME.ts, named recipes/NAME. It runs
- * in an empty folder with its own PAWL_HOME, and without the environment's model keys. It fails if its exit code is not 0, or
- * if it takes longer than a minute.
+ * An example is examples/NAME.ts, examples/NAME/main.ts, or a recipe: examples/recipes/NAME.ts, named recipes/NAME. Of the project in
+ * examples/starter, the tests run. An example runs in an empty folder with its own PAWL_HOME, and without the environment's model
+ * keys. It fails if its exit code is not 0, or if it takes longer than a minute.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
@@ -50,6 +50,7 @@ function findExamples(folder = "") {
       return [{ name, program: join(compiled, `${name}.js`) }];
     }
     if (entry.isDirectory() && entry.name === "recipes") return findExamples("recipes");
+    if (entry.name === "starter") return [{ name: "starter", program: join(compiled, "starter/src/agent.test.js") }];
     if (entry.isDirectory() && existsSync(join("examples", entry.name, "main.ts"))) {
       return [{ name: entry.name, program: join(compiled, entry.name, "main.js") }];
     }

@@ -24,7 +24,7 @@ export const start = { bun: [], deno: ["run", "--allow-all", "--no-check", "--no
  * `pawl/testing/kill-at-commit` gets into a program. Bun runs tests of `node:test` by `bun test` only.
  */
 export const leftOut = {
-  bun: ["recipes/testing-an-agent"],
+  bun: ["recipes/testing-an-agent", "starter"],
   deno: [
     "mcp",
     "mcp-questions",

@@ -4,6 +4,7 @@
 import { Command } from "commander";
 import type { AbortOptions } from "./commands/abort.js";
 import type { AcpCommandOptions } from "./commands/acp.js";
+import type { InitOptions } from "./commands/init.js";
 import type { RedactCommandOptions } from "./commands/redact.js";
 import type { ReplayCommandOptions } from "./commands/replay.js";
 import type { RunCommandOptions } from "./commands/run.js";
@@ -53,6 +54,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
     // An option behind a command belongs to the command.
     .enablePositionalOptions();
   addConversation(program, terminal, finish);
+  addInit(program, terminal, finish);
   addRun(program, terminal, finish);
   addResume(program, terminal, finish);
   addAbort(program, terminal, finish);
@@ -121,6 +123,27 @@ const addConversation: AddCommand = (program, terminal, finish) => {
       },
     );
 };
+
+const addInit: AddCommand = (program, terminal, finish) => {
+  program
+    .command("init")
+    .description("create a project with an agent of your own, which runs without a key")
+    .argument("[folder]", "a new or empty folder", ".")
+    .option("--json", "print the folder, the files and the next commands as JSON")
+    .addHelpText("after", initHelp)
+    .action(async (folder: string, options: InitOptions) => {
+      const { init } = await import("./commands/init.js");
+      finish(init(folder, options, terminal));
+    });
+};
+
+const initHelp = `${formatExamples("pawl init my-agent", "mkdir my-agent && cd my-agent && npx pawl init")}
+The project is in TypeScript: an agent, a tool that reads, a tool that asks
+before it acts, tests, a program for the terminal, and a page (npm run page).
+The command installs nothing and replaces no file.
+
+Exit codes: 0 created, 2 wrong usage, such as a folder that is not empty.
+`;
 
 const addRun: AddCommand = (program, terminal, finish) => {
   const command = program
@@ -314,6 +337,7 @@ const addSandbox: AddCommand = (program, terminal, finish) => {
 
 /** The headings under which the help lists the commands. */
 const helpGroups: { readonly [heading: string]: readonly string[] } = {
+  "Begin:": ["init"],
   "Work:": ["run", "resume", "abort", "steer", "fork"],
   "Calls that wait for a person:": ["approvals", "approve", "deny"],
   "Sessions:": ["sessions", "trace", "replay", "eval"],
@@ -325,8 +349,15 @@ function findHelpGroup(name: string): string {
   return Object.keys(helpGroups).find((heading) => helpGroups[heading]?.includes(name)) ?? "More:";
 }
 
-/** These commands, and their subcommands, read and write files of settings only. */
-const commandsWithoutStore: ReadonlySet<string> = new Set(["permissions", "config", "sandbox", "trust", "completion"]);
+/** These commands, and their subcommands, have nothing to do with sessions. */
+const commandsWithoutStore: ReadonlySet<string> = new Set([
+  "init",
+  "permissions",
+  "config",
+  "sandbox",
+  "trust",
+  "completion",
+]);
 
 function usesStore(command: Command): boolean {
   if (commandsWithoutStore.has(command.name())) return false;

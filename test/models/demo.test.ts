@@ -6,7 +6,7 @@ import { summaryMessage } from "../../src/core/transcript/compaction.js";
 import { createAgent } from "../../src/index.js";
 import { createDemoModel } from "../../src/models/index.js";
 import type { AnyTool } from "../../src/ports/tool.js";
-import { createFileTools, createShellTool } from "../../src/tools/index.js";
+import { createFileTools, createShellTool, defineTool } from "../../src/tools/index.js";
 import { createTempFolder } from "../tools/folder.js";
 import { verifies } from "../verifies.js";
 import {
@@ -308,6 +308,96 @@ describe("missing tools", () => {
     });
     expect(calls).toEqual([]);
     expect(text).toContain("I am not offered this tool here.");
+  });
+});
+
+describe("an agent with tools of its own", () => {
+  const order = { order: { type: "string" } };
+  const tool = (name: string, properties: { readonly [name: string]: { readonly type: string } }) =>
+    defineTool({
+      name,
+      description: "A tool.",
+      input: { type: "object", properties, required: Object.keys(properties) },
+      execute: () => "",
+    });
+  const tools = [
+    tool("find_order", order),
+    tool("refund", { ...order, cents: { type: "integer" } }),
+    tool("deleteOrder", order),
+    tool("list_orders", {}),
+    tool("sendMail", { to: { type: "string" }, urgent: { type: "boolean" } }),
+  ];
+  const results: { readonly [name: string]: string } = {
+    find_order: "Order 1041: a teapot for 2900 cents, arrived broken.",
+    refund: "Refunded 2900 cents for order 1041.",
+    list_orders: '[{"order":"1041","cents":2900}]',
+  };
+  const runCall: RunCall = (name) => results[name] ?? "Error: no";
+  const find = ["find_order", { order: "1041" }];
+  const refund = ["refund", { order: "1041", cents: 2900 }];
+
+  const requests: readonly [request: string, ...steps: readonly unknown[][]][] = [
+    ["Find order 1041 and refund it", [find], [refund]],
+    ["Refund 2900 cents for order #1041", [refund]],
+    ['Refund order: "1041", cents=2900', [refund]],
+    ["List the orders, then refund the first", [["list_orders", {}]], [refund]],
+    ["Show order 1041"],
+    ["Find the order that I placed"],
+    ["Refund order 1041"],
+    ["Delete order 7-a.", [["deleteOrder", { order: "7-a" }]]],
+    ["Send a mail to 1041"],
+    [`Find order 1041 ${"and ".repeat(600)}`],
+  ];
+  test.each(requests)("%s", async (request, ...steps) => {
+    expect((await converse(request, tools, [], runCall)).steps).toEqual(steps);
+  });
+
+  test("gets an answer with the results, and with an input that it lacks", async () => {
+    const { answer } = await converse("Find order 1041 and refund it", tools, [], runCall);
+    expect(withoutAbout(answer)).toBe(`${results.find_order}\n\n${results.refund}`);
+    expect(answer).toContain("PAWL_MODEL=provider/name");
+    const lacking = await converse("Refund order 1041", tools, [], runCall);
+    expect(withoutAbout(lacking.answer)).toBe("I did not call refund: I need to know order and cents.");
+  });
+
+  test("is told how to ask, if the request names no tool", async () => {
+    expect(withoutAbout((await converse("Hello", tools, [], runCall)).answer)).toBe(
+      `I call a tool if a request contains the words of its name, and its inputs:
+
+    find order, order …
+    refund, order …, cents …
+    delete order, order …
+    list orders
+    send mail, to …, urgent …`,
+    );
+  });
+
+  test("takes inputs from an earlier request, and none from a failed call", async () => {
+    const first = await converse("Find order 1041", tools, [], runCall);
+    expect((await converse("Now refund it", tools, first.messages, runCall)).steps).toEqual([[refund]]);
+    const failed = await converse("Find order 7 and refund it", tools, [], () => "Error: order 7 of 5 cents is lost");
+    expect(failed.steps).toEqual([[["find_order", { order: "7" }]]]);
+  });
+
+  test("uses at most three steps of three calls", async () => {
+    const many = Array.from({ length: 12 }, (_, index) => tool(`check_${index}`, {}));
+    const request = `Check ${many.map((_, index) => index).join(" ")}`;
+    const { steps } = await converse(request, many, [], () => "fine");
+    expect(steps.map((calls) => calls.length)).toEqual([3, 3, 3]);
+  });
+
+  test("always comes to an end, whatever is said and returned", async () => {
+    const words = ["find", "order", "refund", "cents", "1041", ":", '"', "-", "list", "delete", " ", "\n"];
+    const said = fc.array(fc.constantFrom(...words), { maxLength: 60 }).map((parts) => parts.join(" "));
+    await fc.assert(
+      fc.asyncProperty(said, fc.oneof(said, fc.string({ unit: "binary" })), async (request, result) => {
+        const { answer } = await converse(request, tools, [], () => result);
+        expect(answer).toContain(whatItIs);
+      }),
+      { numRuns: 200 },
+    );
+    const long = "order ".repeat(200_000);
+    expect((await converse(`Find order 1041 and refund it`, tools, [], () => long)).steps).toEqual([[find]]);
   });
 });
 

@@ -5,16 +5,19 @@
  */
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import { type CallResult, type ConversationTurn, type PlannedCall, readTurns } from "./conversation.js";
-import { createPlan, type Plan, type PlanOutcome, type PlanStep } from "./plan.js";
+import { createFolderPlan, folderTools, type Plan, type PlanOutcome, type PlanStep } from "./plan.js";
 import { formatAnswer } from "./report.js";
+import { createToolPlan } from "./tool-plan.js";
 
 /**
- * The model `demo`: rule-based and deterministic. It uses the tools of `createFileTools` and `createShellTool`, if they
- * are offered.
+ * The model `demo`: rule-based and deterministic. It has two plans for a request.
  *
- * It follows one plan for every request. First it lists the folder. Then it searches for the texts or reads the files that
- * the request names. It writes a report if the request asks for one, and answers with what it has found. Two forms of
- * request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
+ * With the tools of `createFileTools` and `createShellTool`, it works on the folder. First it lists the folder. Then it
+ * searches for the texts or reads the files that the request names. It writes a report if the request asks for one, and
+ * answers with what it has found. Two forms of request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
+ *
+ * With none of these, it calls each tool whose name the request contains, once it knows the tool's inputs: "Find order 1041
+ * and refund it" calls `find_order`, and then `refund` with the amount that was found.
  *
  * It keeps no state between model calls: the next step follows from the conversation alone.
  */
@@ -56,13 +59,19 @@ function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
     say: formatAnswer([], ["I no longer see a request in this conversation. Please ask again."]),
     calls: [],
   };
+  // The agent of the command line always has folder tools.
+  const hasOnlyOtherTools = tools.length > 0 && !tools.some((tool) => folderTools.has(tool.name));
+  const nameOption = hasOnlyOtherTools ? "PAWL_MODEL=provider/name" : "--model provider/name";
   let earlier: readonly CallResult[] = [];
   for (const { request, own, steps } of readTurns(messages)) {
-    const next = followPlan(createPlan({ request, own, earlier }), steps, offered);
+    const plan = hasOnlyOtherTools
+      ? createToolPlan(request, tools, earlier)
+      : createFolderPlan({ request, own, earlier });
+    const next = followPlan(plan, steps, offered);
     if ("say" in next) {
       reply = next;
     } else {
-      reply = { say: formatAnswer([...next.results, ...next.changed], next.notes), calls: [] };
+      reply = { say: formatAnswer([...next.results, ...next.changed], next.notes, nameOption), calls: [] };
       earlier = next.results.filter((result) => !result.isError);
     }
   }

@@ -1,5 +1,6 @@
 /**
- * The one plan of the demo model: look around, look closer, write a report if the request asks for one.
+ * The plan of the demo model for an agent with file tools: look around, look closer, write a report if the request asks for
+ * one.
  *
  * 1. The plan has at most three steps, whatever the tools return: it always comes to an end.
  * 2. It changes only what the request explicitly asks for, and writes no report if it could not read anything.
@@ -23,6 +24,16 @@ export type PlanOutcome = {
 /** Yields each step, receives its results, and returns what to report to the user. */
 export type Plan = Generator<PlanStep, PlanOutcome, readonly CallResult[]>;
 
+/** The tools that this plan uses. */
+export const folderTools: ReadonlySet<string> = new Set([
+  "list_files",
+  "search_files",
+  "read_file",
+  "write_file",
+  "edit_file",
+  "shell",
+]);
+
 type PlanOptions = {
   /** The request, with what was attached to it. */
   readonly request: string;
@@ -32,7 +43,7 @@ type PlanOptions = {
   readonly earlier: readonly CallResult[];
 };
 
-export function* createPlan({ request: text, own, earlier }: PlanOptions): Plan {
+export function* createFolderPlan({ request: text, own, earlier }: PlanOptions): Plan {
   const call = readSpelledOutCall(own);
   if (call !== null) {
     const changed = yield { say: `I will call ${call.name}.`, calls: [call] };
@@ -96,7 +107,7 @@ function listEntries(results: readonly CallResult[]): ReadonlySet<string> {
 }
 
 /** `a`, `a and b`, `a, b and c` */
-function joinWithAnd(items: readonly string[]): string {
+export function joinWithAnd(items: readonly string[]): string {
   const last = items.at(-1) ?? "";
   return items.length < 2 ? last : `${items.slice(0, -1).join(", ")} and ${last}`;
 }

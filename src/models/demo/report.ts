@@ -11,14 +11,24 @@ const reportLimits: ReportLimits = { lines: 200, columns: 400 };
 
 const disclaimer = "I am Pawl's demo model, not an LLM: I follow rules and show what tools returned.";
 
-const footer = `${disclaimer}
+/** How a person names a model: an option of the command line, or a variable that `chooseModel` reads. */
+export type NameOption = "--model provider/name" | "PAWL_MODEL=provider/name";
+
+function formatFooter(nameOption: NameOption): string {
+  return `${disclaimer}
 To use an LLM, set ANTHROPIC_API_KEY, OPENAI_API_KEY or
 GOOGLE_GENERATIVE_AI_API_KEY, start a local model server such as Ollama, or name
-a model: --model provider/name`;
+a model: ${nameOption}`;
+}
 
 /** @param notes More to say, after the results. */
-export function formatAnswer(results: readonly CallResult[], notes: readonly string[]): string {
-  return [...results.map((result) => formatSection(result, answerLimits)), ...notes, footer].join("\n\n");
+export function formatAnswer(
+  results: readonly CallResult[],
+  notes: readonly string[],
+  nameOption: NameOption = "--model provider/name",
+): string {
+  const sections = results.map((result) => formatSection(result, answerLimits));
+  return [...sections, ...notes, formatFooter(nameOption)].join("\n\n");
 }
 
 /** The text of the report file. The same results give the same text. */

@@ -4,7 +4,7 @@
 import type { PlannedCall } from "./conversation.js";
 
 /** A longer request is not read at all: half of a request may mean something else. */
-const maxCharacters = 2_000;
+export const maxCharacters = 2_000;
 const maxTexts = 3;
 const maxNamedPaths = 3;
 
