@@ -1,7 +1,7 @@
 /**
  * What a person chose for a session, while it is written.
  */
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { createRunSettingsStore } from "../../src/cli/conversation/run-settings.js";
 import { createSessionMode } from "../../src/cli/conversation/session-mode.js";
 import { createAgent, createMemoryStore, type Session } from "../../src/index.js";
@@ -88,36 +88,6 @@ test("what is chosen before the first message is kept when that message was take
   await other.load();
   expect(other.current()).toEqual({ budget: 2 });
 });
-
-test(
-  "Shift+Tab twice stores no mode in between, and edits is stored after a pause or before a message",
-  proven,
-  async () => {
-    vi.useFakeTimers();
-    onTestFinished(() => void vi.useRealTimers());
-    const writes: unknown[] = [];
-    const session = { id: "s", data: async () => ({}), setData: async (patch: unknown) => void writes.push(patch) };
-    const mode = createSessionMode(session as never, "Ada");
-    const edits = { set: { mode: { session: "s", is: "edits" } } };
-    const plan = { set: { mode: { session: "s", is: "plan" } } };
-    expect(await mode.next()).toBe("edits");
-    expect(mode.current()).toBe("edits");
-    expect(await mode.next()).toBe("plan");
-    await vi.advanceTimersByTimeAsync(2_000);
-    expect(writes).toEqual([plan]);
-    expect(await mode.next()).toBe("ask");
-    expect(await mode.next()).toBe("edits");
-    expect(writes).toEqual([plan, { unset: ["mode"] }]);
-    await vi.advanceTimersByTimeAsync(1_000);
-    expect(writes.slice(2)).toEqual([edits]);
-    await mode.change(() => "ask");
-    await mode.next();
-    await mode.flush();
-    expect(writes.slice(4)).toEqual([edits]);
-    expect(mode.current()).toBe("edits");
-    expect(mode.flush()).toBeNull();
-  },
-);
 
 test("a budget counts the priced calls of a run if one of its models has no price", proven, async () => {
   const { slow } = createSlowSession();

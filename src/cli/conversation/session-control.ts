@@ -97,7 +97,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const session = agent.session(sessionId);
   const view = createView({ fileOf, models: deps.models });
   const choices = createRunSettingsStore(session, by, deps.unpriced);
-  const mode = createSessionMode(session, by, fail);
+  const mode = createSessionMode(session, by);
   /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
   let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
   const closing = new AbortController();
@@ -223,9 +223,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const runInBackground = (work: Promise<unknown>) => void work.catch(fail);
   const abort = () => session.abort({ note: "stopped on the terminal", by });
   const startWith = (input: readonly UserPart[]) => {
-    const run = () => agent.run(input, { sessionId, ...choices.options() });
-    const storingMode = mode.flush();
-    track(storingMode === null ? run() : storingMode.then(run));
+    track(agent.run(input, { sessionId, ...choices.options() }));
     startShowing(0);
   };
   const start = (text: string, named = text) => startWith(compose(text, named));
@@ -234,14 +232,12 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
    * with the person's settings. */
   async function steer(text: string, named: string): Promise<void> {
     const input = compose(text, named);
-    await mode.flush();
     if (isResting(await session.state())) startWith(input);
     else await session.steer(input, { by });
   }
 
   /** A single message, so that no queued run comes first and none waits for another Enter. */
   async function replace(text: string, named: string): Promise<void> {
-    await mode.flush();
     await session.send(compose(text, named), { ...choices.options(), mode: "interrupt" });
     resumeRun();
   }
@@ -318,12 +314,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         ...(inputHash === undefined ? {} : { inputHash }),
         ...(questionId === undefined ? {} : { questionId }),
       };
-      const send = async () => {
-        await mode.flush();
-        await session.answer(callKey, decision, options);
-        resumeRun();
-      };
-      runInBackground(send());
+      runInBackground(session.answer(callKey, decision, options).then(resumeRun));
     },
     say,
     setOwn(activity) {
@@ -334,7 +325,6 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     async close(graceMs) {
       unwatch();
       clearTimeout(wakeTimer);
-      await mode.flush()?.catch(fail);
       await agent.shutdown({ graceMs });
       closing.abort();
       await display;

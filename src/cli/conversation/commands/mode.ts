@@ -15,12 +15,12 @@ export async function runModeCommand(
   if (requestedMode === undefined && words !== "" && words !== "next")
     throw new PawlError("bad_input", `/mode takes ${modes.slice(0, -1).join(", ")} or ${modes.at(-1)}.`);
   const newMode =
-    requestedMode !== undefined
-      ? await sessionMode.change(() => requestedMode)
-      : words === "next"
-        ? await sessionMode.next()
-        : sessionMode.current();
+    words === "" ? sessionMode.current() : await sessionMode.change((present) => requestedMode ?? nextMode(present));
   say(wrapNote(modeTexts[newMode], columns(), "dim"));
+}
+
+function nextMode(mode: Mode): Mode {
+  return modes[(modes.indexOf(mode) + 1) % modes.length] ?? "ask";
 }
 
 const modeTexts: { readonly [Name in Mode]: string } = {
