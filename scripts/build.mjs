@@ -40,7 +40,7 @@ const libraryEntries = {
 const groups = [
   {
     name: "data",
-    test: /[\\/]build[\\/](?:core[\\/]data[\\/](?!hidden-characters)|stream[\\/]|errors|check-options|check-tool)/,
+    test: /[\\/]build[\\/]core[\\/]data[\\/](?!hidden-characters)/,
   },
   { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
 ];
