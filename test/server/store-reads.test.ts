@@ -107,7 +107,7 @@ test("another watcher, and one that comes back with a cursor, need two reads", a
   expect(await takeReads()).toEqual(["inbox"]);
 });
 
-test("a chat that begins and is watched by one request reads the store 12 times at most", async () => {
+test("a chat that begins and is watched by one request reads the store 14 times at most", async () => {
   const { rig, takeReads, go } = await startCountedServer();
   go();
   const { json } = await rig.ask("POST", "/v1/chat", {
@@ -115,6 +115,7 @@ test("a chat that begins and is watched by one request reads the store 12 times 
     messages: [{ id: "m", role: "user", parts: [{ type: "text", text: "Go." }] }],
   });
   expect(json).toContain("[DONE]");
-  // The session begins while it is watched: the stream reads its state and its inbox, and its link who holds it.
-  expect((await takeReads()).length).toBeLessThanOrEqual(12);
+  // 12 were measured. The session begins while it is watched: the stream reads its state and its inbox, and its link who holds
+  // it. If the driver is committing when it is asked, the state is read once more.
+  expect((await takeReads()).length).toBeLessThanOrEqual(14);
 });
