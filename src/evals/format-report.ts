@@ -258,7 +258,10 @@ function formatSuite(name: string, tests: readonly JunitTest[]): string {
   const count = (kind: "failure" | "error" | "skipped") => tests.filter((test) => test[kind] !== undefined).length;
   const lines = tests.map(({ name: test, seconds, output, ...results }) => {
     const open = `    <testcase classname="${suite}" name="${escapeXml(test)}" time="${seconds.toFixed(3)}"`;
-    const inner = Object.entries(results).map(([kind, message]) => `<${kind} message="${escapeXml(message)}"/>`);
+    const inner = (["failure", "error", "skipped"] as const).flatMap((kind) => {
+      const message = results[kind];
+      return message === undefined ? [] : [`<${kind} message="${escapeXml(message)}"/>`];
+    });
     if (output !== undefined) inner.push(`<system-out>${escapeXml(output)}</system-out>`);
     return inner.length === 0 ? `${open}/>` : `${open}>${inner.join("")}</testcase>`;
   });

@@ -22,8 +22,8 @@ function isDatabase(path: string): boolean {
     const file = openSync(path, "r");
     try {
       const start = Buffer.alloc(signature.length);
-      readSync(file, start, 0, start.length, 0);
-      return start.equals(signature);
+      // A database begins as an empty file. A file that an editor has emptied to write it anew changes once more.
+      return readSync(file, start, 0, start.length, 0) === 0 || start.equals(signature);
     } finally {
       closeSync(file);
     }
