@@ -54,7 +54,10 @@ async function measure({ root, wide, rounds }) {
   // On a busy machine, the fastest round says more than the median.
   const rows = Object.entries(arms).map(([what, { times }]) => [
     what,
-    ...[median, fastest].flatMap((pick) => [`${pick(times).toFixed(0)} ms`, `${(pick(times) / pick(base)).toFixed(2)} ×`]),
+    ...[median, fastest].flatMap((pick) => [
+      `${pick(times).toFixed(0)} ms`,
+      `${(pick(times) / pick(base)).toFixed(2)} ×`,
+    ]),
   ]);
   console.log(`${machine()}; ${description}\n`);
   console.log(table(["true", "median", "ratio", "fastest", "ratio"], rows));

@@ -1,7 +1,7 @@
 /**
  * Serializes the changes of each file within this process, across all tool sets.
  */
-import type { Folder } from "./folder.js";
+import { type Folder, statFolder } from "./folder.js";
 
 type FileQueues = Map<string, Promise<unknown>>;
 
@@ -23,7 +23,7 @@ export async function runInFileQueue<Result>(
   signal: AbortSignal,
   task: () => Promise<Result>,
 ): Promise<Result> {
-  const { dev, ino } = await folder.handle.stat();
+  const { dev, ino } = await statFolder(folder);
   const key = `${dev}:${ino}/${name}`;
   const previous = queues.get(key);
   const result = runAfter(previous, signal, task);

@@ -1,7 +1,7 @@
 /**
  * Opens folders one after another, in the order of a walk. Parents that the next folder shares stay open.
  */
-import { type Folder, openSubfolder } from "./folder.js";
+import { closeFolder, type Folder, openSubfolder } from "./folder.js";
 
 export type FolderChain = {
   /**
@@ -11,14 +11,14 @@ export type FolderChain = {
    */
   open(path: string): Promise<Folder>;
   /** Closes all folders except the top. */
-  close(): Promise<void>;
+  close(): void;
 };
 
 /** @param path the path of the top, relative to the root of the tools */
 export function createFolderChain(top: Folder, path: string): FolderChain {
   const opened: { readonly name: string; readonly folder: Folder }[] = [];
-  const closeFrom = async (count: number) => {
-    while (opened.length > count) await opened.pop()?.folder.handle.close();
+  const closeFrom = (count: number) => {
+    for (const { folder } of opened.splice(count)) closeFolder(folder);
   };
   return {
     async open(requestedPath) {
@@ -26,9 +26,9 @@ export function createFolderChain(top: Folder, path: string): FolderChain {
         requestedPath === path ? "" : path === "." ? requestedPath : requestedPath.slice(path.length + 1);
       const names = relativePath === "" ? [] : relativePath.split("/");
       const firstDifference = names.findIndex((name, at) => opened[at]?.name !== name);
-      await closeFrom(firstDifference === -1 ? names.length : firstDifference);
+      closeFrom(firstDifference === -1 ? names.length : firstDifference);
       for (const name of names.slice(opened.length))
-        opened.push({ name, folder: await openSubfolder(opened.at(-1)?.folder ?? top, name) });
+        opened.push({ name, folder: await openSubfolder(opened.at(-1)?.folder ?? top, name, { sync: true }) });
       return opened.at(-1)?.folder ?? top;
     },
     close: () => closeFrom(0),

@@ -7,9 +7,10 @@
  * 3. Elsewhere, Node has no such way. There, the path is used, and is resolved again after each opening and creation: if it is no
  *    longer the folder's path, nothing is done in it.
  */
-import { existsSync, type Stats } from "node:fs";
+import { closeSync, existsSync, fstat, open as openDescriptor, openSync, type Stats } from "node:fs";
 import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { codeOf } from "./system-errors.js";
 
 /** How the entries of a folder are reached: through the folder's descriptor, or by its path. */
@@ -20,7 +21,8 @@ export const defaultAccess: FolderAccess =
 
 export type Folder = {
   readonly access: FolderAccess;
-  readonly handle: FileHandle;
+  /** The descriptor of the open folder. */
+  readonly fd: number;
   /** The real path of the folder when it was opened. */
   readonly path: string;
 };
@@ -37,40 +39,61 @@ const folderFlags =
  * @throws FolderReplacedError if a folder on the way has become a link since the path was resolved; a system error
  */
 export async function openRootFolder(path: string, access: FolderAccess): Promise<Folder> {
-  const folder: Folder = { access, handle: await open(path, folderFlags), path };
+  const folder: Folder = { access, fd: await openInThreadPool(path, folderFlags), path };
   try {
     // The system reports where the open folder is. `open` refuses a link only as the last name of the path.
-    if (access === "descriptor" && (await readlink(`/proc/self/fd/${folder.handle.fd}`)) !== path)
+    if (access === "descriptor" && (await readlink(`/proc/self/fd/${folder.fd}`)) !== path)
       throw new FolderReplacedError(`${path} was replaced`);
     await assertNotReplaced(folder);
     return folder;
   } catch (error) {
-    await folder.handle.close();
+    closeFolder(folder);
     throw error;
   }
 }
 
+export function closeFolder({ fd }: Folder): void {
+  closeSync(fd);
+}
+
+const openInThreadPool = promisify(openDescriptor);
+const statDescriptor = promisify(fstat);
+
+/** The identity of an open folder, whatever its path is by now. */
+export async function statFolder({ fd }: Folder): Promise<Stats> {
+  return await statDescriptor(fd);
+}
+
 /** The path that reaches a name in the folder while the folder is held open. */
-export function pathIn({ access, handle, path }: Folder, name: string): string {
-  return access === "descriptor" ? `/proc/self/fd/${handle.fd}/${name}` : join(path, name);
+export function pathIn({ access, fd, path }: Folder, name: string): string {
+  return access === "descriptor" ? `/proc/self/fd/${fd}/${name}` : join(path, name);
 }
 
 /**
  * Opens a folder in a folder.
  *
+ * @param options `sync`: the event loop waits for the system, as in a walk of many folders. A turn through the thread pool takes
+ *   several times as long, and far longer while other processes keep every processor busy.
  * @throws FolderReplacedError if the name is a link; a system error
  */
-export async function openSubfolder(folder: Folder, name: string): Promise<Folder> {
+export async function openSubfolder(
+  folder: Folder,
+  name: string,
+  { sync = false }: { readonly sync?: boolean } = {},
+): Promise<Folder> {
   const path = join(folder.path, name);
-  const handle = await open(pathIn(folder, name), folderFlags).catch(async (error: unknown) => {
+  let fd: number;
+  try {
+    fd = sync ? openSync(pathIn(folder, name), folderFlags) : await openInThreadPool(pathIn(folder, name), folderFlags);
+  } catch (error) {
     throw (await isLink(folder, name)) ? new FolderReplacedError(`${path} is a link`) : error;
-  });
-  const subfolder: Folder = { access: folder.access, handle, path };
+  }
+  const subfolder: Folder = { access: folder.access, fd, path };
   try {
     await assertNotReplaced(subfolder);
     return subfolder;
   } catch (error) {
-    await handle.close();
+    closeFolder(subfolder);
     throw error;
   }
 }
@@ -129,9 +152,10 @@ async function isLink(folder: Folder, name: string): Promise<boolean> {
 }
 
 /** @throws FolderReplacedError if the folder is reached by its path, and the path now leads elsewhere */
-export async function assertNotReplaced({ access, handle, path }: Folder): Promise<void> {
+export async function assertNotReplaced(folder: Folder): Promise<void> {
+  const { access, path } = folder;
   if (access === "descriptor") return;
-  const [opened, current, real] = await Promise.all([handle.stat(), lstat(path), realpath(path)]);
+  const [opened, current, real] = await Promise.all([statFolder(folder), lstat(path), realpath(path)]);
   if (real !== path || current.ino !== opened.ino || current.dev !== opened.dev)
     throw new FolderReplacedError(`${path} was replaced`);
 }

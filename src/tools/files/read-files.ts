@@ -5,6 +5,7 @@ import type { Tool, ToolContext, ToolOutput } from "../../ports/tool.js";
 import { formatCount } from "../lib/format-count.js";
 import { maxPathCharacters, maxPatternCharacters } from "../lib/input-bounds.js";
 import { createPace } from "../lib/pace.js";
+import { formatPath } from "./format-path.js";
 import { type Root, resolveInRoot, withOpenFolder } from "./root.js";
 import { countLines, findLineStart, type MediaFile, readTextFile, requireText } from "./text-file.js";
 import {
@@ -80,8 +81,9 @@ async function listFiles(root: Root, input: ListInput, { signal }: ToolContext):
         if (!matches(entry)) continue;
         total += 1;
         if (shown.length >= limit || characters > maxShownCharacters) continue;
-        shown.push(entry.kind === "folder" ? `${entry.displayPath}/` : entry.displayPath);
-        characters += entry.displayPath.length + 1;
+        const displayPath = formatPath(entry.relative);
+        shown.push(entry.kind === "folder" ? `${displayPath}/` : displayPath);
+        characters += displayPath.length + 1;
       }
   });
   const notes = formatNotes(omissions, total === 0);

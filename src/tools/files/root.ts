@@ -11,6 +11,7 @@ import { basename, dirname, join, parse, relative, resolve, sep } from "node:pat
 import { PawlError } from "../../errors.js";
 import { assertMaxLength, maxPathCharacters } from "../lib/input-bounds.js";
 import {
+  closeFolder,
   defaultAccess,
   type Folder,
   type FolderAccess,
@@ -148,7 +149,7 @@ async function openFolderAt<Result>(
     folder = await openRootFolder(root.path, root.access);
     for (const name of path === "." ? [] : path.split("/")) {
       const inner: Folder = make ? await openOrCreateSubfolder(folder, name) : await openSubfolder(folder, name);
-      await folder.handle.close();
+      closeFolder(folder);
       folder = inner;
     }
     return await use(folder);
@@ -159,7 +160,7 @@ async function openFolderAt<Result>(
       });
     throw explainSystemError(error, displayPath);
   } finally {
-    await folder?.handle.close();
+    if (folder !== undefined) closeFolder(folder);
   }
 }
 

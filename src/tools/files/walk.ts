@@ -5,16 +5,15 @@
  * 1. Each folder is opened in its parent, which is held open, so the walk cannot be led out of the root (folder.ts).
  * 2. The number of entries and the depth are bounded, and a folder of any size is read and sorted in pieces.
  * 3. Files that Git ignores are omitted in the same way as Git does it: a folder that is ignored is not entered.
- * 4. Entries are read synchronously, for a few milliseconds at a time: a call of the thread pool for each one takes several times
- *    as long.
+ * 4. Folders are opened and read synchronously, for a few milliseconds at a time: a call of the thread pool for each one takes
+ *    several times as long.
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { sep } from "node:path";
 import { formatCount } from "../lib/format-count.js";
 import { isTurnOver, type Pace } from "../lib/pace.js";
 import { sortInPieces } from "../lib/sort-in-pieces.js";
-import { assertNotReplaced, type Folder, FolderReplacedError, openSubfolder, pathIn } from "./folder.js";
-import { formatPath } from "./format-path.js";
+import { assertNotReplaced, closeFolder, type Folder, FolderReplacedError, openSubfolder, pathIn } from "./folder.js";
 import { loadExcludesAbove, loadRepositoryRules, readSmallFile } from "./git-excludes.js";
 import { compileGlob } from "./glob.js";
 import { addIgnoreRules, type IgnoreRules, isIgnored } from "./ignore-rules.js";
@@ -27,7 +26,7 @@ export const maxEntriesWalked = 200_000;
 /** Deeper folders are not entered, because each level holds a folder open. */
 export const maxDepth = 100;
 
-export type WalkEntry = ResolvedPath & {
+export type WalkEntry = Pick<ResolvedPath, "relative"> & {
   readonly kind: "file" | "folder" | "link" | "other";
   /** The folder of the entry. It is open until the walk continues. */
   readonly folder: Folder;
@@ -111,14 +110,14 @@ export async function* walk(
         else if (options.depth === undefined || options.depth > maxDepth) omissions.tooDeep += 1;
       } else if (level.next === level.entries.length) {
         levels.pop();
-        if (level.folder !== top) await level.folder.handle.close();
+        if (level.folder !== top) closeFolder(level.folder);
       } else if (remaining === 0) {
         omissions.tooMany = true;
         return;
       }
     }
   } finally {
-    for (const { folder } of levels) if (folder !== top) await folder.handle.close();
+    for (const { folder } of levels) if (folder !== top) closeFolder(folder);
   }
 }
 
@@ -154,7 +153,7 @@ function nextEntries(level: Level, context: WalkContext, remaining: number): rea
     const inner = path === "." ? name : `${path}/${name}`;
     const absolute = base + (sep === "/" ? inner : inner.replaceAll("/", sep));
     if (!mayReach(absolute, "read")) continue;
-    const found = { absolute, relative: inner, displayPath: formatPath(inner), kind, folder, name, files };
+    const found = { relative: inner, kind, folder, name, files };
     nextFound.push(found);
     if (shouldEnter(found, all)) break;
   }
@@ -193,12 +192,12 @@ async function enterFolder(
   found: Pick<WalkEntry, "folder" | "name" | "relative">,
   context: WalkContext,
 ) {
-  const folder = await openSubfolder(found.folder, found.name).catch(nullIfUnreadable);
+  const folder = await openSubfolder(found.folder, found.name, { sync: true }).catch(nullIfUnreadable);
   if (folder === null) return;
   try {
     levels.push(await openLevel(folder, found.relative, rules, `${prefix}${found.name}/`, context, true));
   } catch (error) {
-    await folder.handle.close();
+    closeFolder(folder);
     nullIfUnreadable(error);
   }
 }
@@ -235,7 +234,7 @@ async function readEntries(folder: Folder, pace: Pace, omissions: WalkOmissions)
 export function createPatternFilter(
   folder: ResolvedPath,
   pattern: string | undefined,
-): (found: ResolvedPath) => boolean {
+): (found: Pick<ResolvedPath, "relative">) => boolean {
   if (pattern === undefined) return () => true;
   const matches = compileGlob(pattern);
   if (folder.relative === ".") return (found) => matches(found.relative);

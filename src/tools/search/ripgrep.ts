@@ -13,8 +13,17 @@ import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, isAbsolute, join, sep } from "node:path";
 import type { SearchFilter } from "./search-filter.js";
 
-/** A file by its folder and name, relative to the root. `files`: the total number of files in its folder. */
-export type ListedFile = { readonly folder: string; readonly name: string; readonly files: number };
+/** Files of one folder, in the order of a walk. */
+export type FileRun = {
+  /** The path of the folder, relative to the root; `.` for the root itself. */
+  readonly folder: string;
+  readonly names: readonly string[];
+  /** The total number of files in the folder. */
+  readonly files: number;
+};
+
+/** The names of files by the path of their folder, as in `FileRun`. */
+export type NamesByFolder = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** The maximum length of the arguments of one process; characters. Longer ones are split among several processes. */
 const maxArguments = process.platform === "win32" ? 20_000 : 200_000;
@@ -39,17 +48,18 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * The paths of the files that contain a text of the filter, or of all files of a group for which ripgrep's answer is uncertain.
+ * Finds the files that contain a text of the filter. If ripgrep's answer for a group of files is uncertain, all of them are
+ * returned.
  *
  * @throws the reason of the signal if it is aborted
  */
 export async function findFilesWithText(
   program: string,
   root: string,
-  files: readonly ListedFile[],
+  runs: readonly FileRun[],
   { texts, ignoreCase }: SearchFilter,
   signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
+): Promise<NamesByFolder> {
   const options = [
     ...["--no-config", "--no-ignore", "--hidden", "--max-depth", "1", "--no-mmap", "--text", "--encoding", "none"],
     ...["--no-messages", "--files-with-matches", "--null", "--fixed-strings"],
@@ -57,41 +67,52 @@ export async function findFilesWithText(
     ...texts.flatMap((text) => ["-e", text]),
     "--",
   ];
-  const matchingPaths = new Set<string>();
-  for (const { paths, members } of groupFiles(files)) {
+  const found = new Map<string, Set<string>>();
+  const add = (folder: string, name: string) => {
+    const names = found.get(folder);
+    if (names === undefined) found.set(folder, new Set([name]));
+    else names.add(name);
+  };
+  for (const { paths, members } of groupFiles(runs)) {
     const matchedPaths = await runRipgrep(program, root, [...options, ...paths], signal);
-    for (const path of matchedPaths ?? members) matchingPaths.add(path);
+    if (matchedPaths === null) for (const { folder, names } of members) for (const name of names) add(folder, name);
+    else for (const path of matchedPaths) add(...splitPath(path));
   }
-  return matchingPaths;
+  return found;
 }
 
 /** The arguments of one process, and the files that they cover. */
-type FileGroup = { readonly paths: readonly string[]; readonly members: readonly string[] };
+type FileGroup = { readonly paths: string[]; readonly members: Pick<FileRun, "folder" | "names">[] };
 
-function groupFiles(files: readonly ListedFile[]): readonly FileGroup[] {
-  const byFolder = new Map<string, ListedFile[]>();
-  for (const file of files) {
-    const same = byFolder.get(file.folder);
-    if (same === undefined) byFolder.set(file.folder, [file]);
-    else same.push(file);
+function groupFiles(runs: readonly FileRun[]): readonly FileGroup[] {
+  const byFolder = new Map<string, { readonly names: string[]; readonly files: number }>();
+  for (const { folder, names, files } of runs) {
+    const same = byFolder.get(folder);
+    if (same === undefined) byFolder.set(folder, { names: [...names], files });
+    else same.names.push(...names);
   }
-  const groups: { paths: string[]; members: string[] }[] = [];
+  const groups: FileGroup[] = [];
   let remainingCharacters = 0;
-  for (const [folder, members] of byFolder) {
-    const isWhole = members.length === members[0]?.files && !members.some(({ name }) => name.includes("\ufffd"));
-    const groupPaths = isWhole ? [folder] : members.map(({ name }) => joinPath(folder, name));
-    for (const path of groupPaths) {
-      remainingCharacters -= path.length * 2 + 10;
-      if (remainingCharacters < 0 || groups.length === 0) {
-        groups.push({ paths: [], members: [] });
-        remainingCharacters = maxArguments;
-      }
-      groups.at(-1)?.paths.push(`./${path}`);
-      if (!isWhole) groups.at(-1)?.members.push(path);
+  const add = (path: string, folder: string, names: readonly string[]) => {
+    remainingCharacters -= path.length * 2 + 10;
+    if (remainingCharacters < 0 || groups.length === 0) {
+      groups.push({ paths: [], members: [] });
+      remainingCharacters = maxArguments;
     }
-    if (isWhole) for (const { name } of members) groups.at(-1)?.members.push(joinPath(folder, name));
+    groups.at(-1)?.paths.push(`./${path}`);
+    groups.at(-1)?.members.push({ folder, names });
+  };
+  for (const [folder, { names, files }] of byFolder) {
+    const isWhole = names.length === files && !names.some((name) => name.includes("\ufffd"));
+    if (isWhole) add(folder, folder, names);
+    else for (const name of names) add(joinPath(folder, name), folder, [name]);
   }
   return groups;
+}
+
+function splitPath(path: string): readonly [folder: string, name: string] {
+  const slash = path.lastIndexOf("/");
+  return slash === -1 ? [".", path] : [path.slice(0, slash), path.slice(slash + 1)];
 }
 
 /** @param folder relative to the root; `.` for the root itself */

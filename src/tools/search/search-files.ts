@@ -3,7 +3,7 @@
  */
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { type Folder, statIn } from "../files/folder.js";
-import { createFolderChain } from "../files/folder-chain.js";
+import { createFolderChain, type FolderChain } from "../files/folder-chain.js";
 import { formatPath } from "../files/format-path.js";
 import { type ResolvedPath, type Root, resolveInRoot, withOpenFolder, withParentFolder } from "../files/root.js";
 import { decodeFileText, detectBinary, readTextIn, requireText } from "../files/text-file.js";
@@ -13,6 +13,7 @@ import {
   formatIgnoredNote,
   maxDepth,
   maxEntriesWalked,
+  type WalkEntry,
   type WalkOmissions,
   walk,
 } from "../files/walk.js";
@@ -27,8 +28,8 @@ import {
   type LineSearch,
   type SearchOptions,
 } from "./line-search.js";
-import { findFilesWithText, findRipgrep, joinPath, type ListedFile } from "./ripgrep.js";
-import { type ScanResult, scanFile, scanSmallFile } from "./scan-file.js";
+import { type FileRun, findFilesWithText, findRipgrep, joinPath, type NamesByFolder } from "./ripgrep.js";
+import { findCandidates, type ScanResult, scanFile } from "./scan-file.js";
 import { createSearchFilter, type SearchFilter } from "./search-filter.js";
 
 type SearchInput = SearchOptions & {
@@ -150,9 +151,6 @@ async function isFolder(root: Root, resolved: ResolvedPath): Promise<boolean> {
   );
 }
 
-/** Starting ripgrep takes as long as searching this many small files. */
-const minFilesForRipgrep = 3_000;
-
 async function searchUnder(
   root: Root,
   top: Folder,
@@ -160,96 +158,102 @@ async function searchUnder(
   search: Search,
   omissions: WalkOmissions,
 ): Promise<void> {
-  const { input, filter, pace } = search;
-  const matches = createPatternFilter(resolved, input.pattern);
-  const ripgrepSearch = createRipgrepSearch(root, top, resolved, search);
-  let [count, program]: [number, string | null] = [0, null];
+  const { pattern, all } = search.input;
+  const matches = createPatternFilter(resolved, pattern);
+  const batches = createBatchSearch(root, createFolderChain(top, resolved.relative), search);
   try {
-    const { pattern, all } = input;
-    const options = { pace, root: root.path, mayReach: root.mayReach, pattern, all };
-    for await (const entries of walk(top, resolved, options, omissions))
-      for (const found of entries) {
-        if (found.kind !== "file" || !matches(found)) continue;
-        count += 1;
-        if (count === minFilesForRipgrep && filter !== null) program = findRipgrep(root.path);
-        if (program !== null && filter !== null) {
-          ripgrepSearch.add(program, filter, found);
-          continue;
-        }
-        const smallResult = scanSmallFile(found.folder, found.name, filter);
-        if (smallResult === "no match") search.tally.searched += 1;
-        else await searchScanned(found.displayPath, await scanFile(found, filter, pace, smallResult), search);
-      }
-    await ripgrepSearch.finish();
+    const options = { pace: search.pace, root: root.path, mayReach: root.mayReach, pattern, all };
+    for await (const entries of walk(top, resolved, options, omissions)) {
+      const files = entries.filter((entry) => entry.kind === "file" && matches(entry));
+      const [first] = files;
+      if (first !== undefined) await batches.add(toFileRun(first, files));
+    }
+    await batches.finish();
   } finally {
-    await ripgrepSearch.stop();
+    await batches.stop();
   }
   if (omissions.tooMany)
     throw new Error(`${resolved.displayPath} has over ${maxEntriesWalked} entries. Search in a folder below it.`);
 }
 
-/** The minimum number of files in a batch for ripgrep, except for the last batch. */
-const minBatchFiles = 5_000;
+/** The entries that a walk yields at once are in the same folder. */
+function toFileRun({ relative, name, files: total }: WalkEntry, files: readonly WalkEntry[]): FileRun {
+  const folder = relative === name ? "." : relative.slice(0, -name.length - 1);
+  return { folder, names: files.map((file) => file.name), files: total };
+}
 
-/** The clock is checked once for this many files, because a check costs more than skipping a file. */
-const filesBetweenClockChecks = 64;
+/** The minimum number of files in a batch, except for the last batch. Starting ripgrep takes as long as searching so many. */
+const minBatchFiles = 3_000;
 
 /**
- * Filters files with ripgrep, in batches. The walk continues while ripgrep works on a batch. The files that it reports are
- * searched in the order of the walk.
+ * Searches the files of a walk in batches, in the order of the walk. Large trees are first filtered with ripgrep: the walk
+ * continues while ripgrep works on a batch.
  */
-function createRipgrepSearch(root: Root, top: Folder, resolved: ResolvedPath, search: Search) {
+function createBatchSearch(root: Root, chain: FolderChain, search: Search) {
+  const { filter, pace, tally } = search;
   const stopping = new AbortController();
   const signal = AbortSignal.any([search.signal, stopping.signal]);
-  const chain = createFolderChain(top, resolved.relative);
-  let batch: ListedFile[] = [];
-  let runningBatch: Promise<unknown> | null = null;
+  let [batch, batchFiles]: [FileRun[], number] = [[], 0];
+  let program: string | null = null;
+  let filtering: Promise<unknown> | null = null;
   let searched: Promise<void> = Promise.resolve();
-  const start = (program: string, filter: SearchFilter) => {
-    const files = batch;
-    batch = [];
-    const matched = findFilesWithText(program, root.path, files, filter, signal);
-    const clearRunningBatch = () => {
-      runningBatch = null;
-    };
-    runningBatch = matched.then(clearRunningBatch, clearRunningBatch);
-    searched = Promise.all([matched, searched]).then(async ([paths]) => {
-      for (const [at, file] of files.entries()) {
-        if (at % filesBetweenClockChecks === 0 && isTurnOver()) await search.pace();
-        const path = joinPath(file.folder, file.name);
-        if (paths.has(path)) await searchScanned(formatPath(path), await scanMatched(file), search);
-        else search.tally.searched += 1;
+
+  /** @param found what ripgrep has found; null to look at every file */
+  const searchRuns = async (runs: readonly FileRun[], found: NamesByFolder | null) => {
+    for (const { folder: path, names } of runs) {
+      if (isTurnOver()) await pace();
+      const matched = found?.get(path);
+      if (found !== null && matched === undefined) {
+        tally.searched += names.length;
+        continue;
       }
-    });
+      const folder = await chain.open(path).catch(() => null);
+      const isCandidate = (name: string) => matched?.has(name) ?? true;
+      const candidates =
+        folder === null || filter === null || found !== null
+          ? names.filter(isCandidate)
+          : findCandidates(folder, names, filter);
+      tally.searched += names.length - candidates.length;
+      for (const name of candidates) {
+        const scanned = folder === null ? "unreadable" : await scanFile({ folder, name }, filter, pace);
+        await searchScanned(formatPath(joinPath(path, name)), scanned, search);
+      }
+    }
+  };
+  const searchBatch = async () => {
+    const runs = batch;
+    if (batchFiles >= minBatchFiles && filter !== null) program ??= findRipgrep(root.path);
+    [batch, batchFiles] = [[], 0];
+    if (program === null || filter === null) return await searchRuns(runs, null);
+    const filtered = findFilesWithText(program, root.path, runs, filter, signal);
+    const clearFiltering = () => {
+      filtering = null;
+    };
+    filtering = filtered.then(clearFiltering, clearFiltering);
+    searched = Promise.all([filtered, searched]).then(([found]) => searchRuns(runs, found));
     // The error is thrown when the walk has ended.
     searched.catch(() => {});
   };
-  const scanMatched = async ({ folder, name }: ListedFile): Promise<ScanResult> => {
-    const opened = await chain.open(folder).catch(() => null);
-    return opened === null ? "unreadable" : await scanFile({ folder: opened, name }, search.filter, search.pace);
-  };
-  let startLast = () => {};
   return {
-    add(program: string, filter: SearchFilter, { relative, name, files }: ResolvedPath & ListedName): void {
-      const folder = relative === name ? "." : relative.slice(0, -name.length - 1);
-      batch.push({ folder, name, files });
-      startLast = () => start(program, filter);
-      if (runningBatch === null && batch.length >= minBatchFiles) start(program, filter);
+    async add(run: FileRun): Promise<void> {
+      // ripgrep gets a whole folder as one path, so a folder is not split.
+      const isFull = batchFiles >= minBatchFiles && run.folder !== batch.at(-1)?.folder;
+      if (isFull && filtering === null) await searchBatch();
+      batch.push(run);
+      batchFiles += run.names.length;
     },
     async finish(): Promise<void> {
-      await runningBatch;
-      if (batch.length > 0) startLast();
+      await filtering;
+      await searchBatch();
       await searched;
     },
     async stop(): Promise<void> {
       stopping.abort();
       await searched.catch(() => {});
-      await chain.close();
+      chain.close();
     },
   };
 }
-
-type ListedName = Pick<ListedFile, "name" | "files">;
 
 async function searchScanned(shown: string, scanned: ScanResult, search: Search): Promise<void> {
   const { tally, limit, pace, input } = search;

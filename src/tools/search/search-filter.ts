@@ -31,14 +31,14 @@ export function createSearchFilter({
   const parts = regex ? findRequiredTexts(text) : [text];
   const texts = parts?.map((part) => (ignoreCase ? findLongestAsciiRun(part) : part)).map(truncateText);
   if (texts === undefined || texts.some((one) => one === "" || uncertainCharacters.test(one))) return null;
-  const bytes = texts.map((one) => Buffer.from(one));
-  const maxTextBytes = Math.max(...bytes.map(({ length }) => length));
+  const needles = texts.map((one) => ({ bytes: Buffer.from(one), rareEnd: Buffer.from(sliceFromRarest(one)) }));
+  const maxTextBytes = Math.max(...needles.map(({ bytes }) => bytes.length));
   if (!ignoreCase)
     return {
       texts,
       ignoreCase,
       maxTextBytes,
-      mayMatchBytes: (file) => bytes.some((one) => file.includes(one)),
+      mayMatchBytes: (file) => needles.some(({ bytes, rareEnd }) => file.includes(rareEnd) && file.includes(bytes)),
       mayMatchLine: (line) => texts.some((one) => line.includes(one)),
     };
   return {
@@ -61,6 +61,23 @@ const nonAsciiCaseVariants = [Buffer.from("\u017f"), Buffer.from("\u212a")];
 
 /** Invalid UTF-8 is decoded as U+FFFD, and no file contains a lone surrogate. */
 const uncertainCharacters = /[\ufffd\0\r\n]|\p{Cs}/u;
+
+/**
+ * The end of a text from its rarest character on. The native search first looks for the first character of what is sought, and
+ * skips bytes twenty times as fast if that character is rare.
+ */
+function sliceFromRarest(text: string): string {
+  let [rarest, rarity] = [0, -1];
+  for (const { index, 0: character } of text.matchAll(/./gsu)) {
+    const at = frequentCharacters.indexOf(character);
+    const characterRarity = at === -1 ? frequentCharacters.length : at;
+    if (characterRarity > rarity) [rarest, rarity] = [index, characterRarity];
+  }
+  return text.slice(rarest);
+}
+
+/** The most frequent characters of source code and prose, the most frequent one first. */
+const frequentCharacters = " etaonisrlcdpumfhgybvwkxjqz";
 
 function truncateText(text: string): string {
   return [...text].slice(0, maxTextCharacters).join("");

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { assertNotReplaced, openRootFolder, openSubfolder } from "../../../src/tools/files/folder.js";
+import { assertNotReplaced, closeFolder, openRootFolder, openSubfolder } from "../../../src/tools/files/folder.js";
 import { createListFiles, createReadFile } from "../../../src/tools/files/read-files.js";
 import { replaceFile } from "../../../src/tools/files/replace-file.js";
 import { createRoot } from "../../../src/tools/files/root.js";
@@ -65,7 +65,7 @@ describe("edits of one file", () => {
   test("are given up if the file is another one than was read", verifies("SEC-8"), async () => {
     const root = createTempFolder({ "f.txt": "old" });
     const folder = await openRootFolder(root, "descriptor");
-    onTestFinished(() => folder.handle.close());
+    onTestFinished(() => closeFolder(folder));
     const path = join(root, "f.txt");
     const signal = new AbortController().signal;
     const snapshot = { stats: statSync(path), bytes: Buffer.from("old") };
@@ -143,7 +143,7 @@ describe("without descriptors of folders, as on other systems than Linux", () =>
     const world = createTempFolder({ "root/src/a.txt": "inside", "outside/a.txt": "secret" });
     const top = await openRootFolder(join(world, "root"), "path");
     const folder = await openSubfolder(top, "src");
-    onTestFinished(() => Promise.all([top.handle.close(), folder.handle.close()]).then(() => {}));
+    onTestFinished(() => [top, folder].forEach(closeFolder));
     await assertNotReplaced(folder);
     renameSync(join(world, "root/src"), join(world, "root/moved"));
     symlinkSync(join(world, "outside"), join(world, "root/src"));

@@ -1,7 +1,12 @@
-import { chmodSync, existsSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { closeFolder, openRootFolder, openSubfolder } from "../../../src/tools/files/folder.js";
 import { createFileTools } from "../../../src/tools/index.js";
+import { createPace } from "../../../src/tools/lib/pace.js";
+import { findCandidates, scanFile } from "../../../src/tools/search/scan-file.js";
+import { createSearchFilter } from "../../../src/tools/search/search-filter.js";
+import { verifies } from "../../verifies.js";
 import { createTempFolder, runTool } from "../folder.js";
 
 /** So many files that ripgrep is asked where it is installed. */
@@ -28,7 +33,11 @@ const odd: Readonly<Record<string, string | Uint8Array>> = {
   "odd/.ignore": "*.txt\n",
   "odd/.rgignore": "*.txt\n",
   "odd/closed/secret.txt": "the store's key\n",
-  "odd/words.txt": "restored store_ store; tostore\n\tstore\n",
+  "odd/words.txt": "restored store_ store; tostore\n\tstore\n🏬 StoreX1 café\n",
+  // Two files that have the text only together, and one in between that is read on its own.
+  "odd/half-1.txt": "the end is sto",
+  "odd/half-2.txt": `${"re\n".repeat(50_000)}store of half\n`,
+  "odd/half-3.txt": "re is the beginning, as in a store\n",
 };
 
 const searches: readonly object[] = [
@@ -42,6 +51,10 @@ const searches: readonly object[] = [
   { text: "file 35" },
   { text: "nowhere at all" },
   { text: "-e" },
+  { text: "storeX1 c" },
+  { text: "StoreX1 c" },
+  { text: "🏬 S" },
+  { text: "café" },
   { text: "store", pattern: "*.txt", limit: 3 },
   { text: "number", limit: 2 },
   { text: "caf. store", regex: true },
@@ -111,7 +124,7 @@ describe("a search of thousands of files", () => {
     const tools = createFileTools(options(root));
     const asked = () => (existsSync(join(bin, "rg.log")) ? readFileSync(join(bin, "rg.log"), "utf8").split("\n") : []);
     expect(await runTool(tools, "search_files", { text: "file 3599" })).toBe(
-      "many/35/f3599.txt:2: file 3599\n(1 line in 1 file; 3616 files searched; 1 path that Git ignores left out)",
+      "many/35/f3599.txt:2: file 3599\n(1 line in 1 file; 3619 files searched; 1 path that Git ignores left out)",
     );
     expect(asked()).toEqual(expect.arrayContaining(["--no-config", "--fixed-strings", "file 3599", "--"]));
     writeFileSync(join(bin, "rg.log"), "");
@@ -125,6 +138,39 @@ describe("a search of thousands of files", () => {
     await runTool(tools, "search_files", { text: "[a-z]+", regex: true, pattern: "f35*" });
     expect(asked().join("")).toBe("");
   });
+
+  test("gives a folder to ripgrep as a whole, and does not search itself before", async () => {
+    const root = createTree();
+    const bin = createTempFolder({ rg: '#!/bin/sh\nprintf "%s\\n" "$@" >> "$0.log"\nexit 1\n' });
+    chmodSync(join(bin, "rg"), 0o755);
+    process.env.PATH = `${bin}${delimiter}${path}`;
+    const tools = createFileTools(options(root));
+    // The program finds nothing. So nothing is found if every file is left to it.
+    expect(await runTool(tools, "search_files", { text: "number" })).toContain("No lines contain");
+    const folders = readFileSync(join(bin, "rg.log"), "utf8")
+      .split("\n")
+      .filter((line) => line.startsWith("./many/"));
+    expect(folders.toSorted()).toEqual(Array.from({ length: 36 }, (_, at) => `./many/${at}`).toSorted());
+  });
+
+  test(
+    "shows nothing from elsewhere if a folder is replaced by a link during the search",
+    verifies("SEC-8"),
+    async () => {
+      const world = createTempFolder({ "root/src/a.txt": "inside", "outside/a.txt": "the secret" });
+      const top = await openRootFolder(join(world, "root"), "descriptor");
+      const folder = await openSubfolder(top, "src");
+      onTestFinished(() => [top, folder].forEach(closeFolder));
+      const filter = createSearchFilter({ text: "secret" });
+      if (filter === null) throw new Error("a plain text has a filter");
+      expect(findCandidates(folder, ["a.txt"], filter)).toEqual([]);
+      renameSync(join(world, "root/src"), join(world, "root/moved"));
+      symlinkSync(join(world, "outside"), join(world, "root/src"));
+      expect(findCandidates(folder, ["a.txt"], filter)).toEqual(["a.txt"]);
+      const pace = createPace(new AbortController().signal);
+      expect(await scanFile({ folder, name: "a.txt" }, filter, pace)).toBe("no match");
+    },
+  );
 
   test("takes no program of the folder for ripgrep", async () => {
     const root = createTree();
