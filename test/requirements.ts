@@ -640,6 +640,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "SEC-18#terminal",
   "SEC-18",
   "CHAT-5",
+  "CHAT-6",
   "SEC-3#library",
   "SEC-9",
   "SEC-15",

@@ -66,8 +66,8 @@ const readers = [
   ["approvals", "cli/commands/approvals", 500_000],
   ["schedule list", "cli/commands/schedule", 540_000],
   ["trace", "cli/commands/trace", 660_000],
-  ["config", "cli/commands/config", 430_000],
-  ["trust", "cli/commands/trust", 320_000],
+  ["config", "cli/commands/config", 500_000],
+  ["trust", "cli/commands/trust", 410_000],
 ] as const;
 
 describe("the start of the command line loads", () => {

@@ -3,12 +3,7 @@
  * sees and reaches what commands do, with its own hosts and its own home: commands must not change what runs with its secrets.
  */
 import type { Json } from "../../core/index.js";
-import { PawlError } from "../../index.js";
-import { type CommandSandbox, createSandbox, type SandboxOptions } from "../../tools/index.js";
 import { readHostPattern } from "../../tools/sandbox/hosts.js";
-import { listPawlFolders } from "../files/pawl-folders.js";
-import { resolveHome } from "../files/store-location.js";
-import { createPermissions } from "../permissions/permissions.js";
 
 /** What a server sees and reaches beyond the folder, as in the settings `shell`. */
 export type ServerSandbox = { readonly [Key in (typeof keys)[number]]?: readonly string[] };
@@ -24,7 +19,7 @@ export function parseServerSandbox(value: Json): ServerSandbox | string {
   for (const [key, list] of Object.entries(value)) {
     if (!isKey(key)) return `sandbox has the unknown key ${JSON.stringify(key)}; it can have ${keys.join(", ")}`;
     if (!Array.isArray(list) || !list.every((one) => typeof one === "string" && one !== ""))
-      return `sandbox.${key} must be a list of texts`;
+      return `sandbox.${key} must be a list of strings`;
     const problem = key === "hosts" ? list.map((host) => describeHostProblem(String(host))).find(Boolean) : undefined;
     if (problem !== undefined) return `sandbox.hosts has ${problem}`;
   }
@@ -44,29 +39,4 @@ export function formatServerSandbox({ hosts = [], addresses = [], show = [], wri
     ...(write.length === 0 ? [] : [`writes ${write.join(", ")}`]),
   ];
   return `in the sandbox (${facts.join("; ")})`;
-}
-
-/**
- * Opens the sandbox of a server.
- *
- * @throws PawlError `sandbox_missing` if there is none here: a server that is to run in one never runs without
- */
-export function openServerSandbox(name: string, settings: ServerSandbox, root: string): CommandSandbox {
-  const home = resolveHome(process.env);
-  const permissions = createPermissions({ allowAll: false, root, home });
-  const options: SandboxOptions = {
-    ...settings,
-    root,
-    mode: "required",
-    homeName: `mcp ${name}`,
-    hide: async (signal) => [...listPawlFolders(home), ...(await permissions.closedFiles(signal))],
-  };
-  try {
-    return createSandbox(options);
-  } catch (error) {
-    if (!(error instanceof PawlError)) throw error;
-    throw new PawlError(error.code, `The MCP server ${name} is not started: it needs a sandbox. ${error.message}`, {
-      cause: error,
-    });
-  }
 }

@@ -13,8 +13,8 @@ import type { FindVersion } from "../permissions/tool-version.js";
 import { listSecrets } from "../terminal/redaction.js";
 import { formatCount } from "../terminal/text.js";
 import { canLogIn, storedLogin } from "./logins.js";
+import { openServerSandbox } from "./open-server-sandbox.js";
 import type { ResolvedServer } from "./resolve-servers.js";
-import { openServerSandbox } from "./server-sandbox.js";
 import { expandVariables } from "./servers-file.js";
 
 export type StartedServer = ResolvedServer & {

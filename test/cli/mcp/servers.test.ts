@@ -280,8 +280,8 @@ describe("the sandbox of a server", ofTrust, () => {
     [{}, null],
     [{ hosts: ["npm", "api.acme.dev:8443"], addresses: ["10.0.0.0/8"], show: ["~/library"], write: ["../out"] }, null],
     [{ host: ["npm"] }, 'sandbox has the unknown key "host"; it can have hosts, addresses, show, write'],
-    [{ hosts: "npm" }, "sandbox.hosts must be a list of texts"],
-    [{ write: [""] }, "sandbox.write must be a list of texts"],
+    [{ hosts: "npm" }, "sandbox.hosts must be a list of strings"],
+    [{ write: [""] }, "sandbox.write must be a list of strings"],
     [{ hosts: ["*"] }, expect.stringContaining('sandbox.hosts has "*": write a host')],
     [true, expect.stringContaining("sandbox must be an object")],
   ])("%j", (sandbox, problem) => {
