@@ -158,11 +158,10 @@ function markLastTool(tools: Tools, mark: ProviderMetadata): Tools {
   const last = tools.findLastIndex(
     (tool) => tool.type === "function" && tool.providerOptions?.anthropic?.deferLoading !== true,
   );
-  return tools.map((tool, index) =>
-    index === last && tool.type === "function"
-      ? { ...tool, providerOptions: mergeMark(tool.providerOptions, mark) }
-      : tool,
-  );
+  const tool = tools[last];
+  return tool?.type === "function"
+    ? tools.with(last, { ...tool, providerOptions: mergeMark(tool.providerOptions, mark) })
+    : tools;
 }
 
 function mergeMark(own: ProviderMetadata | undefined, mark: ProviderMetadata): ProviderMetadata {

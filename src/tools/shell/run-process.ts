@@ -121,16 +121,17 @@ function writeFilter(stream: ChildProcess["stdio"][3], filter: Uint8Array): void
 /** A process may start others while it is killed, so they are looked for again; but not for ever. */
 const maxRounds = 20;
 
-/** The first process of a sandbox, which ends just after the program that started it. */
+/** The first process of a sandbox. It ends just after the program that started it, and all processes of the sandbox end with it. */
 const sandboxInit = "bwrap";
 
-/** Kills what a program has left behind. Returns whether there was anything. */
+/** Kills what a program has left behind. Returns whether there was anything that would not have ended by itself. */
 async function killRemaining(child: ChildProcess, mark: string): Promise<boolean> {
   const find = async () => (child.pid === undefined ? [] : await findProcesses(child.pid, mark));
   let remaining = await find();
   const hadGroup = signalGroup(child, "SIGKILL");
   // A group can also consist of processes that have ended and that nobody has waited for yet. Only /proc shows which.
-  const killedLeftovers = process.platform === "linux" ? remaining.some(({ name }) => name !== sandboxInit) : hadGroup;
+  const isSandboxEnding = remaining.some(({ name }) => name === sandboxInit);
+  const killedLeftovers = process.platform === "linux" ? remaining.length > 0 && !isSandboxEnding : hadGroup;
   for (let round = 0; remaining.length > 0 && round < maxRounds; round += 1) {
     for (const { pid } of remaining) signalProcess(pid, "SIGKILL");
     remaining = await find();
