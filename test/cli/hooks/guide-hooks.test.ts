@@ -40,13 +40,13 @@ describe("The hook of the guide", verifies("CHAT-6#guide"), () => {
     const { hooks, script } = readExample("format.mjs");
     const world = createGuideWorld(
       { "root/.pawl/hooks.json": hooks, "root/.pawl/hooks/format.mjs": script },
-      { npx: 'echo "$1 $2" > npx.txt; echo formatted > "$3"' },
+      { npx: 'echo "$1 $2 $3" > npx.txt; echo formatted > "$4"' },
     );
     const write = (path: string) => call("write_file", { path, content: "new\n" });
     const { agent, model } = world.start([write("src/a.ts"), write("b.txt"), done], { allow: ["write_file"] });
     await agent.run("Go.");
     expect([world.read("root/src/a.ts"), world.read("root/b.txt")]).toEqual(["formatted\n", "new\n"]);
-    expect(world.read("root/npx.txt")).toBe("prettier --write\n");
+    expect(world.read("root/npx.txt")).toBe("--no prettier --write\n");
     expect(JSON.stringify(model.requests[1]?.messages)).toContain("[hook] The file was formatted.");
   });
 
