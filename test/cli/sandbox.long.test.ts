@@ -197,13 +197,13 @@ test.runIf(detectSandbox() === "bubblewrap")(
       mkdirSync(path, { recursive: true });
       writeFileSync(join(path, "large"), "");
       // It takes no space: nothing is written to it.
-      truncateSync(join(path, "large"), 1.1 * 1024 ** 3);
+      truncateSync(join(path, "large"), 1_126 * 1024 ** 2);
     }
     expect((await world.pawl(["doctor"], { env })).stdout).toMatch(
-      /• sandbox {3}bubblewrap [^\n]*Their home has 2253 MB: pawl sandbox clean removes it/,
+      /• sandbox {3}bubblewrap [^\n]*Their home has 2252 MB: pawl sandbox clean removes it/,
     );
     expect((await world.pawl(["sandbox", "clean"], { env })).stdout).toContain(
-      "Removed the home of commands (2253 MB).",
+      "Removed the home of commands (2252 MB).",
     );
     expect(readdirSync(join(cache, "pawl/homes"))).toEqual([]);
   },
