@@ -160,8 +160,9 @@ async function isAbout(
 ): Promise<boolean> {
   if (!matches(listToolNames(name))) return false;
   if (condition === null) return true;
-  const { verdict } = await decideByRules({ tool: name, input, readOnly: false }, [condition], root);
-  return verdict === "deny";
+  const { verdict, mayBeDenied } = await decideByRules({ tool: name, input, readOnly: false }, [condition], root);
+  // A line that cannot be read may contain what the condition names: `$(echo git) push`.
+  return verdict === "deny" || mayBeDenied === true;
 }
 
 function toCallFields(

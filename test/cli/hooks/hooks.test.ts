@@ -105,6 +105,9 @@ describe("A hook before a call", verifies("CHAT-6#events"), () => {
   test.each([
     ["Bash(git push:*)", { command: "cd x && git push origin" }, true],
     ["shell(git push *)", { command: "git status" }, false],
+    ["shell(git push *)", { command: "npm test" }, false],
+    ["shell(git push *)", { command: "$(echo git) push" }, true],
+    ["shell(git push *)", { command: 'eval "$LINE"' }, true],
   ])("is called only for calls that fit its `if`: %s", async (condition, input, isCalled) => {
     const world = createHookWorld({ [own]: hooksFile("PreToolUse", { command: "cat >> seen.jsonl", if: condition }) });
     const { agent } = world.start([call("shell", input), done]);
