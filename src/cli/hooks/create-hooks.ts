@@ -181,8 +181,10 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
       const answer = await run(toCallFields(call, root), context);
       if (answer.stop !== undefined) return { stop: toClause(answer.stop) };
       if (answer.block !== undefined) return { block: toClause(answer.block) };
-      if (answer.verdict !== undefined) verdicts.add(callKey, { verdict: answer.verdict, question: answer.question });
-      return answer.input === undefined ? undefined : { input: fromScriptInput(name, input, answer.input, root) };
+      const changed = answer.input === undefined ? input : fromScriptInput(name, input, answer.input, root);
+      const { verdict, question } = answer;
+      if (verdict !== undefined) verdicts.add(callKey, { verdict, question, input: changed });
+      return answer.input === undefined ? undefined : { input: changed };
     },
   };
 }

@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { finishNotifications } from "../../../src/cli/hooks/notifications.js";
+import { applyHookVerdict, isHookQuestion } from "../../../src/cli/permissions/hook-verdicts.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import type { Json, RunResult } from "../../../src/index.js";
 import { verifies } from "../../verifies.js";
@@ -137,6 +138,30 @@ describe("What a hook says about the permission of a call", verifies("CHAT-6#eve
     });
     await denied.agent.run("Go.");
     expect(world.read("root/no.txt")).toBeNull();
+  });
+
+  test("does not count for an input that a later hook has changed", async () => {
+    const change = JSON.stringify({ hookSpecificOutput: { updatedInput: { file_path: "other.txt" } } });
+    const hooks = [
+      { type: "command", command: decide("allow") },
+      { type: "command", command: `echo '${change}'` },
+    ];
+    const world = createHookWorld({ [own]: JSON.stringify({ hooks: { PreToolUse: [{ hooks }] } }) });
+    const [question] = requireQuestions(await world.start([writeNew]).agent.run("Go."));
+    expect(question?.input).toMatchObject({ path: "other.txt" });
+    expect(world.read("root/other.txt")).toBeNull();
+  });
+
+  test("asks in addition to what the permissions ask", () => {
+    const decided = {
+      verdict: "ask",
+      question: "It may reach example.org while it runs.",
+      isBeyondSandbox: true,
+    } as const;
+    const asked = applyHookVerdict(decided, { verdict: "ask", question: "really?", input: {} });
+    expect(asked.question).toBe("A hook asks about this call: really?\nIt may reach example.org while it runs.");
+    expect(isHookQuestion(asked.question)).toBe(true);
+    expect(applyHookVerdict(decided, { verdict: "allow", input: {} })).toEqual(decided);
   });
 
   test("asks about a call that a rule allows, once, also if another process goes on", async () => {
