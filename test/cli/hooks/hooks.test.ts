@@ -1,7 +1,7 @@
 /**
  * Hooks in files at the events of a run: what scripts read, and what counts of their answers.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { finishNotifications } from "../../../src/cli/hooks/notifications.js";
 import { applyHookVerdict, isHookQuestion } from "../../../src/cli/permissions/hook-verdicts.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
@@ -295,6 +295,20 @@ describe("A hook for notices", verifies("CHAT-6#events"), () => {
         message: expect.stringContaining("write_file") as string,
       },
     ]);
+  });
+});
+
+describe("The person's own file of hooks", verifies("CHAT-6#limits"), () => {
+  test("is not written by a tool, also if the folder of the sessions contains it", async () => {
+    const hooks = '{"hooks": {}}';
+    const world = createHookWorld({ "root/.config/pawl/hooks.json": hooks });
+    vi.stubEnv("XDG_CONFIG_HOME", `${world.root}/.config`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const write = call("write_file", { path: ".config/pawl/hooks.json", content: "{}" });
+    const started = world.start([write, done], { allow: ["write_file(**)"] });
+    await started.agent.run("Go.");
+    expect(lastSent(started)).toContain("is protected");
+    expect(world.read("root/.config/pawl/hooks.json")).toBe(hooks);
   });
 });
 
