@@ -40,8 +40,8 @@ import { type AgentSettings, toAgentSettings } from "../configuration/agent-sett
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
+import { listPawlFolders } from "../files/pawl-folders.js";
 import { shortId } from "../files/session-store.js";
-import { listStoreFiles } from "../files/store-location.js";
 import { checkHookTrust, createHooks } from "../hooks/create-hooks.js";
 import { createNotifier } from "../hooks/notifications.js";
 import type { ResolvedHook } from "../hooks/resolve-hooks.js";
@@ -226,7 +226,7 @@ function createFolderTools({
     });
   const guarded = createGuardedTools({
     permissions,
-    protect: listStoreFiles(home),
+    protect: listPawlFolders(home),
     store,
     topSessions,
     takeHookVerdict: verdicts.take,

@@ -160,8 +160,9 @@ async function isAbout(
 ): Promise<boolean> {
   if (!matches(listToolNames(name))) return false;
   if (condition === null) return true;
-  const { verdict } = await decideByRules({ tool: name, input, readOnly: false }, [condition], root);
-  return verdict === "deny";
+  const { verdict, mayBeDenied } = await decideByRules({ tool: name, input, readOnly: false }, [condition], root);
+  // A line that cannot be read may contain what the condition names: `$(echo git) push`.
+  return verdict === "deny" || mayBeDenied === true;
 }
 
 function toCallFields(
@@ -180,8 +181,10 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
       const answer = await run(toCallFields(call, root), context);
       if (answer.stop !== undefined) return { stop: toClause(answer.stop) };
       if (answer.block !== undefined) return { block: toClause(answer.block) };
-      if (answer.verdict !== undefined) verdicts.add(callKey, { verdict: answer.verdict, question: answer.question });
-      return answer.input === undefined ? undefined : { input: fromScriptInput(name, input, answer.input, root) };
+      const changed = answer.input === undefined ? input : fromScriptInput(name, input, answer.input, root);
+      const { verdict, question } = answer;
+      if (verdict !== undefined) verdicts.add(callKey, { verdict, question, input: changed });
+      return answer.input === undefined ? undefined : { input: changed };
     },
   };
 }

@@ -216,8 +216,9 @@ function createFileError(path: string, why: string): PawlError {
   return new PawlError("bad_configuration", `${path} cannot be used: ${why}. Fix the file, or remove it.`);
 }
 
-/** The names of the folder's root in a command line. */
-const rootVariables = /["']?\$\{?(?:CLAUDE|PAWL)_PROJECT_DIR\}?["']?/g;
+/** The folder's root in a command line. */
+const rootVariables =
+  /\$(?:(?:CLAUDE_PROJECT_DIR|PAWL_PROJECT_DIR|PWD)\b|\{(?:CLAUDE_PROJECT_DIR|PAWL_PROJECT_DIR|PWD)(?::?[-=?+][^}]*)?\})|\$\(pwd\)|`pwd`/g;
 
 /** The command line as it names files, with `.` for the folder's root. */
 export function replaceRootVariables(command: string): string {

@@ -123,7 +123,7 @@ export function createGuardedTools({
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
         decidedPaths.set(call.callKey, path);
       };
-      const hook = takeHookVerdict(call.callKey);
+      const hook = takeHookVerdict(call.callKey, call.input);
       const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, keepPath, hook);
       if (mode !== "deny") return permission;
       return denyQuestion(call.tool.name === personTool ? "ask" : permission);

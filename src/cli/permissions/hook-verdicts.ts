@@ -5,19 +5,24 @@
  * 1. Ask beats allow, and rules beat hooks: no hook allows what a rule denies or asks about, what plan mode denies, or what leaves the
  *    sandbox.
  * 2. The hook and the permission check are parts of one decision in one process, so nothing is stored between them.
+ * 3. `allow` is about the input that the hook returned or read. It does not count for an input that a later hook has changed.
  */
+import { isDeepStrictEqual } from "node:util";
+import type { Json } from "../../index.js";
 import type { RuleDecision } from "./decide.js";
 
 export type HookVerdict = {
   readonly verdict: "allow" | "ask";
   /** What the person is asked. */
   readonly question?: string | undefined;
+  /** The input of the call that the verdict is about. */
+  readonly input: Json;
 };
 
 export type HookVerdicts = {
   readonly add: (callKey: string, verdict: HookVerdict) => void;
-  /** Returns the verdict about a call, once. */
-  readonly take: (callKey: string) => HookVerdict | undefined;
+  /** Returns the verdict about a call with this input, once. */
+  readonly take: (callKey: string, input: Json) => HookVerdict | undefined;
 };
 
 /** A decision that is cut off leaves its verdict behind. The oldest ones are dropped. */
@@ -32,10 +37,10 @@ export function createHookVerdicts(): HookVerdicts {
       if (verdicts.size >= maxVerdicts && oldest !== undefined) verdicts.delete(oldest);
       verdicts.set(callKey, verdict);
     },
-    take(callKey) {
+    take(callKey, input) {
       const verdict = verdicts.get(callKey);
       verdicts.delete(callKey);
-      return verdict;
+      return verdict?.verdict === "allow" && !isDeepStrictEqual(verdict.input, input) ? undefined : verdict;
     },
   };
 }
@@ -55,7 +60,8 @@ export function applyHookVerdict(decided: RuleDecision, hook: HookVerdict | unde
   if (hook.verdict === "ask") {
     if (decided.verdict === "ask" && decided.rule !== undefined) return decided;
     const question = `${questionPrefix}${hook.question === undefined ? "." : `: ${hook.question}`}`;
-    return { ...path, verdict: "ask", question };
+    // The person also has to know what the call asks for otherwise, such as to run outside of the sandbox.
+    return { ...path, verdict: "ask", question: [question, decided.question].filter(Boolean).join("\n") };
   }
   const { verdict, rule, isBeyondSandbox, mayBeDenied } = decided;
   const isOpen = verdict === "ask" && rule === undefined && isBeyondSandbox !== true && mayBeDenied !== true;

@@ -8,7 +8,7 @@
  */
 import { createHash } from "node:crypto";
 import { closeSync, lstatSync, openSync, readdirSync, readSync, statSync } from "node:fs";
-import { delimiter, isAbsolute, join, relative, resolve } from "node:path";
+import { delimiter, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { PawlError } from "../../index.js";
 import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "../../tools/files/ignore-rules.js";
 import type { McpTransport } from "../../tools/mcp/index.js";
@@ -26,6 +26,56 @@ export function listNamedFiles(server: StdioTransport, root: string): readonly s
     ...(/[/\\]/.test(server.command) ? [] : findPrograms(server.command, folder, searchPath)),
   ];
   return [...new Set(candidates.flatMap((path) => toFolderFile(root, path) ?? []))];
+}
+
+/** A redirection of an output, or a word: quoted and escaped characters belong to it. */
+const shellToken = /(&?>[>|&]*\s*)|((?:\\.|"(?:\\.|[^"\\])*"|'[^']*'|[^\s;&|<>()`])+)/gs;
+
+/** The words of a command line for a shell, also those of command lines in quotes, without the files that it writes its output to. */
+function listWordsOfLine(line: string, depth = 0): readonly string[] {
+  let isOutput = false;
+  return [...line.matchAll(shellToken)].flatMap(({ 2: written }) => {
+    const isWritten = isOutput;
+    isOutput = written === undefined;
+    if (written === undefined || isWritten) return [];
+    const word = written.replace(
+      quotation,
+      (_, escaped?: string, double?: string, single?: string) =>
+        escaped ?? double?.replace(/\\(["\\$`])/g, "$1") ?? single ?? "",
+    );
+    return [word, ...(depth < maxLineDepth && /[\s;&|<>()`]/.test(word) ? listWordsOfLine(word, depth + 1) : [])];
+  });
+}
+
+const quotation = /\\(.)|"((?:\\.|[^"\\])*)"|'([^']*)'/gs;
+const maxLineDepth = 3;
+/** The maximum number of folders that relative paths of a line are looked up in. */
+const maxLineFolders = 8;
+
+/**
+ * The files of the folder that a command line for a shell names, relative to the folder: from the root, or from a folder that the
+ * line also names, as `cd` does. A path that the shell puts together, from other variables or a pattern, is not found.
+ */
+export function listFilesOfLine(line: string, root: string): readonly string[] {
+  const paths = [...new Set(listWordsOfLine(line).flatMap(listPathsInWord))];
+  const folders = [root];
+  for (const folder of folders)
+    for (const path of paths) {
+      const named = resolve(folder, path);
+      if (folders.length < maxLineFolders && !folders.includes(named) && isFolderBelow(root, named))
+        folders.push(named);
+    }
+  const files = folders.flatMap((folder) => paths.flatMap((path) => toFolderFile(root, resolve(folder, path)) ?? []));
+  return [...new Set(files)];
+}
+
+function isFolderBelow(root: string, path: string): boolean {
+  if (!path.startsWith(root + sep)) return false;
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Whether a server may run files of the folder that it does not name. */
@@ -118,13 +168,25 @@ export function listFilesBelow(root: string, folder: string): readonly string[] 
   return files;
 }
 
-/** The SHA-256 of a file of any size. @throws a system error if it cannot be read */
+/** The maximum size of a file that is hashed. A link can lead to a file without an end, such as one in `/proc`. */
+const maxHashedBytes = 512 * 1024 * 1024;
+
+/** The SHA-256 of a file. @throws PawlError `bad_configuration` if it is too large; a system error if it cannot be read */
 export function hashFile(path: string): string {
   const hash = createHash("sha256");
   const piece = Buffer.alloc(1024 * 1024);
   const file = openSync(path, "r");
   try {
-    for (let read = readSync(file, piece); read > 0; read = readSync(file, piece)) hash.update(piece.subarray(0, read));
+    let bytes = 0;
+    for (let read = readSync(file, piece); read > 0; read = readSync(file, piece)) {
+      bytes += read;
+      if (bytes > maxHashedBytes)
+        throw new PawlError(
+          "bad_configuration",
+          `${path} has more than 512 MiB, and trust would include its content. Remove it, or the command that names it.`,
+        );
+      hash.update(piece.subarray(0, read));
+    }
     return hash.digest("hex");
   } finally {
     closeSync(file);

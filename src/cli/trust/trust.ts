@@ -37,7 +37,14 @@ import {
 } from "../hooks/hooks-file.js";
 import { folderServersName, formatServerTarget, readServersFile, type ServersFile } from "../mcp/servers-file.js";
 import { findAllowedRuleNote } from "../permissions/rule-note.js";
-import { canRunOtherFiles, hashFile, hashFolderState, listFilesBelow, listNamedFiles } from "./started-files.js";
+import {
+  canRunOtherFiles,
+  hashFile,
+  hashFolderState,
+  listFilesBelow,
+  listFilesOfLine,
+  listNamedFiles,
+} from "./started-files.js";
 
 /** A file that the folder supplies. */
 export type SuppliedFile = {
@@ -272,9 +279,7 @@ function hashStartedFiles({ servers }: ServersFile, root: string): readonly stri
 
 /** Hashes of the files of the folder that the hooks name, and of all files in the folder of their scripts. */
 function hashHookFiles({ hooks }: HooksFile, root: string): readonly string[] {
-  const named = hooks.flatMap(({ command }) =>
-    listNamedFiles({ type: "stdio", command: "sh", args: ["-c", replaceRootVariables(command)] }, root),
-  );
+  const named = hooks.flatMap(({ command }) => listFilesOfLine(replaceRootVariables(command), root));
   const paths = [...new Set([...named, ...listFilesBelow(root, folderScriptsName)])].sort();
   return paths.map((path) => `${path}\0${hashFile(join(root, path))}`);
 }

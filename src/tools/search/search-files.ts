@@ -226,11 +226,13 @@ function createBatchSearch(root: Root, chain: FolderChain, search: Search) {
     [batch, batchFiles] = [[], 0];
     if (program === null || filter === null) return await searchRuns(runs, null);
     const filtered = findFilesWithText(program, root.path, runs, filter, signal);
+    const earlier = searched;
     const clearFiltering = () => {
       filtering = null;
     };
     filtering = filtered.then(clearFiltering, clearFiltering);
-    searched = Promise.all([filtered, searched]).then(([found]) => searchRuns(runs, found));
+    // After an abort, `stop` closes folders that the earlier batch may still use, so this also waits for that batch.
+    searched = earlier.then(async () => await searchRuns(runs, await filtered));
     // The error is thrown when the walk has ended.
     searched.catch(() => {});
   };

@@ -1,6 +1,8 @@
 /**
  * `hooks.json`: what it may contain, and when the hooks of a folder count.
  */
+import { mkdirSync, symlinkSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { describeFile, formatTrust } from "../../../src/cli/trust/describe-file.js";
 import { verifies } from "../../verifies.js";
@@ -117,13 +119,16 @@ describe("The hooks of a folder", verifies("CHAT-6#trust"), () => {
   });
 
   test.each([
-    ["a script that a command names", "root/check.sh", "./check.sh"],
-    ["a script that it names from the root", "root/check.sh", '"$CLAUDE_PROJECT_DIR"/check.sh'],
+    ["a script that a command names", "root/check.sh", "sh ./check.sh"],
+    ["a script that it names from the root", "root/check.sh", 'sh "$CLAUDE_PROJECT_DIR"/check.sh'],
+    ["a script of a pipe", "root/scripts/check.sh", "(sh scripts/check.sh|cat)>/dev/null"],
+    ["a script in a folder that it enters", "root/scripts/check.sh", "cd scripts && sh check.sh"],
+    ["a script of an inner shell", "root/my scripts/check.sh", "bash -c 'sh \"$PWD/my scripts/check.sh\"'"],
     ["another file of .pawl/hooks", "root/.pawl/hooks/lib/common.sh", "true"],
   ])("stop when %s changes, also during the run", async (_, script, command) => {
     const world = createHookWorld({
       [script]: "exit 0\n",
-      [folder]: hooksFile("PreToolUse", { command: `echo ran >> ran.txt; ${command}`, onFailure: "closed" }),
+      [folder]: hooksFile("PreToolUse", { command: `echo ran >> ../ran.txt; ${command}`, onFailure: "closed" }),
     });
     world.trust();
     const read = call("read_file", { path: "notes.txt" });
@@ -135,9 +140,25 @@ describe("The hooks of a folder", verifies("CHAT-6#trust"), () => {
       ],
     });
     await change.run("Go.");
-    expect(world.read("root/ran.txt")).toBe("ran\n");
+    expect(world.read("ran.txt")).toBe("ran\n");
     expect(world.read("root/stolen.txt")).toBeNull();
     expect(JSON.stringify(model.requests[2]?.messages)).toContain("has changed since it was trusted: pawl trust");
     expect(world.list()).toMatchObject([{ off: "its file, or one that it runs, has changed: pawl trust" }]);
+  });
+
+  test.runIf(process.platform === "linux")("are refused if a script is a link to a file without an end", () => {
+    const world = createHookWorld({ [folder]: hooksFile("Stop", { command: "true" }) });
+    mkdirSync(join(world.root, ".pawl/hooks"));
+    // The system gives the map of a process' whole address space: hundreds of gigabytes.
+    symlinkSync("/proc/self/pagemap", join(world.root, ".pawl/hooks/endless"));
+    expect(() => world.list()).toThrow("has more than 512 MiB");
+  });
+
+  test("go on when a command writes its output to a file of the folder", async () => {
+    const world = createHookWorld({ [folder]: hooksFile("PreToolUse", { command: "echo ran >> ran.txt" }) });
+    world.trust();
+    const read = call("read_file", { path: "notes.txt" });
+    await world.start([read, read, done]).agent.run("Go.");
+    expect(world.read("root/ran.txt")).toBe("ran\nran\n");
   });
 });

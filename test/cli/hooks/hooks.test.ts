@@ -1,8 +1,9 @@
 /**
  * Hooks in files at the events of a run: what scripts read, and what counts of their answers.
  */
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { finishNotifications } from "../../../src/cli/hooks/notifications.js";
+import { applyHookVerdict, isHookQuestion } from "../../../src/cli/permissions/hook-verdicts.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import type { Json, RunResult } from "../../../src/index.js";
 import { verifies } from "../../verifies.js";
@@ -105,6 +106,9 @@ describe("A hook before a call", verifies("CHAT-6#events"), () => {
   test.each([
     ["Bash(git push:*)", { command: "cd x && git push origin" }, true],
     ["shell(git push *)", { command: "git status" }, false],
+    ["shell(git push *)", { command: "npm test" }, false],
+    ["shell(git push *)", { command: "$(echo git) push" }, true],
+    ["shell(git push *)", { command: 'eval "$LINE"' }, true],
   ])("is called only for calls that fit its `if`: %s", async (condition, input, isCalled) => {
     const world = createHookWorld({ [own]: hooksFile("PreToolUse", { command: "cat >> seen.jsonl", if: condition }) });
     const { agent } = world.start([call("shell", input), done]);
@@ -134,6 +138,30 @@ describe("What a hook says about the permission of a call", verifies("CHAT-6#eve
     });
     await denied.agent.run("Go.");
     expect(world.read("root/no.txt")).toBeNull();
+  });
+
+  test("does not count for an input that a later hook has changed", async () => {
+    const change = JSON.stringify({ hookSpecificOutput: { updatedInput: { file_path: "other.txt" } } });
+    const hooks = [
+      { type: "command", command: decide("allow") },
+      { type: "command", command: `echo '${change}'` },
+    ];
+    const world = createHookWorld({ [own]: JSON.stringify({ hooks: { PreToolUse: [{ hooks }] } }) });
+    const [question] = requireQuestions(await world.start([writeNew]).agent.run("Go."));
+    expect(question?.input).toMatchObject({ path: "other.txt" });
+    expect(world.read("root/other.txt")).toBeNull();
+  });
+
+  test("asks in addition to what the permissions ask", () => {
+    const decided = {
+      verdict: "ask",
+      question: "It may reach example.org while it runs.",
+      isBeyondSandbox: true,
+    } as const;
+    const asked = applyHookVerdict(decided, { verdict: "ask", question: "really?", input: {} });
+    expect(asked.question).toBe("A hook asks about this call: really?\nIt may reach example.org while it runs.");
+    expect(isHookQuestion(asked.question)).toBe(true);
+    expect(applyHookVerdict(decided, { verdict: "allow", input: {} })).toEqual(decided);
   });
 
   test("asks about a call that a rule allows, once, also if another process goes on", async () => {
@@ -267,6 +295,20 @@ describe("A hook for notices", verifies("CHAT-6#events"), () => {
         message: expect.stringContaining("write_file") as string,
       },
     ]);
+  });
+});
+
+describe("The person's own file of hooks", verifies("CHAT-6#limits"), () => {
+  test("is not written by a tool, also if the folder of the sessions contains it", async () => {
+    const hooks = '{"hooks": {}}';
+    const world = createHookWorld({ "root/.config/pawl/hooks.json": hooks });
+    vi.stubEnv("XDG_CONFIG_HOME", `${world.root}/.config`);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const write = call("write_file", { path: ".config/pawl/hooks.json", content: "{}" });
+    const started = world.start([write, done], { allow: ["write_file(**)"] });
+    await started.agent.run("Go.");
+    expect(lastSent(started)).toContain("is protected");
+    expect(world.read("root/.config/pawl/hooks.json")).toBe(hooks);
   });
 });
 
