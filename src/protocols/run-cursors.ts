@@ -10,8 +10,8 @@ export type PostableSession = Pick<
   Session,
   "id" | "send" | "events" | "state" | "result" | "answer" | "provideResult" | "pendingApprovals"
 > & {
-  /** What the server has just read of the session: its last entry, and whether it waits. Absent: it is read when needed. */
-  readonly seen?: { readonly seq: number; readonly isWaiting: boolean };
+  /** What the server has just read of the session: its last entry, and whether it rests. Absent: it is read when needed. */
+  readonly seen?: { readonly seq: number; readonly isResting: boolean };
 };
 
 /** Sends input, and returns the cursor of its run. A repeated request does not start a second run. */
@@ -24,7 +24,8 @@ export async function startRun(
   const seqBefore = session.seen?.seq ?? (await readSeq(session));
   const { isNew } = await session.send(input, { ...options, runId });
   if (!isNew) return { runId, isNew, after: await findRunStart(session, runId) };
-  return { runId, isNew, after: seqBefore, hasEventAhead: session.seen?.isWaiting === false };
+  // A queued run has no event while a call of the run before it waits for a person.
+  return { runId, isNew, after: seqBefore, hasEventAhead: session.seen?.isResting === true };
 }
 
 /** The run with this id, else the current or last one, from its start. For clients that lost its stream. */

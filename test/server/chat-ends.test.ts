@@ -5,6 +5,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createServer, createToken } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createEchoTool, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { startTestServer } from "./rig.js";
 
@@ -22,10 +23,9 @@ function begun() {
   };
 }
 
-const body = JSON.stringify({
-  id: "chat-1",
-  messages: [{ id: "m-1", role: "user", parts: [{ type: "text", text: "Go." }] }],
-});
+const message = (id: string) =>
+  JSON.stringify({ id: "chat-1", messages: [{ id, role: "user", parts: [{ type: "text", text: "Go." }] }] });
+const body = message("m-1");
 
 /** Reads until the answer has begun; `rest` is what follows, or how it broke off. */
 async function readBeginning(response: Response) {
@@ -77,5 +77,20 @@ describe("a chat stream", () => {
     const text = await rest();
     expect(text).toContain('"type":"error"');
     expect(text).not.toContain("[DONE]");
+  });
+
+  test("ends if its message comes after a run with a call that waits for a person, even if another call still runs", async () => {
+    const gate = createGateTool();
+    const asking = { ...createEchoTool("pay").tool, needsApproval: true };
+    const model = createScriptedModel([{ calls: [{ name: "pay" }, { name: "gate" }] }]);
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "payer", store, model, tools: [asking, gate.tool] });
+    const { url, token } = await startTestServer({ store, agents: [agent] });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    await fetch(`${url}/v1/chat`, { method: "POST", headers, body });
+    await gate.started;
+    const second = await fetch(`${url}/v1/chat`, { method: "POST", headers, body: message("m-2") });
+    expect(await second.text()).toContain("[DONE]");
+    gate.open("opened");
   });
 });

@@ -165,6 +165,33 @@ describe("a session that another server holds", () => {
     expect(holder.requestedSessions).toEqual([sessionId]);
   });
 
+  test(
+    "is streamed with its deltas if it is claimed while the right to read it is checked",
+    verifies("SRV-3"),
+    async () => {
+      const store = createMemoryStore();
+      const talker = createTalker(store, [10]);
+      const asked = createDeferred();
+      const checked = createDeferred();
+      const may = async (_: unknown, action: string) => {
+        if (action !== "read") return true;
+        asked.resolve();
+        await checked.promise;
+        return true;
+      };
+      const other = await startPeer({ store, may });
+      const { sessionId, runId } = (await other.ask("POST", "/v1/sessions", { agent: "talker", input: "Go" })).json;
+      const watched = watch(other, `/v1/sessions/${sessionId}/stream?runId=${runId}&until=run`);
+      await asked.promise;
+      await startPeer({ store, agents: [talker.agent] });
+      await talker.reached(10);
+      checked.resolve();
+      await watched.said(shownAt(10));
+      talker.go(10);
+      await watched.end;
+    },
+  );
+
   test("goes on with a snapshot after the link was cut", verifies("SRV-3"), async () => {
     const { talker, holder, other, path, log } = await twoServers();
     const watched = watch(other, path);

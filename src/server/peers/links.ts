@@ -77,7 +77,8 @@ export function createLinks(deps: LinksDeps): Links {
           ...(signal === undefined ? {} : { signal }),
         }),
         logged: (cursor) => session.events({ after: formatCursor(cursor), follow: false }),
-        link: getOrCreateLink(session.id, summary),
+        // The link notices a new holder by its first event. If the items begin after that event, the summary is out of date.
+        link: getOrCreateLink(session.id, summary === null || after.seq > summary.seq ? null : summary),
         after,
         ...(onLive === undefined ? {} : { onLive }),
       }),

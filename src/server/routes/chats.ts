@@ -225,7 +225,7 @@ function createChatSession(
   const session = createPostedSession(routeRequest, context, id, agent, summary);
   return {
     ...session,
-    seen: { seq: summary?.seq ?? 0, isWaiting: summary?.activity === "waiting" },
+    seen: { seq: summary?.seq ?? 0, isResting: summary === null || summary.activity === "resting" },
     async send(input, options) {
       const sent = await session.send(input, options);
       context.loneRuns?.runStarted(id, sent.runId);

@@ -291,7 +291,7 @@ describe("in a process that is killed before and after every commit", () => {
     ["2025-11-25", /"amount: .*count|interrupted/],
   ] as const)(
     "%s: no request is repeated",
-    { timeout: 180_000, ...verifies("TOOL-13#mcp", "REC-3") },
+    { timeout: 300_000, ...verifies("TOOL-13#mcp", "REC-3") },
     async ([protocol, ends]) => {
       const report = await killTest({
         script: resolve("test/fixtures/mcp-agent.mjs"),
