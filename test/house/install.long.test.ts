@@ -83,13 +83,13 @@ describe("the check of an install", () => {
     const folder = packageWith({
       "package.json": own,
       "package-lock.json": lockfileOf(...names),
-      "dist/large.js": randomBytes(4.75 * 1024 * 1024).toString("hex"),
+      "dist/large.js": randomBytes(5 * 1024 * 1024).toString("hex"),
       ...Object.fromEntries(names.map((name) => [`node_modules/${name}/package.json`, { name }])),
     });
     const { code, output } = checkInstall(folder);
     expect(output).toContain("brings 9 packages");
-    expect(output).toContain("takes 9.50 MiB");
-    expect(output).toContain("9.50 MiB  dist");
+    expect(output).toContain("takes 10.00 MiB");
+    expect(output).toContain("10.00 MiB  dist");
     expect(code).toBe(1);
   });
 
