@@ -69,6 +69,11 @@ export const fileTexts = {
     where: "configuration; folder",
     text: "The [configuration](../guide/configuration.md).",
   },
+  "hooks.json": {
+    file: "hooks.json",
+    where: "configuration; folder, in `.pawl`",
+    text: "[Hooks](../guide/command-hooks.md): commands that run at events.",
+  },
   ".mcp.json": {
     file: ".mcp.json",
     where: "folder",
