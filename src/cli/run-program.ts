@@ -3,7 +3,7 @@
  */
 import { CommanderError } from "commander";
 import { exitCodeOfError, exitCodes, formatError } from "./exit.js";
-import { finishNotifications } from "./hooks/notifications.js";
+import { finishNotifications } from "./hooks/running-notifications.js";
 import { createProgram } from "./program.js";
 import type { Prompt } from "./screen/early-prompt.js";
 import { openTerminal } from "./terminal/terminal.js";

@@ -3,7 +3,7 @@
  */
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
-import { resolveHooks } from "../hooks/resolve-hooks.js";
+import { type ResolvedHook, resolveHooks } from "../hooks/resolve-hooks.js";
 import { createPermissions } from "../permissions/permissions.js";
 
 /** What a person says of the agent on the command line. */
@@ -20,6 +20,14 @@ export type FolderAgentFlags = {
   /** A call that nobody answers within this time counts as denied; milliseconds. */
   readonly expireAfter?: number;
 };
+
+/** The hooks in files that a command calls. @throws PawlError `bad_configuration` if the person's file cannot be used */
+export function chooseHooks(
+  { hooks }: Pick<FolderAgentFlags, "hooks">,
+  { trust }: Pick<ResolvedConfiguration, "trust">,
+): readonly ResolvedHook[] {
+  return hooks === false ? [] : resolveHooks(trust);
+}
 
 /**
  * The same as the agent takes it.
@@ -50,6 +58,6 @@ export function toAgentChoices(
     contextFiles: contextFiles !== false,
     limits,
     settings,
-    hooks: options.hooks === false ? [] : resolveHooks(configured.trust),
+    hooks: chooseHooks(options, configured),
   };
 }

@@ -42,7 +42,7 @@ import { resolveConfiguration } from "../configuration/resolve-configuration.js"
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import { listPawlFolders } from "../files/pawl-folders.js";
 import { shortId } from "../files/session-store.js";
-import { checkHookTrust, createHooks } from "../hooks/create-hooks.js";
+import { createHooks } from "../hooks/create-hooks.js";
 import { createNotifier } from "../hooks/notifications.js";
 import type { ResolvedHook } from "../hooks/resolve-hooks.js";
 import { noServers, type StartedServers } from "../mcp/start-servers.js";
@@ -146,7 +146,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     promptCache,
     ...(options.limits === undefined ? {} : { limits: options.limits }),
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
-    observers: [...observers, ...createNotifier(hooks, { root, checkTrust: (hook) => checkHookTrust(hook, root) })],
+    observers: [...observers, ...createNotifier(hooks, root)],
     context: {
       sources: [
         ...addEnvironment(createContextSources({ ...options, settings })),

@@ -7,7 +7,7 @@ import { randomUUID } from "node:crypto";
 import { Readable, Writable } from "node:stream";
 import { type Agent, createClient } from "../../index.js";
 import { type AcpAgent, acpPackage, importAcpSdk, serveAcp } from "../../protocols/acp/index.js";
-import { toAgentChoices } from "../agent/agent-choices.js";
+import { chooseHooks, toAgentChoices } from "../agent/agent-choices.js";
 import { agentName } from "../agent/agent-name.js";
 import { chooseConfiguredModel } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
@@ -19,7 +19,7 @@ import { exitCodes, formatError } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { openStore } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
-import { hashHooks, resolveHooks } from "../hooks/resolve-hooks.js";
+import { hashHooks } from "../hooks/resolve-hooks.js";
 import { installCommand } from "../installation.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
@@ -149,7 +149,12 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
         await findMissingTools({ store, home, root, allowShell, sessionId: session.id, servers: started, agents });
       }
       const name = options.model ?? session?.model;
-      const key = JSON.stringify([root, name ?? "", hashAgentFiles(agents), hashHooks(resolveHooks(configured.trust))]);
+      const key = JSON.stringify([
+        root,
+        name ?? "",
+        hashAgentFiles(agents),
+        hashHooks(chooseHooks(options, configured)),
+      ]);
       const agent = agentsByKey.get(key) ?? createAcpAgent(root, name);
       agentsByKey.set(key, agent);
       // The failure may be temporary, for example a missing key. The next session tries again.

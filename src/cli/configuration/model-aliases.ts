@@ -8,6 +8,7 @@
  */
 import type { Json } from "../../index.js";
 import { type ProviderEnvironment, variablesOf } from "../../models/index.js";
+import { isJsonObject } from "./json-object.js";
 
 /** The pattern of an environment variable's name. */
 export const variablePattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";
@@ -53,7 +54,7 @@ const memberRules: { readonly [name in keyof ModelAlias]-?: readonly [(value: Js
 
 /** Describes the first problem of a value of `models`; null if there is none. */
 export function findAliasesProblem(value: Json): string | null {
-  if (!isObject(value)) return 'must be an object, such as { "fast": { "use": "ollama/qwen3" } }';
+  if (!isJsonObject(value)) return 'must be an object, such as { "fast": { "use": "ollama/qwen3" } }';
   const names = Object.keys(value);
   if (names.length > maxAliases) return `may name ${maxAliases} models`;
   for (const name of names) {
@@ -66,7 +67,7 @@ export function findAliasesProblem(value: Json): string | null {
 }
 
 function findAliasProblem(alias: Json): string | null {
-  if (!isObject(alias)) return "it must be an object";
+  if (!isJsonObject(alias)) return "it must be an object";
   for (const [name, value] of Object.entries(alias)) {
     const member = Object.hasOwn(memberRules, name) ? memberRules[name as keyof ModelAlias] : undefined;
     if (member === undefined) return `it knows ${Object.keys(memberRules).join(", ")}, and not ${JSON.stringify(name)}`;
@@ -76,10 +77,6 @@ function findAliasProblem(alias: Json): string | null {
   if (!("use" in alias)) return "use is missing: provider/model";
   const takesAddress = variablesOf(String(alias.use))?.address !== undefined;
   return "baseUrl" in alias && !takesAddress ? `the provider of ${alias.use} takes no baseUrl` : null;
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Finds the settings of a model: the alias with this name, or the first alias of this `provider/model`. */

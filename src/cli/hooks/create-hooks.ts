@@ -22,10 +22,9 @@ import { decideByRules } from "../permissions/decide.js";
 import type { HookVerdicts } from "../permissions/hook-verdicts.js";
 import { modeOf } from "../permissions/mode.js";
 import type { TopSessions } from "../permissions/top-sessions.js";
-import { toOneLine, truncate } from "../terminal/text.js";
 import { readHooksHash } from "../trust/trust.js";
 import { type HookAnswer, readHookAnswer } from "./hook-answer.js";
-import type { ResolvedHook } from "./resolve-hooks.js";
+import { formatHookName, type ResolvedHook } from "./resolve-hooks.js";
 import { afterTimeoutMs, runHookCommand } from "./run-hook-command.js";
 import { fromScriptInput, listToolNames, toScriptInput } from "./tool-names.js";
 
@@ -46,13 +45,10 @@ export function createHooks(
   return hooks.flatMap((hook) => {
     const points = createPoints(hook, agent, deps);
     if (points === null) return [];
-    const { event, command, onFailure, timeoutMs } = hook;
-    const name = truncate(toOneLine(`${event}: ${command}`), maxNameCharacters);
-    return [{ name, onFailure, timeoutMs: timeoutMs + afterTimeoutMs, ...points }];
+    const { onFailure, timeoutMs } = hook;
+    return [{ name: formatHookName(hook), onFailure, timeoutMs: timeoutMs + afterTimeoutMs, ...points }];
   });
 }
-
-const maxNameCharacters = 100;
 
 type Points = Omit<Hook, "name" | "onFailure" | "timeoutMs">;
 
@@ -113,14 +109,22 @@ export function checkHookTrust({ trustedHash }: ResolvedHook, root: string): voi
 /** The modes in the words of Claude Code. */
 const modeNames = { ask: "default", edits: "acceptEdits", plan: "plan" } as const;
 
+/** Sessions that are remembered as started. A server may have any number of them; the hook of a forgotten one is called again. */
+const maxStarted = 10_000;
+
 /** In each process, before the first run of a session. */
 function createSessionStart({ matches }: ResolvedHook, run: RunHook, { store }: CreateHooksDeps): Points {
   const started = new Set<string>();
+  const rememberStart = (sessionId: string) => {
+    const [oldest] = started;
+    if (started.size >= maxStarted && oldest !== undefined) started.delete(oldest);
+    started.add(sessionId);
+  };
   return {
     async beforeRun({ input }, context) {
       const { sessionId } = context;
       if (started.has(sessionId)) return undefined;
-      started.add(sessionId);
+      rememberStart(sessionId);
       const messages = await createClient({ store }).session(sessionId).messages();
       const source = messages.some(({ role }) => role === "assistant") ? "resume" : "startup";
       if (!matches([source])) return undefined;

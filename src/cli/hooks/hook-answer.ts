@@ -7,6 +7,7 @@
  */
 import { parseJson } from "../../core/index.js";
 import type { Json } from "../../index.js";
+import { isJsonObject } from "../configuration/json-object.js";
 import { endsInHalfPair } from "../terminal/surrogate-pairs.js";
 import type { HookEvent } from "./hooks-file.js";
 import type { CommandEnd } from "./run-hook-command.js";
@@ -94,7 +95,7 @@ function readText(field: string, value: Json | undefined): string | undefined {
 }
 
 function readMembers(field: string, value: Json): Members {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
+  if (isJsonObject(value)) return value;
   throw new Error(`its ${field} is not an object`);
 }
 

@@ -11,6 +11,7 @@ import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
 import { compileGlob } from "../../tools/files/glob.js";
 import { toolsElsewhere } from "../child-agents/agent-file.js";
+import { isJsonObject } from "../configuration/json-object.js";
 import { stripComments } from "../configuration/strip-comments.js";
 import { decodeText, readFolderFile } from "../files/folder-file.js";
 import { readSmallText } from "../files/small-file.js";
@@ -195,7 +196,7 @@ function parseCondition(event: HookEvent, value: Json, place: string, createErro
 }
 
 function readMembers(value: Json | undefined, place: string, createError: CreateError): Members {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Members;
+  if (isJsonObject(value)) return value;
   throw createError(place, "must be an object");
 }
 

@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/store-location.js";
+import { toOneLine, truncate } from "../terminal/text.js";
 import type { FolderTrust } from "../trust/trust.js";
 import { type ConfiguredHook, folderHooksName, type HooksFile, readUserHooks } from "./hooks-file.js";
 
@@ -53,6 +54,13 @@ export function hashHooks(hooks: readonly ResolvedHook[]): string {
   const contents = hooks.map(({ matches: _, condition, ...hook }) => [hook, condition?.rule]);
   return createHash("sha256").update(JSON.stringify(contents)).digest("hex");
 }
+
+/** Names a hook in the log and in messages. */
+export function formatHookName({ event, command }: ConfiguredHook): string {
+  return truncate(toOneLine(`${event}: ${command}`), maxNameCharacters);
+}
+
+const maxNameCharacters = 100;
 
 /** Formats a hook for `pawl config`. The result may have control characters. */
 export function formatHook({ event, matcher, command, path, off }: ResolvedHook): string {

@@ -4,6 +4,7 @@
 import { relative, resolve } from "node:path";
 import type { Json } from "../../index.js";
 import { toolsElsewhere } from "../child-agents/agent-file.js";
+import { isJsonObject } from "../configuration/json-object.js";
 import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
 
 /** All names of a tool that a matcher may use: first its name in Claude Code, last its own. */
@@ -24,7 +25,7 @@ const fields: { readonly [tool: string]: { readonly [field: string]: string } } 
 
 /** The tool input that a script reads. Paths of files are absolute. */
 export function toScriptInput(tool: string, input: Json, root: string): Json {
-  if (!isObject(input)) return input;
+  if (!isJsonObject(input)) return input;
   if (isAgentTool(tool)) return { subagent_type: tool.slice(agentToolPrefix.length), prompt: input.task ?? "" };
   const names = fields[tool] ?? {};
   return Object.fromEntries(
@@ -42,7 +43,7 @@ export function fromScriptInput(
   changed: { readonly [field: string]: Json },
   root: string,
 ): Json {
-  const before = isObject(input) ? input : {};
+  const before = isJsonObject(input) ? input : {};
   if (isAgentTool(tool)) return typeof changed.prompt === "string" ? { ...before, task: changed.prompt } : before;
   const names = new Map(Object.entries(fields[tool] ?? {}).map(([field, name]) => [name, field]));
   const changes = Object.entries(changed).map(([name, value]) => {
@@ -50,8 +51,4 @@ export function fromScriptInput(
     return [names.get(name) ?? name, isPath ? relative(root, resolve(root, value)) || "." : value];
   });
   return { ...before, ...Object.fromEntries(changes) };
-}
-
-function isObject(value: Json): value is { readonly [field: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -4,6 +4,7 @@
  */
 import type { Json } from "../../core/index.js";
 import { readHostPattern } from "../../tools/sandbox/hosts.js";
+import { isJsonObject } from "../configuration/json-object.js";
 
 /** What a server sees and reaches beyond the folder, as in the settings `shell`. */
 export type ServerSandbox = { readonly [Key in (typeof keys)[number]]?: readonly string[] };
@@ -14,8 +15,7 @@ const isKey = (name: string): name is (typeof keys)[number] => keys.some((key) =
 
 /** Returns a string that says what is wrong if it is invalid. */
 export function parseServerSandbox(value: Json): ServerSandbox | string {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    return 'sandbox must be an object, as in "sandbox": { "hosts": ["api.example.org"] }';
+  if (!isJsonObject(value)) return 'sandbox must be an object, as in "sandbox": { "hosts": ["api.example.org"] }';
   for (const [key, list] of Object.entries(value)) {
     if (!isKey(key)) return `sandbox has the unknown key ${JSON.stringify(key)}; it can have ${keys.join(", ")}`;
     if (!Array.isArray(list) || !list.every((one) => typeof one === "string" && one !== ""))

@@ -57,8 +57,8 @@ export type SuppliedFile = {
   readonly isTrusted: boolean;
   /** Whether the programs that it starts run in the sandbox, as the person chose. A server that asks for a sandbox always does. */
   readonly inSandbox: boolean;
-  /** Whether it starts MCP servers that do not ask for a sandbox themselves. */
-  readonly startsPrograms: boolean;
+  /** Whether it starts MCP servers that do not ask for a sandbox themselves. Absent: it does not. */
+  readonly startsPrograms?: boolean;
   /** The text that was trusted before the file changed; null if it was never trusted. */
   readonly before: string | null;
   /** Describes the effects of trusting the file. */
@@ -132,7 +132,7 @@ function toSettingsFile(file: ConfigurationFile): UnjudgedFile {
   const { path, text } = file;
   const hash = hashFileTrust(realpathSync(path), text);
   const effects = describeSettingsEffects(file);
-  return { kind: "settings", name: configurationName, path, text, hash, effects, startsPrograms: false };
+  return { kind: "settings", name: configurationName, path, text, hash, effects };
 }
 
 function toServersFile(file: ServersFile, root: string): UnjudgedFile {
@@ -155,7 +155,6 @@ function toHooksFile(file: HooksFile, root: string): UnjudgedFile {
     text,
     hash,
     effects: describeHooksEffects(file),
-    startsPrograms: false,
   };
 }
 
@@ -178,7 +177,6 @@ function toCommandFile({ name, path, real, text }: CommandFile): UnjudgedFile {
     text,
     hash: hashFileTrust(real, text),
     effects,
-    startsPrograms: false,
   };
 }
 
@@ -186,7 +184,7 @@ function toAgentFile(file: AgentFile, root: string): UnjudgedFile {
   const { path, real, text } = file;
   const name = relative(root, path);
   const effects = describeAgentEffects(file);
-  return { kind: "agent", name, path, text, hash: hashFileTrust(real, text), effects, startsPrograms: false };
+  return { kind: "agent", name, path, text, hash: hashFileTrust(real, text), effects };
 }
 
 function judgeFile(file: UnjudgedFile, stored: readonly TrustedFile[]): SuppliedFile {
@@ -203,7 +201,7 @@ export function isTrusted({ files }: FolderTrust, name: string): boolean {
 
 /** Whether the person can choose to run the MCP servers of a file in the sandbox. */
 export function canSandboxServers({ startsPrograms }: SuppliedFile): boolean {
-  return startsPrograms && detectSandbox() !== "none";
+  return startsPrograms === true && detectSandbox() !== "none";
 }
 
 /** The files that have effects and are not trusted. */

@@ -22,12 +22,12 @@ import {
   type PostedRun,
   requireBody,
   type ScheduleRow,
-  type ScheduleStore,
   type SlotRow,
 } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCheckedClock } from "../../runtime/agent/checked-clock.js";
 import { requireSchedules } from "../../runtime/api/delayed.js";
+import { readReadableRows } from "../../runtime/api/readable-rows.js";
 import { makeRandomId, systemClock } from "../../runtime/lib/clock.js";
 import { checkScheduleId, compileSchedule } from "./check-schedule.js";
 import { createRun, isFaultOfRow, planFire } from "./fire-due.js";
@@ -222,7 +222,9 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     async list(options = {}) {
       checkOptions("list()", listRules, options, checkSettings);
       const { after, limit = 100 } = options;
-      return deepFreeze(await listReadable(rows, after, limit));
+      const listed: ListedSchedule[] = [];
+      for await (const row of readReadableRows(rows, { after, limit })) listed.push(toListedSchedule(row));
+      return deepFreeze(listed);
     },
     async remove(id) {
       checkScheduleId(id);
@@ -275,25 +277,6 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     },
   };
 }
-
-/** A page with fewer rows than `limit` is the last one. */
-async function listReadable(
-  rows: ScheduleStore,
-  start: string | undefined,
-  limit: number,
-): Promise<readonly ListedSchedule[]> {
-  const listed: ListedSchedule[] = [];
-  for (let after = start; ; ) {
-    const wanted = Math.min(limit - listed.length, rowsPerRead);
-    const page = await rows.list({ ...defined({ after }), limit: wanted });
-    listed.push(...page.filter(({ error }) => error === undefined).map(toListedSchedule));
-    if (page.length < wanted || listed.length >= limit) return listed;
-    after = page.at(-1)?.id;
-  }
-}
-
-/** So that few whole inputs are in memory at a time. */
-const rowsPerRead = 50;
 
 /** Whether the next slot is due, except for its jitter. */
 function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readonly slot: number } {

@@ -24,6 +24,7 @@ import { checkRunId } from "../agent/run-input.js";
 import { hashInput } from "../lib/hash.js";
 import { createTextRemoval } from "./content-removal.js";
 import { cutInput } from "./cut-input.js";
+import { readReadableRows } from "./readable-rows.js";
 
 /** Input that will be posted to a session. */
 export type ScheduledInput = {
@@ -106,16 +107,11 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
         return deepFreeze(row === null ? [] : [toScheduledInput(row)]);
       }
       const inputs: ScheduledInput[] = [];
-      for (let after = ""; ; ) {
-        const page = await rows.list({ sessionId, after, limit: rowsPerRead });
-        for (const row of page) {
-          if (row.error !== undefined) continue;
-          const scheduled = toScheduledInput(row);
-          inputs.push({ ...scheduled, ...cutInput(scheduled.input) });
-        }
-        after = page.at(-1)?.id ?? "";
-        if (page.length < rowsPerRead) return deepFreeze(inputs.sort((a, b) => a.at - b.at));
+      for await (const row of readReadableRows(rows, { sessionId })) {
+        const scheduled = toScheduledInput(row);
+        inputs.push({ ...scheduled, ...cutInput(scheduled.input) });
       }
+      return deepFreeze(inputs.sort((a, b) => a.at - b.at));
     },
     async unsend(runId) {
       checkRunId(runId);
@@ -124,9 +120,6 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
     },
   };
 }
-
-/** So that few whole inputs are in memory at a time. */
-const rowsPerRead = 50;
 
 /** @throws the row's `error` */
 function toScheduledInput(row: ScheduleRow): ScheduledInput {

@@ -4,7 +4,7 @@
 import { chmodSync, readFileSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { finishNotifications } from "../../../src/cli/hooks/notifications.js";
+import { finishNotifications } from "../../../src/cli/hooks/running-notifications.js";
 import { verifies } from "../../verifies.js";
 import { call, createHookWorld, done } from "./hook-world.js";
 

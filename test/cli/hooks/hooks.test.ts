@@ -2,7 +2,7 @@
  * Hooks in files at the events of a run: what scripts read, and what counts of their answers.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { finishNotifications } from "../../../src/cli/hooks/notifications.js";
+import { finishNotifications } from "../../../src/cli/hooks/running-notifications.js";
 import { applyHookVerdict, isHookQuestion } from "../../../src/cli/permissions/hook-verdicts.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import type { Json, RunResult } from "../../../src/index.js";
