@@ -18,9 +18,7 @@ import { verifies } from "../verifies.js";
 import { loadInto, type RecordedRow, type Recording } from "./recording.js";
 
 const proven = verifies("STOR-5");
-const recorded: Recording = JSON.parse(
-  readFileSync(new URL(`v${initialFormat}/backoff.json`, import.meta.url), "utf8"),
-);
+const recorded: Recording = JSON.parse(readFileSync(new URL("released/0.1.0/backoff.json", import.meta.url), "utf8"));
 const { rows = [], blobs = [] } = recorded.sessions[0] ?? {};
 const agentOver = (store: Store) =>
   createAgent({ name: "recorded", model: createScriptedModel([{ text: "Hello." }]), store });

@@ -1,11 +1,10 @@
 /**
- * Golden logs: sessions that were recorded by each version of the durable format, and by each release. They load, fold and are carried
- * on.
+ * Golden logs: sessions that each release recorded, and those that the present code records. They load, fold and are carried on.
  *
- * `npm run golden` records those of the present code anew (PAWL_GOLDEN=record). `npm run golden -- --release` keeps them as those of a
- * release. What a release wrote stays as it is for ever.
+ * What a release wrote stays as it is for ever. `npm run golden` writes `format.txt`, the members that the present code writes
+ * (PAWL_GOLDEN=format), and `npm run golden -- --release` keeps the present recordings as those of a release (PAWL_GOLDEN=<its version>).
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -26,73 +25,60 @@ import { reservedEvents } from "../core/reserved-events.js";
 import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { createBench } from "./bench.js";
-import { carryOn, record } from "./play.js";
+import { carryOn } from "./play.js";
+import { type Golden, recordPresent } from "./present.js";
 import { eventTypesOf, formatOf, lastState, loadInto, type Recording } from "./recording.js";
 import { scenarios } from "./sessions.js";
 
 const readableFormats = Array.from({ length: formatVersion - oldestFormat + 1 }, (_, index) => oldestFormat + index);
-const folder = fileURLToPath(new URL(".", import.meta.url));
-/** The format of a recording is that of its newest session: most never need a later one than the first. */
-const formatOfRecording = ({ sessions }: Recording): number =>
-  Math.max(...sessions.map((session) => lastState(session).v));
 const written = Array.from({ length: formatVersion - initialFormat + 1 }, (_, index) => initialFormat + index);
-const folderOf = (format: number) => join(folder, `v${format}`);
-const isRecording = process.env.PAWL_GOLDEN === "record";
+const folder = fileURLToPath(new URL(".", import.meta.url));
+const formatFile = join(folder, "format.txt");
 const proven = verifies("STOR-5");
 
-if (isRecording) {
-  for (const format of written) {
-    rmSync(folderOf(format), { recursive: true, force: true });
-    mkdirSync(folderOf(format));
-  }
-  for (const scenario of scenarios) {
-    const recording = await record(scenario);
-    const file = join(folderOf(formatOfRecording(recording)), `${scenario.name}.json`);
-    writeFileSync(file, `${JSON.stringify(recording, null, 1)}\n`);
-  }
+const ofPresent = await recordPresent();
+const recordingsOf = (golden: readonly Golden[]) => golden.map(({ recording }) => recording);
+
+const toWrite = process.env.PAWL_GOLDEN;
+if (toWrite === "format") writeFileSync(formatFile, `${formatOf(recordingsOf(ofPresent)).join("\n")}\n`);
+else if (toWrite !== undefined) {
+  const files = join(folder, "released", toWrite);
+  mkdirSync(files, { recursive: true });
+  for (const { name, recording } of ofPresent)
+    writeFileSync(join(files, `${name}.json`), `${JSON.stringify(recording)}\n`);
 }
 
-type Golden = { readonly version: string; readonly name: string; readonly recording: Recording };
-
-function goldenIn(files: string, version: string): readonly Golden[] {
-  if (!existsSync(files)) return [];
-  return readdirSync(files).map((file) => ({
-    version,
-    name: file.replace(".json", ""),
-    recording: JSON.parse(readFileSync(join(files, file), "utf8")) as Recording,
-  }));
-}
-
-const ofPresent = written.flatMap((format) => goldenIn(folderOf(format), `v${format}`));
 const released = readdirSync(join(folder, "released")).map((release) => ({
   release,
-  golden: goldenIn(join(folder, "released", release), release),
+  golden: readdirSync(join(folder, "released", release)).map(
+    (file): Golden => ({
+      version: release,
+      name: file.replace(".json", ""),
+      recording: JSON.parse(readFileSync(join(folder, "released", release, file), "utf8")) as Recording,
+    }),
+  ),
 }));
 const bytesOf = ({ recording }: Golden) => JSON.stringify(recording);
 const known = new Set(ofPresent.map(bytesOf));
 const golden: readonly Golden[] = [
-  ...readableFormats
-    .filter((format) => !written.includes(format))
-    .flatMap((format) => goldenIn(folderOf(format), `v${format}`)),
   ...ofPresent,
   // Those that the present code records in just the same way are played once.
   ...released.flatMap((one) => one.golden).filter((one) => !known.has(bytesOf(one))),
 ];
 
 describe("the durable format", proven, () => {
-  test("is that of the golden logs: `npm run golden` records what was added to it", async () => {
-    const fresh: Recording[] = [];
-    for (const scenario of scenarios) fresh.push(await record(scenario));
-    expect(formatOf(fresh)).toEqual(formatOf(ofPresent.map(({ recording }) => recording)));
+  test("is that of format.txt: `npm run golden` writes what was added to it", () => {
+    const kept = readFileSync(formatFile, "utf8").trimEnd().split("\n");
+    expect(formatOf(recordingsOf(ofPresent))).toEqual(kept);
   });
 
   test("keeps what each release wrote: whoever takes something away raises `formatVersion`", () => {
     expect(released.length).toBeGreaterThan(0);
-    const present = new Set(formatOf(ofPresent.map(({ recording }) => recording)));
+    const present = new Set(formatOf(recordingsOf(ofPresent)));
     for (const one of released) {
       const formats = one.golden.flatMap(({ recording }) => recording.sessions.map((session) => lastState(session).v));
       if (!formats.some((format) => written.includes(format))) continue;
-      const wrote = formatOf(one.golden.map(({ recording }) => recording));
+      const wrote = formatOf(recordingsOf(one.golden));
       expect(
         wrote.filter((member) => !present.has(member)),
         one.release,
@@ -106,7 +92,7 @@ describe("the durable format", proven, () => {
     );
     expect(ofPresent.map(({ name }) => name).sort()).toEqual(scenarios.map(({ name }) => name).sort());
     const missing = new Set(Object.keys(transitionTable.idle) as EventType[]);
-    for (const type of eventTypesOf(ofPresent.map(({ recording }) => recording))) missing.delete(type);
+    for (const type of eventTypesOf(recordingsOf(ofPresent))) missing.delete(type);
     expect([...missing].sort()).toEqual(notRecorded);
   });
 });

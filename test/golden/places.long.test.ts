@@ -1,21 +1,15 @@
 /**
  * Public events from any place on: at every place of the golden logs, `events({ after })` gives exactly the rest.
  */
-import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { formatVersion, initialFormat } from "../../src/core/index.js";
 import { createAgent, type PublicEvent, type Session, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { loadInto, type Recording } from "./recording.js";
+import { recordPresent } from "./present.js";
+import { loadInto } from "./recording.js";
 
-const folders = [initialFormat, formatVersion].map((format) => new URL(`v${format}/`, import.meta.url));
-const files = folders.flatMap((folder) => readdirSync(folder).map((file) => ({ folder, file })));
-const recordings = files.map(({ folder, file }) => ({
-  name: file.replace(".json", ""),
-  recording: JSON.parse(readFileSync(new URL(file, folder), "utf8")) as Recording,
-}));
+const recordings = await recordPresent();
 
 async function eventsAfter(session: Session, after: number | string): Promise<readonly PublicEvent[]> {
   const events: PublicEvent[] = [];

@@ -1,22 +1,19 @@
 /**
  * Texts of strangers in the inspector: whatever models, tools, people and failures say, the page shows it as text.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { loadInto, type Recording } from "../golden/recording.js";
+import { recordPresent } from "../golden/present.js";
+import { loadInto } from "../golden/recording.js";
 import { startTestServer } from "../server/rig.js";
 import { hostileText as corpus } from "../support/hostile-text.js";
 import { verifies } from "../verifies.js";
 import { type InspectorPage, openBrowser, openInspector, pressUntil } from "./browser.js";
 
-/** Logs with every event of a session but one. */
-/** Of each format of the log. */
-const recordings = ["test/golden/v2", "test/golden/v3"].flatMap((folder) =>
-  readdirSync(folder).map((name) => join(folder, name)),
-);
+/** Logs with every event of a session but one, of each format. */
+const recordings = await recordPresent();
 
 const write = defineTool({
   name: "write",
@@ -133,9 +130,8 @@ describe("text of strangers", () => {
   }, async () => {
     const browser = await openBrowser();
     const types = new Set<string>();
-    for (const path of recordings) {
+    for (const { recording } of recordings) {
       const store = createMemoryStore();
-      const recording: Recording = JSON.parse(readFileSync(path, "utf8"));
       await loadInto(store, recording);
       const session = (id: string) => createClient({ store }).session(id);
       for (const { sessionId } of recording.sessions)

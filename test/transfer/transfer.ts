@@ -1,21 +1,13 @@
 /**
  * Exports and imports in tests.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
 import { createMemoryStore, exportSessions, importSessions, type Store } from "../../src/index.js";
 import { createMessage, t0 } from "../../src/testing/conformance/bench.js";
-import { loadInto, type Recording } from "../golden/recording.js";
+import { recordPresent } from "../golden/present.js";
+import { loadInto } from "../golden/recording.js";
 
-const folder = fileURLToPath(new URL("../golden/v2", import.meta.url));
-
-/** The recorded sessions of the present format. */
-export const goldenRecordings: readonly { readonly name: string; readonly recording: Recording }[] = readdirSync(
-  folder,
-).map((file) => ({
-  name: file.replace(".json", ""),
-  recording: JSON.parse(readFileSync(`${folder}/${file}`, "utf8")) as Recording,
-}));
+/** What the present code records. */
+export const goldenRecordings = await recordPresent();
 
 /** The whole export, as text. */
 export async function exportToText(store: Store, sessionIds?: readonly string[]): Promise<string> {
