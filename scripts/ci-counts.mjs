@@ -1,11 +1,14 @@
 /**
  * Reads a report, that of the tests (vitest's JSON) or that of `npm run verify`, and prints a line for each thing it tells:
- * `failed NAME`, `took SECONDS NAME` for a step of `npm run verify`, and last `counts PASSED FAILED`. A missing report counts nothing: the
- * exit code of the command says how it ended. Errors that no test caught stand in a file beside the report of the tests, and count as
- * failures.
+ * `failed NAME`, `took SECONDS NAME` for a step of `npm run verify` or a test file that took long, and last `counts PASSED FAILED`. A
+ * missing report counts nothing: the exit code of the command says how it ended. Errors that no test caught stand in a file beside the
+ * report of the tests, and count as failures.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
+
+/** A test file that takes longer is named in the table of CI, so that one sees where its time goes. */
+const longSeconds = 20;
 
 const [path] = process.argv.slice(2);
 const unhandled = join(dirname(path), "unhandled.json");
@@ -24,7 +27,11 @@ function ofTests({ numPassedTests, testResults }) {
       .map((test) => `${path}: ${test.fullName}`);
     return tests.length === 0 && file.status === "failed" ? [path] : tests;
   });
-  return { passed: numPassedTests, failed: [...failed, ...unhandledErrors()] };
+  const seconds = testResults
+    .map((file) => [relative(".", file.name), (file.endTime - file.startTime) / 1_000])
+    .filter(([, took]) => took >= longSeconds)
+    .sort(([, one], [, other]) => other - one);
+  return { passed: numPassedTests, failed: [...failed, ...unhandledErrors()], seconds: Object.fromEntries(seconds) };
 }
 
 function unhandledErrors() {
