@@ -45,7 +45,7 @@ const inspectorIsAClient = {
       "^src/inspector/",
       "^src/server/client/index[.]ts$",
       "^src/(stream|view)/",
-      "^src/core/data/(cache-break|hidden-characters|file-edit|message|usage)[.]ts$",
+      "^src/core/data/(cache-break|hidden-characters|file-edit|is-object|message|usage)[.]ts$",
     ],
     dependencyTypesNot: ["type-only"],
   },

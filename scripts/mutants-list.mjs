@@ -101,9 +101,9 @@ export const mutants = [
   },
   {
     name: "a cleanup step starts after the grace period",
-    file: "src/runtime/effects/step-host.ts",
-    find: "!(isCleanup && isInGrace())",
-    replace: "!isCleanup",
+    file: "src/runtime/effects/tool-attempt.ts",
+    find: "(isCleanup && isInGrace)",
+    replace: "isCleanup",
     check: "tests",
     tests: "test/runtime/tool-step-leases.test.ts",
   },
@@ -368,7 +368,7 @@ export const mutants = [
   {
     name: "a step that was not committed counts",
     file: "src/runtime/effects/step-host.ts",
-    find: 'if (said === "closed") return host.suspend();\n  if (said === "recorded") host.count(kept);',
+    find: 'if (said === "closed") return host.report("lease_lost");\n  if (said === "recorded") host.count(kept);',
     replace: 'if (said === "recorded") host.count(kept);',
     check: "seeds",
   },
@@ -432,9 +432,9 @@ export const mutants = [
   },
   {
     name: "a tool asks while one of its steps is running",
-    file: "src/runtime/effects/tool-questions.ts",
-    find: "if (waiting.length > 0 && host.isQuiet() && asking === null) {",
-    replace: "if (waiting.length > 0 && asking === null) {",
+    file: "src/runtime/effects/tool-attempt.ts",
+    find: 'if (status !== "running" || steps > 0) return stay;',
+    replace: 'if (status !== "running") return stay;',
     check: "seeds",
   },
   {

@@ -297,7 +297,8 @@ const rooms = [
 const programs = [
   {
     room: "view",
-    about: "the fold of a session's stream: what each item changes in a front end; runs in Node and in the browser",
+    about:
+      "the fold of a session's stream, and the answers to a question: what every front end shows; runs in Node and in the browser",
     uses: ["stream", "`freeze` of `core/data`"],
     isPage: true,
   },

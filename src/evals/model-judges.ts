@@ -4,7 +4,9 @@
  * A model's verdict is only useful if it agrees with people. So these scores are only reported unless `atLeast` is set, and the
  * report says how often the judge agrees with people's labels. A model may also give no verdict: see `no-verdict.ts`.
  */
+
 import { anObject, anyValue, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
+import { isJsonObject } from "../core/data/is-object.js";
 import type { Json } from "../core/data/message.js";
 import type { JsonSchema } from "../ports/model.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
@@ -53,7 +55,7 @@ export function rubric(options: RubricOptions): Judge {
     isCompared: true,
     async judge(trial, { ask }) {
       const verdict = await ask(agent, `${text}\n\n${quote("trial", describeTrial(trial))}`, rubricSchema);
-      if (!isObject(verdict) || typeof verdict.score !== "number") throw toNoVerdict(verdict);
+      if (!isJsonObject(verdict) || typeof verdict.score !== "number") throw toNoVerdict(verdict);
       const score = Math.min(1, Math.max(0, verdict.score));
       return typeof verdict.why === "string" ? { score, why: verdict.why } : { score };
     },
@@ -99,7 +101,7 @@ export function prefers(options: PrefersOptions): Judge {
   async function askWhich(ask: Ask, input: string, first: Json, second: Json) {
     const pair = quote("answers", { request: input, first, second });
     const verdict = await ask(agent, `${text}\n\nWhich answer is better?\n\n${pair}`, preferenceSchema);
-    if (!isObject(verdict)) throw toNoVerdict(verdict);
+    if (!isJsonObject(verdict)) throw toNoVerdict(verdict);
     return { better: verdict.better, why: typeof verdict.why === "string" ? verdict.why : "" };
   }
 
@@ -154,10 +156,6 @@ export function simulated(agent: HandoffAgent, options: SimulatedOptions = {}): 
 
 function quote(name: string, value: Json): string {
   return `<${name}>\n${JSON.stringify(value, null, 1)}\n</${name}>`;
-}
-
-function isObject(value: Json): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The schema makes a run without a score fail; only a schema that a hook changed lets one through. */

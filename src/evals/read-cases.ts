@@ -1,8 +1,10 @@
 /**
  * Reads cases from files, and validates cases passed as values.
  */
+
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { isObject } from "../core/data/is-object.js";
 import { parseJson } from "../core/data/json.js";
 import { PawlError } from "../errors.js";
 import type { EvalCase } from "./case.js";
@@ -88,8 +90,4 @@ function findCaseFault(value: unknown): string | null {
 
 function isUserMessage(value: unknown): boolean {
   return isObject(value) && value.role === "user" && Array.isArray(value.parts);
-}
-
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,7 +1,9 @@
 /**
  * Values of a record: labels, changes of the session's data, and inputs with their defaults.
  */
+
 import { defined } from "../core/data/defined.js";
+import { isJsonObject } from "../core/data/is-object.js";
 import { labelKey, readLabel } from "../core/data/label.js";
 import type { Json } from "../core/data/message.js";
 import type { DataPatch } from "../core/data/session-data.js";
@@ -47,16 +49,12 @@ export function mergePatches(first: DataPatch, then: DataPatch): DataPatch {
 
 /** The input with the defaults that its JSON Schema names. */
 export function fillDefaults(schema: Json | undefined, input: Json): Json {
-  if (!isObject(schema) || !isObject(input) || !isObject(schema.properties)) return input;
+  if (!isJsonObject(schema) || !isJsonObject(input) || !isJsonObject(schema.properties)) return input;
   const filled: { [key: string]: Json } = { ...input };
   for (const [key, property] of Object.entries(schema.properties)) {
     const given = filled[key];
     if (given !== undefined) filled[key] = fillDefaults(property, given);
-    else if (isObject(property) && property.default !== undefined) filled[key] = property.default;
+    else if (isJsonObject(property) && property.default !== undefined) filled[key] = property.default;
   }
   return filled;
-}
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

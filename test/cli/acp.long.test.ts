@@ -74,7 +74,7 @@ describe("pawl acp", () => {
       const args = ["--model", "demo", "--allow-shell"];
       const wanted = ["in this session", "in this folder"];
       const editor = await editorOf(world, args, {
-        answer: ({ options }) => options.find(({ name }) => name.endsWith(wanted[0] ?? ""))?.optionId ?? "reject",
+        answer: ({ options }) => options.find(({ name }) => name.endsWith(wanted[0] ?? ""))?.optionId ?? "deny",
       });
       const open = { cwd: world.root, mcpServers: [] };
       const { sessionId } = await editor.request("session/new", open);
@@ -142,7 +142,7 @@ describe("pawl acp", () => {
 
   test("refuses, cancels, and takes a permission from another process", verifies("PROT-3"), async () => {
     const world = createWorld(files);
-    const refusing = await editorOf(world, ["--model", "demo"], { answer: () => "reject" });
+    const refusing = await editorOf(world, ["--model", "demo"], { answer: () => "deny" });
     const open = { cwd: world.root, mcpServers: [] };
     const refused = (await refusing.request("session/new", open)).sessionId;
     expect(await refusing.prompt(refused, replace)).toMatchObject({ stopReason: "end_turn" });

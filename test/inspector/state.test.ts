@@ -257,28 +257,27 @@ describe("a URL", () => {
 });
 
 describe("a call that waits", () => {
-  const keysOf = (why: string) =>
-    listChoices({ why, input: {}, tool: null } as WaitingCall).choices.map(({ key }) => key);
+  const keysOf = (why: string) => listChoices({ why, input: {}, tool: null } as WaitingCall).map(({ key }) => key);
 
   test("has y and n for an approval only, and d, f and a for a call that was interrupted", () => {
-    expect(keysOf("policy")).toEqual(["y", "e", "n"]);
+    expect(keysOf("policy")).toEqual(["y", "n", "e"]);
     expect(keysOf("provider")).toEqual(["y", "n"]);
     expect(keysOf("recovery")).toEqual(["d", "f", "a"]);
     const [done, failed, again] = listChoices({
       why: "recovery",
       input: {},
       tool: null,
-    } as unknown as WaitingCall).choices;
-    expect(done?.type === "write" && done.toDecision("paid")).toEqual({ type: "result", output: "paid" });
-    expect(failed?.type === "note" && failed.toDecision("")).toEqual({ type: "fail" });
-    expect(again?.type === "send" && again.decision).toEqual({ type: "rerun" });
+    } as unknown as WaitingCall);
+    expect(done?.takes === "text" && done.decide("paid")).toEqual({ type: "result", output: "paid" });
+    expect(failed?.takes === "text" && failed.decide("")).toEqual({ type: "fail" });
+    expect(again?.takes === "nothing" && again.decide()).toEqual({ type: "rerun" });
   });
 
   test("of a tool's question is one field, unless the tool asks for an object", () => {
     const replyTo = (schema: unknown) => {
-      const [reply] = listChoices({ why: "tool", input: {}, tool: null, schema } as WaitingCall).choices;
-      if (reply?.type !== "write") throw new Error("no reply");
-      return { fields: toFormFields(reply.schema), decide: reply.toDecision };
+      const [reply] = listChoices({ why: "tool", input: {}, tool: null, schema } as WaitingCall);
+      if (reply?.takes !== "value" || !("schema" in reply)) throw new Error("no reply");
+      return { fields: toFormFields(reply.schema), decide: reply.decide };
     };
     const listed = replyTo({ type: "string", enum: ["red", "blue"] });
     expect(listed.fields).toEqual([

@@ -215,7 +215,7 @@ describe("a permission", () => {
 
   test("is refused, and the model is told", verifies("PROT-3"), async () => {
     const made = agentOf([pay, { text: "Then not." }]);
-    const editor = await editorOf(made, { answer: () => "reject" });
+    const editor = await editorOf(made, { answer: () => "deny" });
     const { sessionId } = await editor.request("session/new", open);
     expect(await editor.prompt(sessionId, "Pay.")).toMatchObject({ stopReason: "end_turn" });
     expect(made.paid).toEqual([]);
@@ -281,7 +281,7 @@ describe("a permission", () => {
   test("of several calls is asked one after the other", async () => {
     const two = { calls: [1, 2].map((cents) => ({ name: "pay", input: { cents } })) };
     const made = agentOf([two, { text: "Paid." }]);
-    const answer: Person["answer"] = ({ toolCall }) => (Object(toolCall.rawInput).cents === 1 ? "allow" : "reject");
+    const answer: Person["answer"] = ({ toolCall }) => (Object(toolCall.rawInput).cents === 1 ? "allow" : "deny");
     const editor = await editorOf(made, { answer });
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Pay.");

@@ -219,7 +219,7 @@ test("/approve answers what waits in another session", verifies("CHAT-3#people")
   person.type("\r");
   await person.sees(/answer ›/);
   person.type("yes");
-  await person.sees("› yes, run it");
+  await person.sees("› yes");
   person.type("\r");
   await person.sees(/Approved .*\(shell\)\.[\s\S]*It goes on where it is shown/);
   await other.person.sees(/The other is done\.[\s\S]*ready/);

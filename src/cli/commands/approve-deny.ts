@@ -15,6 +15,7 @@ import {
   type Store,
 } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
+import { type AnswerChoice, answers, listAnswerChoices } from "../../view/question-choices.js";
 import { agentName, isFolderChild } from "../agent/agent-name.js";
 import { parseToolReply } from "../decisions/parse-reply.js";
 import {
@@ -107,78 +108,69 @@ function assertHash({ inputHash = "", id }: PendingCall, hash: string | undefine
     );
 }
 
-/** @throws PawlError `bad_input` if the options do not fit the call */
-function toDecision(
+/** The answers that an option stands for. A call takes at most one of them. */
+const namesByOption = {
+  edit: ["edit"],
+  input: ["edit"],
+  rerun: ["again"],
+  result: ["done", "result"],
+  reply: ["reply"],
+  failed: ["failed", "undone", "decline"],
+} as const satisfies { readonly [option in keyof AnswerCommandOptions]: readonly AnswerChoice["name"][] };
+
+const optionNames = Object.keys(namesByOption) as readonly (keyof typeof namesByOption)[];
+
+/** An interrupted call has no plain yes and no plain no. */
+const namesByVerb: { readonly [verb in Verb]: readonly AnswerChoice["name"][] } = {
+  approve: ["allow"],
+  deny: ["deny", "decline", "undone"],
+};
+
+/** The decision that the command makes. @throws PawlError `bad_input` if the options do not fit the call */
+export function toDecision(
   verb: Verb,
   pending: PendingCall,
   options: AnswerCommandOptions,
 ): ApprovalDecision | Promise<ApprovalDecision> {
-  const { note } = options;
-  const givenOptions = ["edit", "input", "rerun", "result", "reply", "failed"].filter((name) => name in options);
-  if (givenOptions.length > 1)
-    throw new PawlError("bad_input", `Give only one of ${givenOptions.map((name) => `--${name}`).join(", ")}.`);
-  const [option] = givenOptions;
-  const withNote = note === undefined ? {} : { note };
-  const isDenied = verb === "deny" || option === "failed";
-  switch (pending.why) {
-    case "policy":
-      if (verb === "deny") return { type: "deny", ...withNote };
-      if (option === undefined) return { type: "approve" };
-      if (option === "edit" || option === "input") return createApprovalWithInput(pending, options);
-      throw createWrongAnswerError(
-        pending,
-        verb,
-        option,
-        "Approve it, change its input (--edit, --input), or deny it.",
-      );
-    case "provider":
-      if (verb === "deny") return { type: "deny", ...withNote };
-      if (option === undefined) return { type: "approve" };
-      throw createWrongAnswerError(
-        pending,
-        verb,
-        option,
-        "The model's provider holds its input. Approve the call as it is, or deny it.",
-      );
-    case "recovery":
-      if (option === "failed") return { type: "fail", ...withNote };
-      if (option === "rerun") return { type: "rerun" };
-      if (option === "result") return { type: "result", output: options.result };
-      throw createWrongAnswerError(
-        pending,
-        verb,
-        option,
-        'The call had started, and its outcome is unknown. Say how it ended: pawl approve with --rerun, --result "…" or --failed.',
-      );
-    case "external":
-      if (isDenied) return { type: "result", output: note ?? "It was declined.", isError: true };
-      if (option === "result") return { type: "result", output: options.result };
-      throw createWrongAnswerError(
-        pending,
-        verb,
-        option,
-        'The call runs elsewhere. Give its result with --result "…", or use --failed --note "why".',
-      );
-    case "tool":
-      if (isDenied) return { type: "decline", ...withNote };
-      if (options.reply !== undefined) return { type: "reply", value: parseToolReply(options.reply, pending.schema) };
-      throw createWrongAnswerError(
-        pending,
-        verb,
-        option,
-        'Its tool asks. Answer with --reply "…", as JSON or as text, or deny it.',
-      );
+  const { note = "", result = "" } = options;
+  const [option, ...others] = optionNames.filter((name) => name in options);
+  if (option !== undefined && others.length > 0)
+    throw new PawlError("bad_input", `Give only one of ${[option, ...others].map((name) => `--${name}`).join(", ")}.`);
+  const names: readonly AnswerChoice["name"][] = [
+    ...(option === undefined || verb === "deny" ? namesByVerb[verb] : []),
+    ...(option === undefined ? [] : namesByOption[option]),
+  ];
+  const choices = listAnswerChoices(pending.why);
+  const choice = names.flatMap((name) => choices.find((one) => one.name === name) ?? [])[0];
+  if (choice === undefined) throw createWrongAnswerError(pending, verb, option);
+  switch (choice.name) {
+    case "allow":
+    case "again":
+      return choice.decide();
+    case "edit":
+      return createApprovalWithInput(pending, options);
+    case "reply":
+      return choice.decide(parseToolReply(options.reply ?? "", pending.schema));
+    case "done":
+    case "result":
+      return choice.decide(result);
+    default:
+      return choice.decide(note);
   }
 }
 
-function createWrongAnswerError(
-  { id }: PendingCall,
-  verb: Verb,
-  option: string | undefined,
-  advice: string,
-): PawlError {
+const adviceByReason: { readonly [why in PendingCall["why"]]: string } = {
+  policy: "Approve it, change its input (--edit, --input), or deny it.",
+  provider: "The model's provider holds its input. Approve the call as it is, or deny it.",
+  recovery:
+    'The call had started, and its outcome is unknown. Say how it ended: pawl approve with --rerun, --result "…" or --failed.',
+  external: 'The call runs elsewhere. Give its result with --result "…", or use --failed --note "why".',
+  tool: 'Its tool asks. Answer with --reply "…", as JSON or as text, or deny it.',
+};
+
+function createWrongAnswerError({ id, why }: PendingCall, verb: Verb, option: string | undefined): PawlError {
   const answerText = option === undefined ? `A plain ${verb === "deny" ? "no" : "approval"}` : `--${option}`;
-  return new PawlError("bad_input", `${answerText} cannot settle call ${id}. ${advice}`);
+  return new PawlError("bad_input", `${answerText} cannot settle call ${id}. ${adviceByReason[why]}`);
 }
 
 /** Approves the call with the changed input, or unchanged if the person changed nothing. */
@@ -190,7 +182,7 @@ async function createApprovalWithInput(
   try {
     const changed = JSON.parse(text) as Json;
     const isSame = JSON.stringify(changed) === JSON.stringify(input);
-    return isSame ? { type: "approve" } : { type: "modify", input: changed };
+    return isSame ? answers.allow.decide() : answers.edit.decide(changed);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new PawlError("bad_input", `The changed input of ${id} is not valid JSON (${why}). No answer was sent.`, {

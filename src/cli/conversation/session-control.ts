@@ -10,6 +10,7 @@ import { hasCalls, isResting } from "../../core/index.js";
 import type { Agent, ApprovalDecision, Model, RunResult, RunWait, Store, StreamItem, UserPart } from "../../index.js";
 import { isHeldHere, isHolderDead } from "../../inspect.js";
 import { composeMessage } from "../agent/attachments.js";
+import { sendDecision } from "../decisions/send-decision.js";
 import { formatError } from "../exit.js";
 import { readFolderText } from "../files/folder-file.js";
 import { modeKey } from "../permissions/mode.js";
@@ -308,13 +309,8 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       await abort().catch(fail);
       await Promise.race([Promise.all(tracked), setTimeout(maxMs, undefined, { ref: false })]);
     },
-    answer({ callKey, inputHash, questionId }, decision) {
-      const options = {
-        by,
-        ...(inputHash === undefined ? {} : { inputHash }),
-        ...(questionId === undefined ? {} : { questionId }),
-      };
-      runInBackground(session.answer(callKey, decision, options).then(resumeRun));
+    answer(question, decision) {
+      runInBackground(sendDecision(session, question, decision, by).then(resumeRun));
     },
     say,
     setOwn(activity) {

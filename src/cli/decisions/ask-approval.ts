@@ -4,7 +4,7 @@
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../../index.js";
-import { isOutsideCall, wantsOutside } from "../permissions/decide-sandbox.js";
+import { type AnswerChoice, answers, listAnswerChoices } from "../../view/question-choices.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { createRuleChoices } from "../permissions/rule-choices.js";
 import { formatCallTitle } from "../render/format-call.js";
@@ -15,43 +15,34 @@ import { promptLine } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
 import { parseToolReply } from "./parse-reply.js";
-import { recoveryChoices } from "./recovery-choices.js";
+import { formatQuestionTitle } from "./question-title.js";
 import { formatReplyChoices, haveNumbers, listReplyChoices } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
-export type ApprovalReply =
-  | { readonly type: "yes" }
-  | { readonly type: "no"; readonly note?: string }
-  | { readonly type: "edit" }
-  | { readonly type: "always" };
+/** "Always" is an answer of the terminal only: it keeps a rule, and allows the call by it. */
+const always = { name: "always", key: "a", word: "always", prompt: "[a]lways…", takes: "nothing" } as const;
 
-type SplitLine = { readonly word: string; readonly rest: string };
+type LineChoice = AnswerChoice | typeof always;
 
-/** The first word of a line, in lower case, and what follows it. */
-function splitFirstWord(line: string): SplitLine {
-  const [, word = "", rest = ""] = /^\s*(\S*?)[,:]?(?:\s+(.*?))?\s*$/s.exec(line) ?? [];
-  return { word: word.toLowerCase(), rest };
+/** The answers that a person can give by a line. */
+function listLineChoices({ why }: Pick<PendingApproval, "why">): readonly LineChoice[] {
+  return [...listAnswerChoices(why), ...(why === "policy" ? [always] : [])];
 }
 
-/** Reads a person's answer to an approval. Null if the line is not clear: then the caller asks again. */
-export function parseReply(line: string): ApprovalReply | null {
-  const { word, rest } = splitFirstWord(line);
-  switch (word) {
-    case "y":
-    case "yes":
-      return rest === "" ? { type: "yes" } : null;
-    case "n":
-    case "no":
-      return rest === "" ? { type: "no" } : { type: "no", note: rest };
-    case "e":
-    case "edit":
-      return rest === "" ? { type: "edit" } : null;
-    case "a":
-    case "always":
-      return rest === "" ? { type: "always" } : null;
-    default:
-      return null;
-  }
+/** Reads a person's answer: its key or its word, and a text. Null if the line is not clear: then the caller asks again. */
+export function parseReply(
+  line: string,
+  approval: Pick<PendingApproval, "why">,
+): { readonly choice: LineChoice; readonly text: string } | null {
+  const [, first = "", text = ""] = /^\s*(\S*?)[,:]?(?:\s+(.*?))?\s*$/s.exec(line) ?? [];
+  const typed = first.toLowerCase();
+  const choice = listLineChoices(approval).find(({ key, word }) => key === typed || word === typed);
+  return choice !== undefined && takesText(choice, text) ? { choice, text } : null;
+}
+
+function takesText({ name, takes }: LineChoice, text: string): boolean {
+  if (takes === "text") return true;
+  return takes === "value" && name !== "edit" ? text !== "" : text === "";
 }
 
 export type AskContext = {
@@ -67,29 +58,19 @@ export async function askApproval(approval: PendingApproval, context: AskContext
   const { terminal } = context;
   const { style } = terminal;
   if (approval.why === "tool") return askToolQuestion(approval, context);
-  const isRecovery = approval.why === "recovery";
-  const canEdit = approval.why !== "provider";
-  const title = isRecovery
-    ? "was interrupted, and how it ended is not known"
-    : canEdit
-      ? isOutsideCall(approval)
-        ? wantsOutside
-        : "wants to run"
-      : "wants to run at the model's provider";
   await discardTypedInput(context.interruptions);
+  const title = formatQuestionTitle(approval);
   terminal.err(`${style("yellow", "?")} ${style("bold", sanitizeStrictly(approval.name))} ${title}:\n`);
   terminal.err(`${formatInput(approval.input).replace(/^/gm, "    ")}\n`);
   if (approval.question !== undefined) terminal.err(`  ${sanitizeStrictly(approval.question)}\n`);
   for (;;) {
-    const prompt = isRecovery ? recoveryPrompt : formatPrompt(approval, canEdit, terminal.columns());
-    const line = await promptLine(prompt, context.interruptions);
+    const line = await promptLine(formatPrompt(approval, terminal.columns()), context.interruptions);
     if (line === null) return null;
-    const reply = isRecovery ? null : parseReply(line);
-    const decision = isRecovery ? parseRecovery(line) : await toDecision(reply, approval, context);
-    if (decision !== null) return decision;
+    const reply = parseReply(line, approval);
+    if (reply === null) terminal.err(`  Not understood. ${formatReplyHint(approval)}.\n`);
     // An edit that was left, and "always" without a rule, are understood and lead back to the question.
-    if (reply === null)
-      terminal.err(`  Not understood. ${isRecovery ? "Type d, f or a" : formatReplyHint(canEdit)}.\n`);
+    const decision = reply === null ? null : await toDecision(reply.choice, reply.text, approval, context);
+    if (decision !== null) return decision;
   }
 }
 
@@ -111,7 +92,7 @@ async function askToolQuestion(
     terminal.err(style("dim", `${formatInput(schema).replace(/^/gm, "    ")}\n`));
   const line = await promptLine(`  Your answer, ${describeForm(schema)}; nothing to decline > `, interruptions);
   if (line === null) return null;
-  return line.trim() === "" ? { type: "decline" } : { type: "reply", value: parseToolReply(line, schema) };
+  return line.trim() === "" ? answers.decline.decide("") : answers.reply.decide(parseToolReply(line, schema));
 }
 
 function describeForm(schema: PendingApproval["schema"]): string {
@@ -126,8 +107,10 @@ function formatQuestion(question: string): string {
   return text.includes("\n") ? `\n${text.replace(/^/gm, "    ")}` : ` ${text}`;
 }
 
-function formatReplyHint(canEdit: boolean): string {
-  return `Type y, n${canEdit ? ", e or a" : ""}; n may have a reason: n, because …`;
+function formatReplyHint(approval: PendingApproval): string {
+  const keys = listLineChoices(approval).map(({ key }) => key);
+  const hint = `Type ${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}`;
+  return keys.includes("n") ? `${hint}; n may have a reason: n, because …` : hint;
 }
 
 /** Characters of the call in the prompt. */
@@ -137,14 +120,18 @@ const minTitleColumns = 10;
 const answerColumns = 4;
 
 /** The call is cut so that the prompt fits on one line: a terminal breaks words. */
-function formatPrompt({ name, input }: PendingApproval, canEdit: boolean, columns: number): string {
-  const keys = `? [y]es  [n]o (reason)  ${canEdit ? "[e]dit  [a]lways… " : ""}> `;
-  const room = columns - "  Allow ".length - keys.length - answerColumns;
+function formatPrompt(approval: PendingApproval, columns: number): string {
+  const keys = `${listLineChoices(approval)
+    .map(({ prompt }) => prompt)
+    .join("  ")} > `;
+  if (approval.why === "recovery") return `  How did it end? ${keys}`;
+  if (approval.why === "external") return `  What is its result? ${keys}`;
+  const room = columns - "  Allow ? ".length - keys.length - answerColumns;
   const title = truncate(
-    formatCallTitle(name, input, maxTitleColumns),
+    formatCallTitle(approval.name, approval.input, maxTitleColumns),
     Math.max(minTitleColumns, Math.min(maxTitleColumns, room)),
   );
-  return `  Allow ${title}${keys}`;
+  return `  Allow ${title}? ${keys}`;
 }
 
 /** Offers the narrowest rules that allow such calls, and keeps the one that is picked. @returns whether one was */
@@ -162,37 +149,18 @@ async function offerRules(approval: PendingApproval, context: AskContext): Promi
   return true;
 }
 
-const recoveryPrompt = "  How did it end? [d]one (result)  [f]ailed (reason)  run it [a]gain > ";
-
-/** Reads a person's answer to a call that was interrupted. Null if the line is not clear. */
-export function parseRecovery(line: string): ApprovalDecision | null {
-  const { word, rest } = splitFirstWord(line);
-  const answer = recoveryChoices.find((one) => one.key === word || one.word === word);
-  if (answer === undefined || (answer.key === "a" && rest !== "")) return null;
-  return answer.toDecision(rest);
-}
-
 async function toDecision(
-  reply: ApprovalReply | null,
+  choice: LineChoice,
+  text: string,
   approval: PendingApproval,
   context: AskContext,
 ): Promise<ApprovalDecision | null> {
-  switch (reply?.type) {
-    case "yes":
-      return { type: "approve" };
-    case "always":
-      if (approval.why === "provider") return null;
-      return (await offerRules(approval, context)) ? { type: "approve" } : null;
-    case "no":
-      return { type: "deny", ...(reply.note === undefined ? {} : { note: reply.note }) };
-    case "edit": {
-      if (approval.why === "provider") return null;
-      const input = await editInput(approval.input, context);
-      return input === null ? null : { type: "modify", input };
-    }
-    default:
-      return null;
+  if (choice.name === "always") return (await offerRules(approval, context)) ? answers.allow.decide() : null;
+  if (choice.name === "edit") {
+    const input = await editInput(approval.input, context);
+    return input === null ? null : choice.decide(input);
   }
+  return choice.takes === "nothing" ? choice.decide() : choice.decide(text);
 }
 
 /** @returns the changed input; null if the person cancels, or if the text is not valid JSON */

@@ -1,13 +1,14 @@
 /**
- * Sends a person's answer to a waiting call in any session. The answer is valid only for the input that was shown.
+ * Sends a person's answer to a waiting call. The answer is valid only for the input that was shown.
  */
-import type { ApprovalDecision, ClientSession } from "../../index.js";
-import type { PendingCall } from "./pending-calls.js";
+import type { ApprovalDecision, ClientSession, PendingApproval } from "../../index.js";
+
+type AnsweredCall = Pick<PendingApproval, "callKey" | "why" | "inputHash" | "questionId">;
 
 /** @returns whether this answer is the first one */
 export function sendDecision(
-  session: ClientSession,
-  { callKey, why, inputHash, questionId }: PendingCall,
+  session: Pick<ClientSession, "answer" | "provideResult">,
+  { callKey, why, inputHash, questionId }: AnsweredCall,
   decision: ApprovalDecision,
   by: string,
 ) {

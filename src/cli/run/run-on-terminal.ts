@@ -8,7 +8,9 @@ import { isResting } from "../../core/index.js";
 import type { Store, StreamItem } from "../../index.js";
 import { type Agent, PawlError, type PendingApproval, type RunResult, type Session } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
+import { answers } from "../../view/question-choices.js";
 import { askApproval } from "../decisions/ask-approval.js";
+import { sendDecision } from "../decisions/send-decision.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodeOf, exitCodes, formatError } from "../exit.js";
 import { findSession, shortId } from "../files/session-store.js";
@@ -69,16 +71,16 @@ export async function runOnTerminal(
       result = await runUntilPause(run, session, state, () => awaitOutcome(session));
       continue;
     }
-    const answers = await collectAnswers(result.approvals, run);
+    const collected = await collectAnswers(result.approvals, run);
     if (run.interruptions.stop.aborted)
       result = await runUntilPause(run, session, state, async () => {
         await session.abort(ctrlCReason);
         return awaitOutcome(session);
       });
-    else if (answers.length === 0 || run.interruptions.shutdown.aborted) break;
+    else if (collected.length === 0 || run.interruptions.shutdown.aborted) break;
     else
       result = await runUntilPause(run, session, state, async () => {
-        for (const answer of answers) await answer(session);
+        for (const send of collected) await send(session);
         return awaitOutcome(session);
       });
   }
@@ -266,26 +268,22 @@ function keepQuestionOpen(send: SendAnswer, { terminal }: TerminalRun): SendAnsw
 
 /** Answers from the permissions, else from the person. Empty if the person leaves before the last answer. */
 async function collectAnswers(approvals: readonly PendingApproval[], run: TerminalRun): Promise<readonly SendAnswer[]> {
-  const answers: SendAnswer[] = [];
+  const collected: SendAnswer[] = [];
   for (const approval of approvals) {
-    const { callKey, why, inputHash, questionId } = approval;
+    const { why } = approval;
     const canBeAllowed = why === "policy" || why === "provider";
     const decision =
       canBeAllowed && (await run.permissions.isAllowed(approval, await loadSessionRules(run)))
-        ? ({ type: "approve" } as const)
+        ? answers.allow.decide()
         : run.canAsk
           ? await askApproval(approval, run)
           : null;
-    const options = {
-      by: resolveUserName(),
-      ...(inputHash === undefined ? {} : { inputHash }),
-      ...(questionId === undefined ? {} : { questionId }),
-    };
-    const send: SendAnswer = (session) => session.answer(callKey, decision ?? { type: "decline" }, options);
-    if (decision !== null) answers.push(why === "tool" ? keepQuestionOpen(send, run) : send);
-    else if (run.canAsk) return [];
+    if (decision !== null) {
+      const send: SendAnswer = (session) => sendDecision(session, approval, decision, resolveUserName());
+      collected.push(why === "tool" ? keepQuestionOpen(send, run) : send);
+    } else if (run.canAsk) return [];
   }
-  return answers;
+  return collected;
 }
 
 /** The rules of the session, which apply to its children as well. */

@@ -1,6 +1,7 @@
 /**
  * The first difference between a recorded value and a current value.
  */
+import { isObject } from "./is-object.js";
 import { formatPath } from "./json.js";
 import type { Json } from "./message.js";
 
@@ -52,10 +53,6 @@ function findDifference(recorded: unknown, present: unknown, path: readonly Prop
     ...(recorded === undefined ? {} : { recorded: recorded as Json }),
     ...(present === undefined ? {} : { present: present as Json }),
   };
-}
-
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** A difference in words, on one line. Long texts are cut to the part around the difference. */

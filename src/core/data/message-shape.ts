@@ -4,6 +4,7 @@
  * The value is plain JSON that was checked before. A message from outside goes to a provider, so an unknown field is a
  * fault: it would be dropped silently.
  */
+import { isJsonObject } from "./is-object.js";
 import type { AssistantPart, Json, Message, ToolOutput, ToolResultPart, UserPart } from "./message.js";
 
 type Kind = "text" | "boolean" | "object" | "output" | "any";
@@ -66,7 +67,7 @@ const outputTable: { readonly [Type in ToolOutput["type"]]: { readonly [field: s
 
 /** What is wrong with a message; undefined if it is valid. The text begins in lower case and has no full stop. */
 export function findMessageFault(value: Json): string | undefined {
-  if (!isPlainObject(value)) return "it is no object";
+  if (!isJsonObject(value)) return "it is no object";
   const { role, parts, providerMetadata, ...others } = value;
   if (role === "system") return "a system message cannot be in the conversation; use systemPrompt";
   if (typeof role !== "string" || !Object.hasOwn(partTables, role))
@@ -82,7 +83,7 @@ export function findMessageFault(value: Json): string | undefined {
 }
 
 function findPartFault(part: Json, table: FieldTable): string | undefined {
-  if (!isPlainObject(part)) return "is no object";
+  if (!isJsonObject(part)) return "is no object";
   const { type, ...members } = part;
   const fields = typeof type === "string" && Object.hasOwn(table, type) ? table[type] : undefined;
   if (fields === undefined) return `must have one of the types ${Object.keys(table).join(", ")}`;
@@ -106,7 +107,7 @@ function hasKind(value: Json, kind: string): boolean {
     case "boolean":
       return typeof value === "boolean";
     case "object":
-      return isPlainObject(value);
+      return isJsonObject(value);
     case "output":
       return isToolOutput(value);
     default:
@@ -115,7 +116,7 @@ function hasKind(value: Json, kind: string): boolean {
 }
 
 function isToolOutput(value: Json): boolean {
-  if (!isPlainObject(value)) return false;
+  if (!isJsonObject(value)) return false;
   const { type, ...members } = value;
   if (typeof type !== "string" || !Object.hasOwn(outputTable, type)) return false;
   if (findFieldFault(members, outputTable[type as ToolOutput["type"]]) !== undefined) return false;
@@ -133,8 +134,4 @@ function findFirstFault<Item>(
     if (fault !== undefined) return fault;
   }
   return undefined;
-}
-
-function isPlainObject(value: Json | undefined): value is PlainObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

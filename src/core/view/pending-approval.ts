@@ -1,9 +1,8 @@
 /**
  * A question to a person or to another program, as results and events show it.
  */
+import type { JsonObject } from "../data/is-object.js";
 import type { Json } from "../data/message.js";
-
-type JsonObject = { readonly [key: string]: Json };
 
 /**
  * A call that waits for an approval, for an answer to a recovery question or to a question of its tool, or for a result

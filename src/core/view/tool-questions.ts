@@ -1,6 +1,7 @@
 /**
  * The questions of tools, and what a person is told of the tool steps of a call.
  */
+import { isJsonObject } from "../data/is-object.js";
 import type { Json } from "../data/message.js";
 import type { Call, OpenQuestion } from "../machine/state.js";
 import type { CallRecord } from "../transcript/results.js";
@@ -30,15 +31,11 @@ export function toToolQuestion({ step, message, schema, url, askedAt, expiresAt 
     why: "tool",
     question: message,
     questionId: step,
-    ...(isObject(schema) ? { schema } : {}),
+    ...(isJsonObject(schema) ? { schema } : {}),
     ...(url === undefined ? {} : { url }),
     askedAt,
     ...(expiresAt === undefined ? {} : { expiresAt }),
   };
-}
-
-function isObject(schema: Json | undefined): schema is { readonly [key: string]: Json } {
-  return typeof schema === "object" && schema !== null && !Array.isArray(schema);
 }
 
 /** The question to the person. One of recovery says how far the tool came. */

@@ -1,93 +1,45 @@
 /**
- * The possible decisions about a waiting call, and their keys.
+ * The answers to a waiting call, with what the page needs to ask for their texts and values.
  */
-import type { ApprovalDecision } from "../../index.js";
+import {
+  answers,
+  listAnswerChoices,
+  type PlainChoice,
+  type TextChoice,
+  type ValueChoice,
+} from "../../view/question-choices.js";
 import type { WaitingCall } from "./app-state.js";
 import { toFormFields } from "./input-form.js";
 
-/** One way to answer, with its key. */
-export type Choice = { readonly key: string; readonly label: string } & (
-  | { readonly type: "send"; readonly decision: ApprovalDecision }
-  /** An input, a result or a reply that the person writes. */
-  | {
-      readonly type: "write";
-      readonly schema: unknown;
-      readonly initialValue: unknown;
-      readonly toDecision: (value: unknown) => ApprovalDecision;
-    }
-  /** A denial, with a note that may be empty. */
-  | { readonly type: "note"; readonly toDecision: (note: string) => ApprovalDecision }
-);
-
-export type WriteChoice = Extract<Choice, { readonly type: "write" }>;
-export type NoteChoice = Extract<Choice, { readonly type: "note" }>;
-
-export type Choices = {
-  /** One sentence that explains why a person is asked. */
-  readonly why: string;
-  /** In the order of the buttons. */
-  readonly choices: readonly Choice[];
+/** An input, a result or a reply that the person writes in a form. */
+export type WriteChoice = Pick<ValueChoice, "name" | "key" | "title"> & {
+  readonly takes: "value";
+  readonly schema: unknown;
+  readonly initialValue: unknown;
+  readonly decide: ValueChoice["decide"];
 };
 
-/** The same keys as in the terminal: `y` and `n` for approvals, `d`, `f` and `a` for an interrupted call. */
-export function listChoices(approval: WaitingCall): Choices {
-  switch (approval.why) {
-    case "policy":
-    case "provider":
-      return approvalChoices(approval);
-    case "recovery":
-      return {
-        why: "The process stopped while this call ran. Nobody knows whether it was done.",
-        choices: [
-          {
-            type: "write",
-            key: "d",
-            label: "It is done",
-            schema: undefined,
-            initialValue: "",
-            toDecision: (output) => ({
-              type: "result",
-              output: output === "" ? "The person says that this call has done its work." : output,
-            }),
-          },
-          { type: "note", key: "f", label: "It failed", toDecision: (note) => ({ type: "fail", ...pickNote(note) }) },
-          { type: "send", key: "a", label: "Run it again", decision: { type: "rerun" } },
-        ],
-      };
-    case "external":
-      return {
-        why: "This call is done outside of Pawl. The run waits for its result.",
-        choices: [
-          {
-            type: "write",
-            key: "e",
-            label: "Give the result",
-            schema: undefined,
-            initialValue: "",
-            toDecision: (output) => ({ type: "result", output }),
-          },
-          {
-            type: "note",
-            key: "f",
-            label: "It failed",
-            toDecision: (note) => ({ type: "result", output: note === "" ? "The call failed." : note, isError: true }),
-          },
-        ],
-      };
-    case "tool":
-      return {
-        why: "The tool asks while it runs.",
-        choices: [
-          replyChoice(approval.schema),
-          { type: "note", key: "n", label: "Decline", toDecision: (note) => ({ type: "decline", ...pickNote(note) }) },
-        ],
-      };
-  }
+export type Choice = PlainChoice | TextChoice | WriteChoice;
+
+/** The answers, in the order of the buttons. */
+export function listChoices(approval: WaitingCall): readonly Choice[] {
+  return listAnswerChoices(approval.why).map((choice): Choice => {
+    switch (choice.name) {
+      case "edit":
+        return { ...choice, schema: approval.tool?.inputSchema, initialValue: approval.input };
+      case "reply":
+        return toReplyForm(approval.schema);
+      case "result":
+        return { ...choice, schema: undefined, initialValue: "" };
+      default:
+        return choice;
+    }
+  });
 }
 
 /** A form edits an object, so an answer of one value is the only field of one. */
-function replyChoice(schema: unknown): WriteChoice {
-  const base = { type: "write", key: "e", label: "Reply", initialValue: undefined } as const;
+function toReplyForm(schema: unknown): WriteChoice {
+  const { reply } = answers;
   const form = {
     type: "object",
     properties: { answer: { title: "Your answer", ...Object(schema) } },
@@ -95,32 +47,15 @@ function replyChoice(schema: unknown): WriteChoice {
   };
   const [field] = toFormFields(form) ?? [];
   const isOneValue = field !== undefined && field.kind !== "group" && field.kind !== "list";
-  if (!isOneValue) return { ...base, schema, toDecision: (value) => ({ type: "reply", value }) };
-  return { ...base, schema: form, toDecision: (value) => ({ type: "reply", value: Object(value).answer }) };
+  if (!isOneValue) return { ...reply, schema, initialValue: undefined };
+  return { ...reply, schema: form, initialValue: undefined, decide: (value) => reply.decide(Object(value).answer) };
 }
 
-function approvalChoices({ why, tool, input }: WaitingCall): Choices {
-  const edit: Choice = {
-    type: "write",
-    key: "e",
-    label: "Edit",
-    schema: tool?.inputSchema,
-    initialValue: input,
-    toDecision: (edited) => ({ type: "modify", input: edited }),
-  };
-  return {
-    why:
-      why === "provider"
-        ? "The model's provider runs this tool, and asks before it does."
-        : "This tool runs only after somebody has allowed it.",
-    choices: [
-      { type: "send", key: "y", label: "Approve", decision: { type: "approve" } },
-      ...(why === "provider" ? [] : [edit]),
-      { type: "note", key: "n", label: "Deny", toDecision: (note) => ({ type: "deny", ...pickNote(note) }) },
-    ],
-  };
-}
-
-function pickNote(note: string): { readonly note?: string } {
-  return note.trim() === "" ? {} : { note: note.trim() };
-}
+/** Why a person is asked. */
+export const reasonTexts: { readonly [Why in WaitingCall["why"]]: string } = {
+  policy: "This tool runs only after somebody has allowed it.",
+  provider: "The model's provider runs this tool, and asks before it does.",
+  recovery: "The process stopped while this call ran. Nobody knows whether it was done.",
+  external: "This call is done outside of Pawl. The run waits for its result.",
+  tool: "The tool asks while it runs.",
+};

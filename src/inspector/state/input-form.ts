@@ -4,6 +4,7 @@
  * 1. A form supports strings, numbers, booleans and choices, objects of them, and lists of these, to a few levels.
  * 2. Unchanged values stay as they were: fields that the form does not show are kept, and no field is added.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { findProblem } from "./schema-check.js";
 
 type LabelledField = {
@@ -192,8 +193,4 @@ export function checkValue(value: unknown, schema: unknown): CheckResult {
 
 function asObject(value: unknown): JsonObject {
   return isObject(value) ? value : {};
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,8 @@
  * Checks a value against a JSON Schema while a person writes it. It supports the keywords that schemas of tools use. Other
  * keywords are left to the server, which checks everything again.
  */
+import { isObject } from "../../core/data/is-object.js";
+
 type Schema = { readonly [keyword: string]: unknown };
 
 /** The maximum nesting that is checked. */
@@ -134,8 +136,4 @@ function formatPath(path: string): string {
 
 function isEqualJson(a: unknown, b: unknown): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
-}
-
-function isObject(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -3,9 +3,10 @@
  */
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
+import type { TextChoice } from "../../view/question-choices.js";
 import { formatErrorMessage } from "../api.js";
 import type { WaitingCall } from "../state/app-state.js";
-import { type Choice, listChoices, type NoteChoice } from "../state/decisions.js";
+import { type Choice, listChoices, reasonTexts } from "../state/decisions.js";
 import { formatDuration, toOneLine } from "../state/format.js";
 import { stepKeyOfCall } from "../state/route.js";
 import { type StepItem, toStepItems } from "../state/step-items.js";
@@ -26,8 +27,8 @@ export function ApprovalDetail({
   readonly onAnswered: () => void;
 }) {
   const inspector = useInspector();
-  const { why, choices } = listChoices(approval);
-  const first = choices[0]?.type === "send" ? null : (choices[0] ?? null);
+  const choices = listChoices(approval);
+  const first = choices[0]?.takes === "nothing" ? null : (choices[0] ?? null);
   // A question with a written answer opens ready for writing. A call in doubt does not, because it has other answers.
   const [chosen, setChosen] = useState<Choice | null>(approval.why === "recovery" ? null : first);
   const [shownAt] = useState(() => performance.now());
@@ -42,13 +43,13 @@ export function ApprovalDetail({
       setSending({ isOn: false, problem: formatErrorMessage(error) });
     });
   };
-  const choose = (choice: Choice) => (choice.type === "send" ? send(choice.decision) : setChosen(choice));
+  const choose = (choice: Choice) => (choice.takes === "nothing" ? send(choice.decide()) : setChosen(choice));
   const press = (choice: Choice) => performance.now() - shownAt >= answerableAfterMs && choose(choice);
   useKeys(Object.fromEntries(choices.map((choice) => [choice.key, () => press(choice)])));
   return (
     <section class="approval-detail" aria-label={`${approval.name} waits`}>
       <div class="approval-scroll">
-        <QuestionHeader approval={approval} why={why} />
+        <QuestionHeader approval={approval} />
         <ConversationBefore approval={approval} />
         <h3 class="label">{approval.why === "tool" ? "The call that asks" : "What will run"}</h3>
         <HiddenWarning value={approval.input} />
@@ -62,22 +63,22 @@ export function ApprovalDetail({
             {sending.problem}
           </p>
         )}
-        {(chosen === null || chosen.type === "send") && (
+        {(chosen === null || chosen.takes === "nothing") && (
           <ChoiceButtons choices={choices} isSending={sending.isOn} onChoose={choose} approval={approval} />
         )}
-        {chosen?.type === "write" && (
+        {chosen?.takes === "value" && (
           <Editor
             choice={chosen}
             isSending={sending.isOn}
-            onSend={(value) => send(chosen.toDecision(value))}
+            onSend={(value) => send(chosen.decide(value))}
             onCancel={() => setChosen(null)}
           />
         )}
-        {chosen?.type === "note" && (
+        {chosen?.takes === "text" && (
           <NoteForm
             choice={chosen}
             isSending={sending.isOn}
-            onSend={(note) => send(chosen.toDecision(note))}
+            onSend={(note) => send(chosen.decide(note))}
             onCancel={() => setChosen(null)}
           />
         )}
@@ -86,7 +87,7 @@ export function ApprovalDetail({
   );
 }
 
-function QuestionHeader({ approval, why }: { readonly approval: WaitingCall; readonly why: string }) {
+function QuestionHeader({ approval }: { readonly approval: WaitingCall }) {
   const now = useNow(1_000);
   const { name, session, sessionId, question, askedAt, expiresAt, url, tool } = approval;
   return (
@@ -109,7 +110,7 @@ function QuestionHeader({ approval, why }: { readonly approval: WaitingCall; rea
         )}
       </p>
       <p>
-        {why}
+        {reasonTexts[approval.why]}
         {tool !== null && tool.description !== "" && <span class="dim"> {toOneLine(tool.description, 300)}</span>}
       </p>
       {question !== undefined && (
@@ -187,11 +188,11 @@ function ChoiceButtons({
         <button
           type="button"
           key={choice.key}
-          class={choice.type === "send" && approval.why !== "recovery" ? "primary" : undefined}
+          class={choice.takes === "nothing" && approval.why !== "recovery" ? "primary" : undefined}
           disabled={isSending}
           onClick={() => onChoose(choice)}
         >
-          {choice.label} <kbd>{choice.key}</kbd>
+          {choice.title} <kbd>{choice.key}</kbd>
         </button>
       ))}
       <button
@@ -218,7 +219,7 @@ function NoteForm({
   onSend,
   onCancel,
 }: {
-  readonly choice: NoteChoice;
+  readonly choice: TextChoice;
   readonly isSending: boolean;
   readonly onSend: (note: string) => void;
   readonly onCancel: () => void;
@@ -236,7 +237,7 @@ function NoteForm({
   return (
     <div class="deny">
       <label>
-        A note for the model <span class="dim">(may be empty)</span>
+        {choice.name === "done" ? "Its result" : "A note for the model"} <span class="dim">(may be empty)</span>
         <textarea
           rows={2}
           value={note}
@@ -246,9 +247,9 @@ function NoteForm({
         />
       </label>
       <FormButtons
-        label={choice.label}
+        label={choice.title}
         keys="Enter"
-        isDanger
+        isDanger={choice.name !== "done"}
         isDisabled={isSending}
         onSend={() => onSend(note)}
         onCancel={onCancel}

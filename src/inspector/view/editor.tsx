@@ -85,7 +85,7 @@ export function Editor({ choice, isSending, onSend, onCancel }: EditorProps) {
         </p>
       )}
       <FormButtons
-        label={choice.label === "Edit" ? "Approve the edit" : choice.label}
+        label={choice.name === "edit" ? "Approve the edit" : choice.title}
         keys="Ctrl Enter"
         isDisabled={isSending || !result.ok}
         onSend={send}

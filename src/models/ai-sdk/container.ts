@@ -2,9 +2,9 @@
  * Anthropic runs code in a container, and names the container at the end of its answer. Later requests must name it as
  * well: while the code waits for the result of a call, Anthropic refuses a request without it.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { Message, ProviderMetadata } from "../../core/data/message.js";
 import type { PromptTool, ProviderTool } from "./call-options.js";
-import { isObject } from "./part.js";
 
 /**
  * Adds the container of the last answer to the options, if a tool runs code there. A container that the caller names takes

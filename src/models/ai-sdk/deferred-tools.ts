@@ -10,12 +10,13 @@
  * 4. A request that the provider would refuse in this form, or that is too large, is sent as to any other model: without the
  *    deferred tools and with `call_tool`.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { parseJson } from "../../core/data/json.js";
 import type { Json, Message, ProviderMetadata, ToolCallPart } from "../../core/data/message.js";
 import { callToolName, findToolsName } from "../../core/data/tool-search-names.js";
 import type { DeltaBody, ModelRequest, ToolSpecification } from "../../ports/model.js";
 import type { PromptContent, PromptMessage, PromptPart, PromptTool, ProviderTool } from "./call-options.js";
-import { isObject, pawlMetadataKey } from "./part.js";
+import { pawlMetadataKey } from "./part.js";
 import { isRefusalOf } from "./refused-request.js";
 import type { ToolLoading } from "./tool-loading.js";
 

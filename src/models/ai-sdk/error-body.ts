@@ -3,6 +3,7 @@
  * `{ type: "error", error: { … } }`, `[{ error: { status, details } }]`, `{ message, code }`, `{ error: "…" }` or
  * `{ detail: "…" }`. A proxy may answer with a web page.
  */
+import { isObject } from "../../core/data/is-object.js";
 
 export type ErrorBody = {
   readonly message?: string;
@@ -101,8 +102,4 @@ function readString(value: unknown, key: string): string | undefined {
   if (!isObject(value)) return undefined;
   const member = value[key];
   return typeof member === "string" ? member : undefined;
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

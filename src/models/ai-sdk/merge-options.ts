@@ -1,8 +1,8 @@
 /**
  * Merges provider options from several sources: a setting, a model's defaults, and a run.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
-import { isObject } from "./part.js";
 
 /** Merges option by option within each provider. `overrides` (a run's options) take precedence over a model's defaults. */
 export function mergeOptions(defaults: ProviderMetadata, overrides: ProviderMetadata | undefined): ProviderMetadata {

@@ -14,10 +14,6 @@ export const cutShortFailure: ModelFailure = {
   message: "The provider's answer was cut short: it ended without a finish.",
 };
 
-export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /**
  * A key in a part's metadata. It marks kinds of parts that a provider has and messages do not, so that they are sent back
  * unchanged. No provider reads this key.

@@ -10,12 +10,12 @@
  * 5. A write costs more than plain input, so a request that no other request is likely to continue does not mark its
  *    messages.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { sha256 } from "../../platform/hash.js";
 import type { ModelRequest } from "../../ports/model.js";
 import type { CallOptions, PromptMessage, PromptTool, ProviderTool } from "./call-options.js";
 import type { LanguageModel } from "./language-model.js";
-import { isObject } from "./part.js";
 
 /** How a request asks a provider to cache. */
 export type CacheDialect =

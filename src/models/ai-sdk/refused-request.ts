@@ -1,9 +1,9 @@
 /**
  * Explains a refused request by name: a provider refers to tools and messages by their index.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { DeltaBody } from "../../ports/model.js";
 import type { CallOptions } from "./call-options.js";
-import { isObject } from "./part.js";
 
 const maxPictureNames = 5;
 

@@ -1,9 +1,11 @@
 /**
  * Reads the end of an AI SDK stream: its finish reason and its usage. Each of them may be absent.
  */
+
 import { toUnifiedReason } from "../../core/data/finish-reason.js";
+import { isObject } from "../../core/data/is-object.js";
 import { type FinishReason, type ModelFailure, providerErrorFailure, type Usage } from "../../core/data/message.js";
-import { cutShortFailure, isObject, MalformedPartError } from "./part.js";
+import { cutShortFailure, MalformedPartError } from "./part.js";
 
 export type StreamEnding = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
 

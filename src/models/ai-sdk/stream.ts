@@ -3,12 +3,13 @@
  * ignored, and a malformed part of a known kind fails the attempt.
  */
 
+import { isObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import type { Json, ModelFailure, ProviderMetadata, ToolOutput } from "../../core/data/message.js";
 import { encodeBase64 } from "../../platform/bytes.js";
 import type { DeltaBody } from "../../ports/model.js";
 import { isConnectionClosed, toModelFailure } from "./failure.js";
-import { cutShortFailure, isObject, MalformedPartError, pawlMetadataKey } from "./part.js";
+import { cutShortFailure, MalformedPartError, pawlMetadataKey } from "./part.js";
 import { hasCounts, readEnding, readUsage } from "./stream-ending.js";
 
 /** Converts the parts of one attempt into deltas. */

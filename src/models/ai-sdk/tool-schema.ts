@@ -5,6 +5,7 @@
  * tool makes every request fail. So the request has one object with the properties of all alternatives, and the tool's
  * description contains the rest. Pawl still validates each input against the whole schema.
  */
+import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../core/data/message.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { ModelIdentity } from "./tool-call-ids.js";
@@ -31,7 +32,7 @@ export function flattenAlternatives({ inputSchema, description }: ToolInput): To
   const branches = presentKeywords.flatMap((name) => pickObjects(inputSchema[name]));
   const properties = new Map<string, Json[]>();
   for (const schema of [rest, ...branches])
-    for (const [name, property] of Object.entries(isObject(schema.properties) ? schema.properties : {}))
+    for (const [name, property] of Object.entries(isJsonObject(schema.properties) ? schema.properties : {}))
       properties.set(name, [...(properties.get(name) ?? []), property]);
   const required = new Set([
     ...pickStrings(rest.required),
@@ -60,12 +61,8 @@ function mergeSchemas(all: readonly Json[]): Json {
 
 type SchemaMembers = { readonly [name: string]: Json };
 
-function isObject(value: Json | undefined): value is SchemaMembers {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 function pickObjects(value: Json | undefined): readonly SchemaMembers[] {
-  return Array.isArray(value) ? value.filter(isObject) : [];
+  return Array.isArray(value) ? value.filter(isJsonObject) : [];
 }
 
 function pickStrings(value: Json | undefined): readonly string[] {

@@ -92,7 +92,7 @@ async function askChoice(
   const rules = why === "policy" ? await open.agent.rulesFor?.(approval, open.id) : undefined;
   const request = createPermissionRequest(open.id, approval, open.updates.root, rules);
   try {
-    return toChoice((await client.request("session/request_permission", request, requestOptions)).outcome, rules);
+    return toChoice((await client.request("session/request_permission", request, requestOptions)).outcome, why, rules);
   } catch (error) {
     if (cancellationSignal.aborted) return "nothing";
     throw error;

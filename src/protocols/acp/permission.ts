@@ -12,28 +12,22 @@ import type {
   RequestPermissionRequest,
 } from "@agentclientprotocol/sdk";
 import type { ApprovalDecision, PendingApproval } from "../../index.js";
+import { answers, listAnswerChoices } from "../../view/question-choices.js";
 import { createFormSchema, type FormContent, readFormValue } from "../question-form.js";
 import { createCallView } from "./call-view.js";
 import type { RuleChoice, RuleChoices } from "./open-session.js";
 
-/** The options of a request, by why the call waits. `external` calls are never asked about: a program sends their result. */
-const permissionOptions: { readonly [Why in PendingApproval["why"]]: readonly PermissionOption[] } = {
-  policy: [
-    { optionId: "allow", name: "Allow", kind: "allow_once" },
-    { optionId: "reject", name: "Reject", kind: "reject_once" },
-  ],
-  provider: [
-    { optionId: "allow", name: "Allow", kind: "allow_once" },
-    { optionId: "reject", name: "Reject", kind: "reject_once" },
-  ],
-  recovery: [
-    { optionId: "done", name: "It is done", kind: "reject_once" },
-    { optionId: "fail", name: "It failed", kind: "reject_once" },
-    { optionId: "rerun", name: "Run it again", kind: "allow_once" },
-  ],
-  tool: [],
-  external: [],
-};
+/**
+ * The answers that need nothing from the person but a choice. Editors that decide without the person pick by the kind, so
+ * only an option that runs the call has a kind that allows. `external` calls are never asked about: a program sends their result.
+ */
+function listOptions(why: PendingApproval["why"]): readonly PermissionOption[] {
+  return listAnswerChoices(why).flatMap(({ name, title, takes }) =>
+    takes === "value"
+      ? []
+      : [{ optionId: name, name: title, kind: takes === "nothing" ? "allow_once" : "reject_once" }],
+  );
+}
 
 /** The id of the option that saves a rule. */
 const formatRuleOption = (at: number) => `always-${at + 1}`;
@@ -69,7 +63,7 @@ export function createPermissionRequest(
       locations,
       content: [...content, ...noteContents],
     },
-    options: [...permissionOptions[why], ...rules],
+    options: [...listOptions(why), ...rules],
   };
 }
 
@@ -92,16 +86,16 @@ export function createChoiceRequest(sessionId: string, approval: PendingApproval
   const isList = Array.isArray(values) && values.length <= maxChoices;
   if (!isList || values.some((value) => typeof value !== "string")) return null;
   const texts = values as readonly string[];
-  const answers = texts.map(
+  const replies = texts.map(
     (name, at): PermissionOption => ({ optionId: `answer-${at + 1}`, name, kind: "reject_once" }),
   );
   const decline: PermissionOption = { optionId: "decline", name: "No answer", kind: "reject_once" };
   return {
-    request: { ...createPermissionRequest(sessionId, approval, root), options: [decline, ...answers] },
+    request: { ...createPermissionRequest(sessionId, approval, root), options: [decline, ...replies] },
     toDecision(outcome) {
       if (outcome.outcome === "cancelled") return null;
-      const value = texts[answers.findIndex(({ optionId }) => optionId === outcome.optionId)];
-      return value === undefined ? { type: "decline" } : { type: "reply", value };
+      const value = texts[replies.findIndex(({ optionId }) => optionId === outcome.optionId)];
+      return value === undefined ? answers.decline.decide("") : answers.reply.decide(value);
     },
   };
 }
@@ -109,22 +103,15 @@ export function createChoiceRequest(sessionId: string, approval: PendingApproval
 /** The person's choice; null if the request was cancelled. */
 export type Choice = { readonly decision: ApprovalDecision; readonly rule?: RuleChoice } | null;
 
-export function toChoice(outcome: RequestPermissionOutcome, rules?: RuleChoices): Choice {
+export function toChoice(outcome: RequestPermissionOutcome, why: PendingApproval["why"], rules?: RuleChoices): Choice {
   if (outcome.outcome === "cancelled") return null;
   const rule = rules?.choices.find((_, at) => formatRuleOption(at) === outcome.optionId);
-  if (rule !== undefined) return { decision: { type: "approve" }, rule };
-  switch (outcome.optionId) {
-    case "allow":
-      return { decision: { type: "approve" } };
-    case "rerun":
-      return { decision: { type: "rerun" } };
-    case "fail":
-      return { decision: { type: "fail" } };
-    case "done":
-      return { decision: { type: "result", output: "The person says that this call has done its work." } };
-    default:
-      return { decision: { type: "deny" } };
-  }
+  if (rule !== undefined) return { decision: answers.allow.decide(), rule };
+  const choice = listAnswerChoices(why).find(({ name }) => name === outcome.optionId);
+  if (choice?.takes === "nothing") return { decision: choice.decide() };
+  if (choice?.takes === "text") return { decision: choice.decide("") };
+  // An option that was not offered allows nothing, and does not say how an interrupted call ended.
+  return why === "recovery" ? null : { decision: answers.deny.decide("") };
 }
 
 /** The form for a question of a tool; null if a form cannot express such an answer. */
@@ -141,11 +128,11 @@ export function toDecision(response: CreateElicitationResponse, approval: Pendin
   switch (response.action) {
     case "accept": {
       const { content } = response as { readonly content?: FormContent | null };
-      return { type: "reply", value: readFormValue(content ?? {}, approval) };
+      return answers.reply.decide(readFormValue(content ?? {}, approval));
     }
     case "cancel":
       return null;
     default:
-      return { type: "decline" };
+      return answers.decline.decide("");
   }
 }

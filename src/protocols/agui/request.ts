@@ -1,7 +1,9 @@
 /**
  * Parses and checks an AG-UI client's request. The session stores the conversation, so only the last message is used.
  */
+
 import { type Input, PawlError, type UserPart } from "../../index.js";
+import { isObject } from "../is-object.js";
 
 export type ResumeEntry = {
   readonly interruptId: string;
@@ -21,8 +23,6 @@ export type AguiRequest =
   | { readonly type: "resume"; readonly entries: readonly ResumeEntry[] }
   /** A client that lost its stream posts the part of the answer that it has. */
   | { readonly type: "join" };
-
-type JsonObject = { readonly [key: string]: unknown };
 
 /** @throws PawlError `bad_input` */
 export function parseAguiRequest(body: AguiBody): AguiRequest {
@@ -58,10 +58,6 @@ export function messagesBefore(runId: string, { messages }: AguiBody): readonly 
 
 function refuse(problem: string): never {
   throw new PawlError("bad_input", `${problem}. Send a RunAgentInput of AG-UI 1.0.`);
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function parseResumeEntry(entry: unknown): ResumeEntry {

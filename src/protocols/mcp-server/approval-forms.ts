@@ -2,6 +2,7 @@
  * Converts waiting calls to forms of an MCP client, and the person's responses to decisions.
  */
 import type { ApprovalDecision, PendingApproval } from "../../index.js";
+import { answers, listAnswerChoices } from "../../view/question-choices.js";
 import { createFormSchema, type FormContent, readFormValue } from "../question-form.js";
 
 export type Form = { readonly message: string; readonly requestedSchema: object };
@@ -15,14 +16,17 @@ export function createForm(asked: PendingApproval): Form | null {
   const call = `${name} ${JSON.stringify(input)}`;
   switch (why) {
     case "policy":
-      return { message: question ?? `May this call run? ${call}`, requestedSchema: approvalForm };
+      return { message: question ?? `May this call run? ${call}`, requestedSchema: createSchema(why, "Decision") };
     case "provider":
       return {
         message: question ?? `May the model's provider run this call? ${call}`,
-        requestedSchema: providerApprovalForm,
+        requestedSchema: createSchema(why, "Decision"),
       };
     case "recovery":
-      return { message: `${question ?? "Nobody knows how this call ended."} ${call}`, requestedSchema: recoveryForm };
+      return {
+        message: `${question ?? "Nobody knows how this call ended."} ${call}`,
+        requestedSchema: createSchema(why, "How it ended"),
+      };
     case "tool": {
       const requestedSchema = createFormSchema(asked);
       return requestedSchema === null ? null : { message: question ?? `${name} asks.`, requestedSchema };
@@ -32,24 +36,15 @@ export function createForm(asked: PendingApproval): Form | null {
   }
 }
 
-const note = { type: "string", title: "Note for the agent" } as const;
-const decisionField = { type: "string", title: "Decision", enum: ["allow", "deny"] } as const;
-const editedInput = { type: "string", title: "Other input, as JSON" } as const;
-const approvalForm = {
-  type: "object",
-  properties: { decision: decisionField, editedInput, note },
-  required: ["decision"],
-} as const;
-const providerApprovalForm = {
-  type: "object",
-  properties: { decision: decisionField, note },
-  required: ["decision"],
-} as const;
-const recoveryForm = {
-  type: "object",
-  properties: { decision: { type: "string", title: "How it ended", enum: ["done", "failed", "run_again"] }, note },
-  required: ["decision"],
-} as const;
+/** A form with the names of the answers. The edited input is a field: it goes with the answer "allow". */
+function createSchema(why: PendingApproval["why"], title: string): object {
+  const names = listAnswerChoices(why).map(({ name }) => name);
+  const decision = { type: "string", title, enum: names.filter((name) => name !== "edit") };
+  const editedInput = { type: "string", title: "Other input, as JSON" };
+  const note = { type: "string", title: "Note for the agent" };
+  const properties = names.includes("edit") ? { decision, editedInput, note } : { decision, note };
+  return { type: "object", properties, required: ["decision"] };
+}
 
 /**
  * The person's decision; null if they closed the form without an answer. For an approval, everything but a clear yes is
@@ -59,40 +54,21 @@ export function toDecision({ action, content }: FormResponse, asked: PendingAppr
   if (action !== "accept" && action !== "decline") return null;
   const fields = (content !== null && typeof content === "object" ? content : {}) as FormContent;
   const isAccepted = action === "accept";
-  const noteOption = typeof fields.note === "string" && fields.note !== "" ? { note: fields.note } : {};
-  switch (asked.why) {
-    case "tool":
-      return isAccepted ? { type: "reply", value: readFormValue(fields, asked) } : { type: "decline" };
-    case "recovery":
-      return isAccepted ? toRecoveryDecision(fields) : null;
-    case "policy":
-    case "provider":
-      if (!isAccepted || fields.decision !== "allow") return { type: "deny", ...noteOption };
-      return asked.why === "policy" ? toApproval(fields.editedInput) : { type: "approve" };
-    case "external":
-      return null;
-  }
-}
-
-function toRecoveryDecision({ decision, note }: FormContent): ApprovalDecision | null {
-  const noteText = typeof note === "string" ? note : "";
-  switch (decision) {
-    case "done":
-      return { type: "result", output: noteText || "The person says that this call has done its work." };
-    case "failed":
-      return { type: "fail", ...(noteText === "" ? {} : { note: noteText }) };
-    case "run_again":
-      return { type: "rerun" };
-    default:
-      return null;
-  }
+  const note = typeof fields.note === "string" ? fields.note : "";
+  if (asked.why === "tool")
+    return isAccepted ? answers.reply.decide(readFormValue(fields, asked)) : answers.decline.decide("");
+  const choice = isAccepted ? listAnswerChoices(asked.why).find(({ name }) => name === fields.decision) : undefined;
+  if (choice?.name === "allow" && asked.why === "policy") return toApproval(fields.editedInput);
+  if (choice?.takes === "nothing") return choice.decide();
+  if (choice?.takes === "text") return choice.decide(note);
+  return asked.why === "policy" || asked.why === "provider" ? answers.deny.decide(note) : null;
 }
 
 function toApproval(editedText: unknown): ApprovalDecision {
-  if (typeof editedText !== "string" || editedText.trim() === "") return { type: "approve" };
+  if (typeof editedText !== "string" || editedText.trim() === "") return answers.allow.decide();
   try {
-    return { type: "modify", input: JSON.parse(editedText) };
+    return answers.edit.decide(JSON.parse(editedText));
   } catch {
-    return { type: "deny", note: "The other input was not JSON, so the call did not run." };
+    return answers.deny.decide("The other input was not JSON, so the call did not run.");
   }
 }

@@ -2,8 +2,10 @@
  * What the AI SDK's chat transport posts: checked, and told apart. The session has the conversation, so of the messages
  * only the last one counts.
  */
+
 import { type AnswerOptions, type ApprovalDecision, type Input, PawlError, type UserPart } from "../../index.js";
 import { questionKey } from "../../view/view-change.js";
+import { isObject, type JsonObject } from "../is-object.js";
 import { createKnownContent, type KnownContent, type QuestionData } from "./chunks.js";
 
 /** The body that the transport posts: the server has checked its fields, and this module checks what they hold. */
@@ -34,8 +36,6 @@ export type ExplicitAnswer = {
   readonly callKey: string;
   readonly decision: ApprovalDecision;
 } & Pick<AnswerOptions, "inputHash" | "questionId">;
-
-type JsonObject = { readonly [key: string]: unknown };
 
 const maxId = 200;
 
@@ -112,10 +112,6 @@ function collectKnown(parts: readonly JsonObject[]): KnownContent {
 
 function refuse(problem: string): never {
   throw new PawlError("bad_input", `${problem}. Send what the chat transport of the AI SDK sends.`);
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function toStrings(value: unknown): readonly string[] {

@@ -1,6 +1,7 @@
 /**
  * Reads parts of foreign messages field by field, and copies only the fields that Pawl's messages have.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type {
   FilePart,
   Json,
@@ -60,8 +61,7 @@ export function readList(value: unknown, what: string, refuse: Refuse): readonly
 export function readMetadata(value: unknown, refuse: Refuse): { readonly providerMetadata?: ProviderMetadata } {
   if (value === undefined || value === null) return {};
   const metadata = toJson(value, "providerMetadata", refuse);
-  const isRecord = (one: unknown) => typeof one === "object" && one !== null && !Array.isArray(one);
-  if (!isRecord(metadata) || !Object.values(metadata as object).every(isRecord))
+  if (!isObject(metadata) || !Object.values(metadata).every(isObject))
     return refuse("providerMetadata must be an object of objects, by provider.");
   return { providerMetadata: metadata as ProviderMetadata };
 }

@@ -4,6 +4,7 @@
  * The options of a run go before those of the agent, so each of them is a decision of the agent's author. A client that
  * reaches an agent over a network may set only those that the author names.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
@@ -136,8 +137,4 @@ function hasMetadata(input: unknown): boolean {
 
 function toList(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -13,6 +13,7 @@ import { isInteractive, type ProcessMemory } from "../work/effect-context.js";
 import type { PreparedQuestion } from "./check-question.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import type { StepHost } from "./step-host.js";
+import type { letGo } from "./tool-attempt.js";
 
 /** The entry of a question. */
 export function createQuestionEvent(
@@ -30,12 +31,15 @@ export function isStopping(state: State): boolean {
   return "stopping" in state && state.stopping !== null;
 }
 
-/** @throws the reason of the call's signal, if the call ends before the answer comes */
+/**
+ * Resolves to `letGo` if another process has the call.
+ * @throws the reason of the call's signal, if the call ends before the answer comes
+ */
 export async function askWhileRunning(
   host: StepHost,
   step: string,
   question: PreparedQuestion,
-): Promise<QuestionAnswer> {
+): Promise<QuestionAnswer | typeof letGo> {
   const { effect, context, signal, pauseTimeLimit } = host.call;
   if (!isInteractive(context)) return { type: "declined", note: nobodyCanAnswer };
   if (context.recorder.isReplay === true) return host.failUnrecorded(step);
@@ -55,8 +59,8 @@ export async function askWhileRunning(
     });
     answered.catch(() => {});
     const asked = { ...createQuestionEvent(host, step, question), held: true };
-    const outcome = await host.record((state) => (isStopping(state) || host.isOver() ? [] : [asked]));
-    if (outcome === "closed") return await host.suspend();
+    const outcome = await host.record((state) => (isStopping(state) || host.hasToolEnded() ? [] : [asked]));
+    if (outcome === "closed") return host.report("lease_lost");
     if (outcome === "stale" || stop.aborted) rejectWait();
     return await answered;
   } finally {

@@ -15,7 +15,6 @@ import type { ToolOutcome } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { formatError, maxReasonCharacters, truncate } from "../lib/error-text.js";
-import { never } from "../lib/event-loop.js";
 import { hashInput } from "../lib/hash.js";
 import { type Done, findDone } from "../tools/done.js";
 import { StepError } from "../tools/step-error.js";
@@ -47,6 +46,8 @@ export function* runTool(
   const startedAt = context.now();
   const returned = yield* runToCompletion(effect, record, context, cancellation);
   if (returned === null) return createNotStartedEvent(effect, cancellation);
+  // The call runs again, here or in another process.
+  if (returned === "let_go") return undefined;
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
   const final = yield* finalOutcome(returned, record, timing.durationMs, context);
   const retryPlan =
@@ -189,7 +190,7 @@ function* runToCompletion(
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Outcome | null> {
+): Coroutine<Outcome | "let_go" | null> {
   const compiled = context.parts.tools.get(toolNameOf(record));
   if (compiled === undefined) return failedOutcome(withoutTool(toolNameOf(record), context));
   if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
@@ -212,8 +213,7 @@ function* runToCompletion(
   const unawaited = work.steps === null || cancellation.isCancelled ? [] : work.steps.underWay();
   const ending = work.steps?.end();
   if (ending === undefined) return unawaited.length === 0 ? outcome : { ...outcome, unawaited };
-  // The tool was let go: it runs again, here or in another process.
-  if (ending.type === "let_go") return yield* wait(never());
+  if (ending.type === "let_go") return "let_go";
   return ending.type === "error"
     ? failedOutcome(ending.message)
     : { outcome: "interrupted", output: errorOutput(ending.message) };

@@ -1,11 +1,11 @@
 /**
- * The tool steps of one attempt of a call: which were asked for, which are under way, and whether the tool was let go.
+ * The tool steps of one attempt of a call. The state of the attempt is a machine (tool-attempt.ts): what happens here is reported to it,
+ * and its acts are performed here.
  *
- * 1. What a step gave is committed before the tool goes on, and the tool gets a copy of what was committed.
+ * 1. What a step returned is committed before the tool continues, and the tool gets a copy of what was committed.
  * 2. A recorded step is never run again: the order of the log decides what a tool that runs again is given.
- * 3. `closed` means that another process goes on with this call: then nothing here settles any more. `stale` means
- *    that the call is over, and nobody runs it again: then its code comes to its end, and nothing of it counts.
- * 4. A tool is let go only while none of its steps is under way.
+ * 3. `closed` means that another process continues this call: then the tool gets nothing here any more. `stale` means
+ *    that the call is over, and is not run again: then its code comes to its end, and nothing of it counts.
  */
 
 import { copyJson } from "../../core/data/json.js";
@@ -23,9 +23,21 @@ import { clearChanges, pickData, type TakeChangesResult, takeChanges } from "../
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { createStepSignal, findStepAccess } from "./step-access.js";
 import { failedStep, runStepBody, type StepBody } from "./step-body.js";
-import { isWithinStep, runWithinStep } from "./step-nesting.js";
+import { createStepNames } from "./step-names.js";
+import { runWithinStep } from "./step-nesting.js";
 import { createStepOrder } from "./step-order.js";
 import { loadValue, maxStepsOfCall, type StoredValue, storeValue } from "./step-values.js";
+import {
+  advanceAttempt,
+  type Failure,
+  findFailure,
+  initialAttempt,
+  isLetGo,
+  letGo,
+  mayBeginStep,
+  type ToolAttemptAct,
+  type ToolAttemptEvent,
+} from "./tool-attempt.js";
 
 /** The call whose tool runs. */
 export type StepCall = {
@@ -43,14 +55,19 @@ export type StepCall = {
 };
 
 /** What becomes of a call when its tool has ended, if not what the tool says. */
-export type StepEnding =
-  | { readonly type: "let_go" }
-  | { readonly type: "error" | "interrupted"; readonly message: string };
+export type StepEnding = { readonly type: "let_go" } | Failure;
+
+/** Called by the host for the questions that wait. */
+export type QuestionListener = {
+  /** No step is in progress any more, so they can be asked. */
+  readonly tryAsking: () => void;
+  readonly commit: () => void;
+};
 
 /** What a step has in hand. */
 export type StepHost = ReturnType<typeof createStepHost>;
 
-/** Runs a step that the log does not have, and keeps what it gives. */
+/** Runs a step that the log does not have, and keeps what it returns. Resolves to `letGo` if the tool does not continue here. */
 export async function runStep(
   host: StepHost,
   key: string,
@@ -67,19 +84,19 @@ export async function runStep(
       timing: createInstantTiming(context),
       ...failedStep("step_in_doubt", inDoubtText),
     });
-  host.enter();
+  host.report("step_began");
   const access = await findStepAccess(host, isCleanup);
-  if (access === "elsewhere") return host.suspend();
-  if (access === "ended") return host.leave(() => throwReason(host));
+  if (access === "elsewhere") return host.report("lease_lost");
+  if (access === "ended") return throwReason(host);
   const { runId, callKey, attempt } = effect;
   if (options.once === true) {
     const said = await host.record(() => [{ type: "tool_step_started", runId, callKey, attempt, step: key }]);
-    if (said === "closed") return host.suspend();
-    if (said === "stale" || host.hasEnded(isCleanup)) return host.leave(() => throwReason(host));
+    if (said === "closed") return host.report("lease_lost");
+    if (said === "stale" || host.hasEnded(isCleanup)) return throwReason(host);
   }
   const shutdown = isAbandonable(options) ? watchShutdown(host) : null;
   const signal = createStepSignal(host, isCleanup);
-  const body = await runStepBody((step) => runWithinStep(host, () => run(step)), {
+  const body = await runStepBody((step) => runWithinStep(host.call, () => run(step)), {
     idempotencyKey: `${callKey}/${key}`,
     options,
     signal: shutdown === null ? signal : AbortSignal.any([signal, shutdown.signal]),
@@ -87,7 +104,7 @@ export async function runStep(
     mayTryAgain: async () => (await findStepAccess(host, isCleanup)) === "here",
   });
   shutdown?.end();
-  if (shutdown?.signal.aborted === true && body.outcome === "error") return host.letGoWhenQuiet();
+  if (shutdown?.signal.aborted === true && body.outcome === "error") return host.drain();
   return commitStep(host, key, body, true);
 }
 
@@ -107,13 +124,15 @@ function createInstantTiming({ now }: EffectContext) {
   return { startedAt: now(), durationMs: 0 };
 }
 
-function throwReason({ call }: StepHost): never {
+/** Ends a step in progress, because the call has ended. */
+function throwReason({ call, report }: StepHost): never {
+  report("step_ended");
   throw call.signal().reason ?? new DOMException("The call has ended.", "AbortError");
 }
 
 /** Commits how a step ended, and then lets the tool know. */
 async function commitStep(host: StepHost, key: string, body: StepBody, isEntered = false): Promise<unknown> {
-  if (!isEntered) host.enter();
+  if (!isEntered) host.report("step_began");
   const { runId, callKey, attempt } = host.call.effect;
   let kept = await storeValue(body, host.bytes(), host.call.context);
   const { tries, timing } = body;
@@ -135,10 +154,11 @@ async function commitStep(host: StepHost, key: string, body: StepBody, isEntered
       },
     ];
   });
-  if (said === "closed") return host.suspend();
+  if (said === "closed") return host.report("lease_lost");
   if (said === "recorded") host.count(kept);
-  if (host.isLeaving()) return host.letGoWhenQuiet();
-  return host.leave(() => unwrapValue(key, kept));
+  if (host.isLeaving()) return host.drain();
+  host.report("step_ended");
+  return unwrapValue(key, kept);
 }
 
 const noChanges: TakeChangesResult = { ok: true };
@@ -155,134 +175,110 @@ function unwrapValue(key: string, { recorded, value }: StoredValue): unknown {
 export function createStepHost(call: StepCall) {
   const { effect, record, tool, context, cancellation, signal } = call;
   const { recorder, parts } = context;
-  const { callKey, attempt } = effect;
+  const { callKey, attempt: number } = effect;
   const done: readonly StepRecord[] = [...(record.steps?.done ?? [])];
-  const order = createStepOrder(done, parts.clock, (next, asked) => failStuck(next, asked));
-  const nameCounts = new Map<string, number>();
+  const order = createStepOrder(done, parts.clock, (next, asked) => void failStuck(next, asked));
+  const names = createStepNames();
+  let attempt = initialAttempt;
+  let questions: QuestionListener = { tryAsking() {}, commit() {} };
   let stepCount = done.length + (record.steps?.asked.length ?? 0);
   let totalBytes = done.reduce((sum, one) => sum + measureRecord(one), 0);
-  let waitingSteps = 0;
-  let activeSteps = 0;
-  let isSideBySide = false;
-  let hasRepeated = false;
-  let isSuspended = false;
-  let ending: StepEnding | undefined;
-  let isOver = false;
-  let onQuietListener: (() => void) | null = null;
-  let onOverListener: (() => void) | null = null;
+  const overListeners: (() => void)[] = [];
 
   const isRunning = (state: State): boolean => {
     const present = callOf(state, callKey);
-    return present?.status === "running" && present.attempt === attempt;
+    return present?.status === "running" && present.attempt === number;
   };
-  const suspend = (): Promise<never> => {
-    isSuspended = true;
-    order.stop();
-    return never();
+
+  const acts: { readonly [Act in ToolAttemptAct]: () => void } = {
+    commit_questions: () => questions.commit(),
+    try_asking: () => questions.tryAsking(),
+    stop_order: () => order.stop(),
+    detach: () => recorder.detachJob(effect.key),
+    stop_waiting: () => call.fail(new Error(findFailure(attempt)?.message)),
   };
-  const fail = (given: StepEnding & { readonly message: string }): Promise<never> => {
-    ending ??= given;
-    order.stop();
-    call.fail(new Error(given.message));
-    return never();
-  };
+
+  /** Returns `letGo`, for the events after which the tool gets nothing. */
+  function dispatch(event: ToolAttemptEvent): typeof letGo {
+    const advanced = advanceAttempt(attempt, event);
+    attempt = advanced.attempt;
+    for (const act of advanced.acts) acts[act]();
+    return letGo;
+  }
+  const report = (type: Exclude<ToolAttemptEvent["type"], "failed">): typeof letGo => dispatch({ type });
+
+  /** Reports an abort and the end of the time limit, which only show in signals. */
+  function observe(): void {
+    if (cancellation.isCancelled) report("cancelled");
+    else if (signal().aborted) report("timeout");
+  }
+
+  const fail = (why: Failure): typeof letGo => dispatch({ type: "failed", why });
   const failStuck = (next: string, asked: readonly string[]) =>
     fail({ type: "error", message: mismatchText(next, asked.map((one) => `"${one}"`).join(", ")) });
 
-  const failUnrecorded = (key: string) =>
-    fail({
-      type: "error",
-      message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
-    });
-
   const isElsewhere = () => recorder.isLost(isRunning);
-  const isInGrace = () => !isOver && cancellation.isCancelled && recorder.isDriving(isRunning);
-  /** Whether no step may begin any more. One that tidies up may begin after an abort, until the grace is over. */
-  const hasEnded = (isCleanup: boolean): boolean =>
-    isOver || (cancellation.isCancelled ? !(isCleanup && isInGrace()) : signal().aborted);
+  const isInGrace = () => attempt.status !== "ended" && cancellation.isCancelled && recorder.isDriving(isRunning);
+  /** In a shutdown a durable tool is suspended at its next step. */
+  const isLeaving = () => tool.durable === true && recorder.isDraining();
 
-  /** A step is no longer under way. */
-  function leave<Result>(settle: () => Result): Result {
-    activeSteps -= 1;
-    if (activeSteps === 0) onQuietListener?.();
-    return settle();
+  /** Whether no step may begin any more. One that cleans up may begin after an abort, until the grace is over. */
+  function hasEnded(isCleanup: boolean): boolean {
+    observe();
+    return !mayBeginStep(attempt, isCleanup, isInGrace());
   }
 
   return {
     call,
-    suspend,
+    report,
     fail,
-    failUnrecorded,
-    leave,
-    enter(): void {
-      activeSteps += 1;
+    failUnrecorded: (key: string): typeof letGo =>
+      fail({
+        type: "error",
+        message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
+      }),
+    /** A step ends without a result, because the process shuts down. */
+    drain() {
+      report("step_ended");
+      return report("drained");
+    },
+    onQuestions(listener: QuestionListener): void {
+      questions = listener;
     },
     /** When a wait of this name ends, if the log has it. */
     askedUntil: (step: string) => record.steps?.asked.findLast((one) => one.step === step)?.expiresAt,
-    isQuiet: () => activeSteps === 0,
-    onQuiet(listener: () => void): void {
-      onQuietListener = listener;
-    },
     /** What the tool has begun and does not wait for any more is given up when it ends. */
     onOver(listener: () => void): void {
-      const before = onOverListener;
-      onOverListener = () => {
-        before?.();
-        listener();
-      };
+      overListeners.push(listener);
     },
-    isLetGo: () => isSuspended,
-    isOver: () => isOver,
+    isSuspended: () => attempt.status === "suspended",
+    hasToolEnded: () => attempt.status === "ended",
     isInGrace,
     isRunning,
-    /** Another process goes on with this call, or may. */
+    /** Another process continues this call, or may. */
     isElsewhere,
     hasEnded,
+    isLeaving,
     bytes: () => totalBytes,
     count(kept: StoredValue) {
       totalBytes += kept.bytes;
-    },
-    /** In a shutdown a durable tool is let go at its next step. */
-    isLeaving: () => tool.durable === true && recorder.isDraining(),
-    letGoWhenQuiet() {
-      leave(() => {});
-      if (activeSteps === 0) recorder.detachJob(effect.key);
-      return suspend();
     },
     /** What the tool has changed of the session's data so far, for the next entry of its call. */
     takeChanges: (): TakeChangesResult =>
       tool.durable === true && context.memory.changes !== null ? takeChanges(context, effect, false) : noChanges,
     record: (events: (state: State) => readonly EventBody[]) =>
       recorder.record((state) => (isRunning(state) ? events(state) : [])),
-    /** The key of a step: its name, with a count if the name came before. @throws StepError */
-    admit(name: string): string {
-      const times = (nameCounts.get(name) ?? 0) + 1;
-      const key = times === 1 ? name : `${name}#${times}`;
-      if (isWithinStep(this)) throw new StepError("step_nested", key, nestedText(key));
-      nameCounts.set(name, times);
-      if (waitingSteps > 0) isSideBySide = true;
-      if (times > 1) hasRepeated = true;
-      if (isSideBySide && hasRepeated) throw new StepError("step_ambiguous", key, ambiguousText(name));
-      return key;
-    },
-    /** Notes that the tool waits for a step, or does other things beside it. */
-    async pending<Result>(act: () => Promise<Result>): Promise<Result> {
-      waitingSteps += 1;
-      try {
-        return await act();
-      } finally {
-        waitingSteps -= 1;
-      }
-    },
-    /** The recorded result of a step, in its turn. Never settles once the tool is let go. */
-    async take(key: string): Promise<StepRecord | undefined> {
-      if (isSuspended || ending !== undefined) return never();
+    admit: (name: string) => names.admit(name, call),
+    /** Notes that the tool waits for a step, or does other things meanwhile. The result `letGo` never reaches the tool. */
+    pending: <Result>(act: () => Promise<Result | typeof letGo>): Promise<Result> =>
+      names.pending(async () => giveToTool(await act())),
+    /** The recorded result of a step, in its turn. */
+    async take(key: string): Promise<StepRecord | undefined | typeof letGo> {
+      if (isLetGo(attempt)) return letGo;
       const recorded = await order.take(key);
-      if (isSuspended || ending !== undefined || isElsewhere()) return suspend();
-      if (!isOver && this.isLeaving()) {
-        if (activeSteps === 0) recorder.detachJob(effect.key);
-        return suspend();
-      }
+      if (recorded === letGo || isLetGo(attempt)) return letGo;
+      if (isElsewhere()) return report("lease_lost");
+      if (attempt.status !== "ended" && isLeaving()) return report("drained");
       // What a tool that runs again had changed by then is in the log.
       if (recorded !== undefined && recorded.outcome !== "error" && tool.durable === true)
         clearChanges(context.memory, callKey);
@@ -302,21 +298,27 @@ export function createStepHost(call: StepCall) {
     },
     /** Whether a step that is not recorded may begin. @throws the reason of the signal; StepError `step_too_large` */
     mayBegin(key: string, isCleanup: boolean): void {
-      if (isOver) throw new DOMException("The call has ended.", "AbortError");
-      if (hasEnded(isCleanup)) throw signal().reason;
+      if (hasEnded(isCleanup)) throw signal().reason ?? new DOMException("The call has ended.", "AbortError");
       stepCount += 1;
       if (stepCount > maxStepsOfCall) throw new StepError("step_too_large", key, tooManyText);
     },
     end(): StepEnding | undefined {
-      isOver = true;
-      onOverListener?.();
+      const wasStopped = cancellation.isCancelled || signal().aborted;
+      report("tool_returned");
+      for (const listener of overListeners) listener();
       order.stop();
-      if (isSuspended) return { type: "let_go" };
-      if (ending !== undefined) return ending;
-      const missing = cancellation.isCancelled || signal().aborted ? undefined : order.missing();
+      if (attempt.status === "suspended") return { type: "let_go" };
+      const failure = findFailure(attempt);
+      if (failure !== undefined) return failure;
+      const missing = wasStopped ? undefined : order.missing();
       return missing === undefined ? undefined : { type: "error", message: mismatchText(missing, "nothing more") };
     },
   };
+}
+
+/** The only promise that never settles is the tool's own: its code stops there, and can be garbage-collected. */
+export function giveToTool<Result>(result: Result | typeof letGo): Result | Promise<never> {
+  return result === letGo ? never() : (result as Result);
 }
 
 function measureRecord(recorded: StepRecord): number {
@@ -326,14 +328,6 @@ function measureRecord(recorded: StepRecord): number {
 }
 
 const tooManyText = `A call may have ${maxStepsOfCall} tool steps and questions. Do the work of several in one step.`;
-
-function nestedText(key: string): string {
-  return `The tool step "${key}" was begun within another step. Begin it after that one, or do its work there.`;
-}
-
-function ambiguousText(name: string): string {
-  return `The name "${name}" of a tool step comes twice in a call that has had two steps side by side, so nobody could tell which result belongs to which. Give each step a name of its own, such as "${name} 17".`;
-}
 
 /** The result of a call whose tool does not take its steps as the log has them. */
 export function mismatchText(next: string, asked: string): string {

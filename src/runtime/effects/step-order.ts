@@ -10,13 +10,14 @@
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import type { Clock } from "../../ports/clock.js";
 import { afterTurn } from "../lib/event-loop.js";
+import { letGo } from "./tool-attempt.js";
 
 export type StepOrder = {
-  /** Resolves to the recorded result of a step in its turn, or to undefined when an unrecorded step may begin. */
-  readonly take: (step: string) => Promise<StepRecord | undefined>;
+  /** Resolves to the recorded result of a step in its turn, to undefined when an unrecorded step may begin, or to `letGo`. */
+  readonly take: (step: string) => Promise<StepRecord | undefined | typeof letGo>;
   /** The first remaining recorded step that the tool has not requested. */
   readonly missing: () => string | undefined;
-  /** Stops returning results. */
+  /** Stops returning results: those that wait get `letGo`. */
   readonly stop: () => void;
 };
 
@@ -28,7 +29,7 @@ export function createStepOrder(
   clock: Clock,
   onStuck: (next: string, asked: readonly string[]) => void,
 ): StepOrder {
-  const waitingSteps = new Map<string, (record: StepRecord | undefined) => void>();
+  const waitingSteps = new Map<string, (record: StepRecord | undefined | typeof letGo) => void>();
   let givenCount = 0;
   let isGiving = false;
   let isStopped = false;
@@ -71,6 +72,7 @@ export function createStepOrder(
       if (givenCount === recorded.length && waitingSteps.size === 0) return Promise.resolve(undefined);
       return new Promise((resolve) => {
         waitingSteps.set(step, resolve);
+        if (isStopped) return resolve(letGo);
         restartStuckTimer();
         giveNext();
       });
@@ -79,6 +81,8 @@ export function createStepOrder(
     stop() {
       isStopped = true;
       stopTimer();
+      // They stay in the list: the tool has requested them.
+      for (const settle of waitingSteps.values()) settle(letGo);
     },
   };
 }

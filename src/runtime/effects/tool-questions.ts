@@ -23,7 +23,8 @@ import { checkQuestionAnswer, type PreparedQuestion, questionOf } from "./check-
 import { parseSleep, parseWait } from "./check-wait.js";
 import { askWhileRunning, createQuestionEvent, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
-import { runStep, type StepHost } from "./step-host.js";
+import { giveToTool, runStep, type StepHost } from "./step-host.js";
+import { letGo } from "./tool-attempt.js";
 
 export type ToolQuestions = {
   readonly sleep: (name: string, options: SleepOptions) => Promise<void>;
@@ -31,13 +32,14 @@ export type ToolQuestions = {
   readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
   /** Settles when the questions that are being committed are in the log, or are not asked. Null if there are none. */
   readonly asking: () => Promise<void> | null;
-  /** Waits for questions that are being committed: then the tool is let go, or the call is over. */
+  /** Waits for questions that are being committed: then the tool is suspended, or the call is over. */
   readonly whenNotAsking: () => Promise<void>;
 };
 
 type WaitingQuestion = {
   readonly key: string;
   readonly question: PreparedQuestion;
+  readonly resolve: (nothing: typeof letGo) => void;
   readonly reject: (error: unknown) => void;
 };
 
@@ -53,21 +55,25 @@ export function createQuestions(host: StepHost): ToolQuestions {
     isScheduled = true;
     afterTurn(() => {
       isScheduled = false;
-      if (host.isOver()) return rejectAll();
-      if (waiting.length > 0 && host.isQuiet() && asking === null) {
-        asking = commitQuestions().finally(() => {
-          asking = null;
-        });
-      }
+      if (host.hasToolEnded()) return rejectAll();
+      if (host.isSuspended()) return releaseAll();
+      if (waiting.length > 0) host.report("asking");
     });
   }
+
+  function commit(): void {
+    asking = commitQuestions().finally(() => {
+      asking = null;
+    });
+  }
+  host.onQuestions({ tryAsking: scheduleAsk, commit });
 
   async function commitQuestions(): Promise<void> {
     // More than may be open at once are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
     const entries = () => {
       const taken = host.takeChanges();
-      if (!taken.ok) void host.fail({ type: "error", message: formatUnkeptChanges(taken.message) });
+      if (!taken.ok) host.fail({ type: "error", message: formatUnkeptChanges(taken.message) });
       if (!taken.ok) return [];
       return asked.map(({ key, question }, index) => ({
         ...createQuestionEvent(host, key, question),
@@ -75,8 +81,18 @@ export function createQuestions(host: StepHost): ToolQuestions {
       }));
     };
     const outcome = await host.record((state) => (isStopping(state) ? [] : entries()));
-    if (outcome === "stale") rejectAll();
-    else void host.suspend();
+    if (outcome === "stale") {
+      host.report("refused");
+      rejectAll();
+    } else {
+      host.report("asked");
+      releaseAll();
+    }
+  }
+
+  /** The tool continues later, or elsewhere. */
+  function releaseAll(): void {
+    for (const { resolve } of waiting.splice(0)) resolve(letGo);
   }
 
   /** The call has ended, so the code of the tool comes to its end, too. */
@@ -88,23 +104,27 @@ export function createQuestions(host: StepHost): ToolQuestions {
   async function ask(given: Question<unknown>): Promise<Answered<unknown>> {
     const { question, parse } = questionOf(given);
     const key = host.admit(given.name ?? "ask");
-    if (isHeld(given)) return checkQuestionAnswer(key, await askWhileRunning(host, key, question), parse);
+    if (isHeld(given)) {
+      const held = await giveToTool(await askWhileRunning(host, key, question));
+      return checkQuestionAnswer(key, held, parse);
+    }
     refuseUnlessDurable(key, "asks");
     return host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded !== undefined) return checkQuestionAnswer(key, await readAnswer(recorded), parse);
-      if (!isInteractive(context)) return (await decline(key)) as Answered<unknown>;
-      return suspend(key, question);
+      if (recorded === letGo) return letGo;
+      if (recorded === undefined && !isInteractive(context)) return (await decline(key)) as Answered<unknown>;
+      if (recorded === undefined) return suspend(key, question);
+      const answer = await readAnswer(recorded);
+      return answer === letGo ? letGo : checkQuestionAnswer(key, answer, parse);
     });
   }
 
-  /** Commits the question and lets the tool go. So this settles only if the call ends before. */
-  function suspend(key: string, question: PreparedQuestion): Promise<never> {
+  /** Commits the question and lets the tool go. Rejects if the call ends before. */
+  async function suspend(key: string, question: PreparedQuestion): Promise<typeof letGo> {
     if (context.recorder.isReplay === true) return host.failUnrecorded(key);
     host.mayBegin(key, false);
-    return new Promise((_, reject) => {
-      waiting.push({ key, question, reject });
-      host.onQuiet(scheduleAsk);
+    return new Promise((resolve, reject) => {
+      waiting.push({ key, question, resolve, reject });
       scheduleAsk();
     });
   }
@@ -129,6 +149,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
     refuseUnlessDurable(key, "sleeps");
     await host.pending(async () => {
       const recorded = await host.take(key);
+      if (recorded === letGo) return letGo;
       if (recorded !== undefined) return readAnswer(recorded);
       // A time that has passed is recorded as well: the tool takes the same way whenever it runs again.
       if (expiresAt <= now) return runStep(host, key, () => ({ type: "expired" }), {});
@@ -147,6 +168,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
         // A wait that passes over a signal goes on as a step of its own, until the time of the first one.
         const step = passedOver === 0 ? first : `${first}/${passedOver + 1}`;
         const recorded = await host.take(step);
+        if (recorded === letGo) return letGo;
         if (recorded !== undefined) expiresAt = host.askedUntil(step);
         else refuseWithoutSignals();
         const question = {
@@ -156,6 +178,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
           ...defined({ schema, expiresAt }),
         } as const;
         const answer = await (recorded === undefined ? suspend(step, question) : readAnswer(recorded));
+        if (answer === letGo) return letGo;
         if (answer.type !== "answered") return { type: "expired" };
         const { id, value } = answer.value as { readonly id: string; readonly value: Json };
         const fit = parse === undefined ? ({ ok: true, value } as const) : await parse(value);
@@ -170,9 +193,9 @@ export function createQuestions(host: StepHost): ToolQuestions {
     return runStep(host, key, () => ({ type: "declined", note: nobodyCanAnswer }), {});
   }
 
-  async function readAnswer(recorded: StepRecord): Promise<QuestionAnswer> {
+  async function readAnswer(recorded: StepRecord): Promise<QuestionAnswer | typeof letGo> {
     if (recorded.outcome === "answered") return copyJson(recorded.answer as Json) as QuestionAnswer;
-    return (await host.given(recorded)) as QuestionAnswer;
+    return (await host.given(recorded)) as QuestionAnswer | typeof letGo;
   }
 
   return {
@@ -182,7 +205,6 @@ export function createQuestions(host: StepHost): ToolQuestions {
     asking: () => asking,
     async whenNotAsking() {
       while (asking !== null) await asking;
-      if (host.isLetGo()) await new Promise(() => {});
     },
   };
 }

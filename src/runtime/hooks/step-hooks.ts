@@ -4,6 +4,7 @@
 
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
+import { isObject } from "../../core/data/is-object.js";
 import type { UserMessage } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
 import type { EventBody, HookPoint, HookRecord, RunOptions, ToolChoice } from "../../core/machine/event.js";
@@ -266,8 +267,7 @@ function isToolChoice(value: unknown, isTool: (name: unknown) => boolean): value
 }
 
 function isProviderOptions(value: unknown): boolean {
-  const isRecord = (thing: unknown) => typeof thing === "object" && thing !== null && !Array.isArray(thing);
-  return isRecord(value) && Object.values(value as object).every(isRecord);
+  return isObject(value) && Object.values(value).every(isObject);
 }
 
 /** Calls the `afterStep` hooks for the last step, once per step; null if there is no such step or hook. */

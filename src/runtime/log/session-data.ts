@@ -4,7 +4,9 @@
  * Changes between the first entry that is read and the compaction are already in the blob, and are applied again. A
  * change sets or unsets whole keys, so this is idempotent.
  */
+
 import { deepFreeze } from "../../core/data/freeze.js";
+import { isObject } from "../../core/data/is-object.js";
 import { parseJson } from "../../core/data/json.js";
 import { emptyData, maxDataBytes, type SessionData } from "../../core/data/session-data.js";
 import { decodeText } from "../../core/data/text-bytes.js";
@@ -40,8 +42,4 @@ async function nullIfDamaged(pending: Promise<Uint8Array | null>): Promise<Uint8
     if (error instanceof PawlError && error.code === "store_corrupt") return null;
     throw error;
   }
-}
-
-function isObject(value: unknown): value is SessionData {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -7,6 +7,7 @@
  *    differ; otherwise it stays, and the model reads the error.
  * 3. If a required property is missing, its object does not change: the model then reads everything that is wrong.
  */
+import { isJsonObject, type JsonObject } from "../../core/data/is-object.js";
 import { formatPath } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { findNearNames, normalizeName } from "../../core/data/nearest-name.js";
@@ -17,8 +18,6 @@ export type FittedInput = {
   /** A description of each change: `offset is read as 1`. */
   readonly changes: readonly string[];
 };
-
-type JsonObject = { readonly [key: string]: Json };
 
 const maxChanges = 20;
 /** Characters of a name in the description of a change. */
@@ -34,18 +33,18 @@ export function fitInput(schema: JsonSchema, input: Json): FittedInput | null {
 }
 
 function fitValue(schema: Json | undefined, value: Json, path: readonly PropertyKey[], changes: string[]): Json {
-  if (!isObject(schema) || hasAlternatives(schema)) return value;
+  if (!isJsonObject(schema) || hasAlternatives(schema)) return value;
   if (typeof value === "string") return fitString(schema, value, path, changes);
   if (Array.isArray(value))
-    return isObject(schema.items)
+    return isJsonObject(schema.items)
       ? value.map((item, index) => fitValue(schema.items, item, [...path, index], changes))
       : value;
-  return isObject(value) ? fitObject(schema, value, path, changes) : value;
+  return isJsonObject(value) ? fitObject(schema, value, path, changes) : value;
 }
 
 function fitObject(schema: JsonObject, value: JsonObject, path: readonly PropertyKey[], changes: string[]): Json {
   const { properties, required } = schema;
-  if (!isObject(properties)) return value;
+  if (!isJsonObject(properties)) return value;
   const names = Object.keys(properties);
   const missing = names.filter((name) => !Object.hasOwn(value, name));
   const entries: (readonly [string, Json])[] = [];
@@ -105,8 +104,4 @@ const alternatives = ["$ref", "allOf", "anyOf", "oneOf", "not", "if", "enum", "c
 
 function hasAlternatives(schema: JsonObject): boolean {
   return alternatives.some((keyword) => schema[keyword] !== undefined);
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -2,6 +2,7 @@
  * Checks whether a JSON Schema is well-formed: `{ type: "object", properties: 3 }` is not, and would silently refuse or accept
  * everything.
  */
+import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../core/data/message.js";
 
 const mapKeywords: ReadonlySet<string> = new Set([
@@ -28,11 +29,11 @@ export function findSchemaFault(schema: Json): string | null {
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { at, schema: current } = next;
     if (typeof current === "boolean") continue;
-    if (!isObject(current)) return `${at} is not a schema`;
+    if (!isJsonObject(current)) return `${at} is not a schema`;
     for (const [name, value] of Object.entries(current)) {
       const inner = `${at === "it" ? "" : `${at}.`}${name}`;
       if (mapKeywords.has(name)) {
-        if (!isObject(value)) return `${inner} is not an object`;
+        if (!isJsonObject(value)) return `${inner} is not an object`;
         for (const [key, one] of Object.entries(value)) pending.push({ at: `${inner}.${key}`, schema: one });
       } else if (listKeywords.has(name)) {
         if (!Array.isArray(value)) return `${inner} is not a list`;
@@ -45,10 +46,6 @@ export function findSchemaFault(schema: Json): string | null {
     }
   }
   return null;
-}
-
-function isObject(value: Json): value is { readonly [name: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isStringArray(value: Json): boolean {

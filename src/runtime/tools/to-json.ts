@@ -6,6 +6,7 @@
  * large.
  */
 
+import { isJsonObject } from "../../core/data/is-object.js";
 import { formatPath, isDangerousKey } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
 import { blobScheme } from "../../core/transcript/blob-references.js";
@@ -174,7 +175,7 @@ function errorMessage(cause: unknown): string {
 
 /** The value as a `ToolOutput`, if it has exactly that shape. */
 function asToolOutput(value: Json): ToolOutput | null {
-  if (!isObject(value)) return null;
+  if (!isJsonObject(value)) return null;
   const { type, text, value: json, parts } = value;
   if (Object.keys(value).length !== 2) return null;
   if (type === "text" && typeof text === "string") return { type, text };
@@ -184,7 +185,8 @@ function asToolOutput(value: Json): ToolOutput | null {
 }
 
 function isContentPart(part: Json): part is TextPart | FilePart {
-  if (!isObject(part) || !(part.providerMetadata === undefined || isObject(part.providerMetadata))) return false;
+  if (!isJsonObject(part) || !(part.providerMetadata === undefined || isJsonObject(part.providerMetadata)))
+    return false;
   if (part.type === "text") return typeof part.text === "string";
   return part.type === "file" && typeof part.mediaType === "string" && isFileData(part.data);
 }
@@ -213,7 +215,3 @@ const signatures: readonly { readonly start: string; readonly mediaType: string 
   { start: "GIF8", mediaType: "image/gif" },
   { start: "%PDF-", mediaType: "application/pdf" },
 ];
-
-function isObject(value: Json | undefined): value is { readonly [key: string]: Json } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}

@@ -6,8 +6,10 @@
  *    measured before it is used.
  * 2. A question that cannot be shown is not asked. The server, or the model, is told why.
  */
+
 import type { ElicitResult } from "@modelcontextprotocol/client";
 import { defined } from "../../core/data/defined.js";
+import type { JsonObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
@@ -16,8 +18,6 @@ import { shortenUntrusted } from "./shorten-untrusted.js";
 
 /** A question for a person, or the reason why it cannot be asked. */
 export type ParsedQuestion = { readonly question: Question } | { readonly refused: string };
-
-type JsonObject = { readonly [key: string]: Json };
 
 const maxMessageCharacters = 8_000;
 const maxUrlCharacters = 2_000;

@@ -2,7 +2,9 @@
  * Reads the tools that an MCP server lists. The list is untrusted, so it is bounded and checked. A tool that cannot be
  * used is left out, and named in `problems`.
  */
+
 import { type Schema, Validator } from "@cfworker/json-schema";
+import type { JsonObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
@@ -23,8 +25,6 @@ export type ListedTool = {
   /** The schema of its structured content; null if it has no usable one. The model does not see it. */
   readonly outputSchema: JsonObject | null;
 };
-
-type JsonObject = { readonly [key: string]: Json };
 
 export type Listing = { readonly tools: readonly ListedTool[]; readonly problems: readonly string[] };
 

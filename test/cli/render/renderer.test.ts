@@ -1,5 +1,4 @@
 import { describe, expect, test } from "vitest";
-import { parseReply } from "../../../src/cli/decisions/ask-approval.js";
 import { createRenderer, type RenderOptions } from "../../../src/cli/render/renderer.js";
 import { createProgress } from "../../../src/cli/run/progress.js";
 import { createStyleText, plainText } from "../../../src/cli/terminal/text-style.js";
@@ -470,25 +469,6 @@ describe("colour", () => {
   test("the theme none takes it away, and FORCE_COLOR is above", () => {
     expect(createStyleText({ isTTY: true }, {}, "none")("red", "x")).toBe("x");
     expect(createStyleText({ isTTY: true }, { FORCE_COLOR: "1" }, "none")("red", "x")).not.toBe("x");
-  });
-});
-
-describe("a reply", () => {
-  test.each([
-    ["y", { type: "yes" }],
-    [" YES ", { type: "yes" }],
-    ["n", { type: "no" }],
-    ["no, use tabs instead", { type: "no", note: "use tabs instead" }],
-    ["n because", { type: "no", note: "because" }],
-    ["e", { type: "edit" }],
-    ["always", { type: "always" }],
-    ["", null],
-    ["yes but only once", null],
-    ["yep", null],
-    ["always not", null],
-    ["nothing", null],
-  ])("%j", (line, reply) => {
-    expect(parseReply(line)).toEqual(reply);
   });
 });
 

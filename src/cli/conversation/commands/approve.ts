@@ -6,6 +6,7 @@
  */
 import { type ApprovalDecision, createClient, PawlError } from "../../../index.js";
 import { isHolderDead } from "../../../inspect.js";
+import { answers, listAnswerChoices } from "../../../view/question-choices.js";
 import { agentName, isFolderChild } from "../../agent/agent-name.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import {
@@ -16,7 +17,6 @@ import {
   type PendingCall,
   requireOneMatch,
 } from "../../decisions/pending-calls.js";
-import { recoveryChoices } from "../../decisions/recovery-choices.js";
 import { listReplyChoices } from "../../decisions/reply-choices.js";
 import { confirmationTexts, sendDecision } from "../../decisions/send-decision.js";
 import { resolveUserName } from "../../decisions/user-name.js";
@@ -28,7 +28,7 @@ import { plainText } from "../../terminal/text-style.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./sessions.js";
 
-type AnswerChoice = Choice & { readonly decision: ApprovalDecision };
+type MenuChoice = Choice & { readonly decision: ApprovalDecision };
 
 /** @param words the id of a call, and perhaps a text: a reason, an answer or a result */
 export async function runApproveCommand(context: CommandContext, words: string): Promise<void> {
@@ -49,7 +49,7 @@ export async function runApproveCommand(context: CommandContext, words: string):
       .split("\n")
       .map((line) => lineOf(line)),
   );
-  const answerChoices = listAnswerChoices(call, text.trim());
+  const answerChoices = listChoices(call, text.trim());
   if (text === "" && needsText(call))
     say(wrapNote(`To answer it with a text: /approve ${sanitize(call.id)} TEXT`, columns(), "dim"));
   const chosenId = await choose("answer", [{ id: "none", text: "leave it waiting" }, ...answerChoices]);
@@ -79,56 +79,29 @@ function needsText({ why }: PendingCall): boolean {
   return why === "tool" || why === "external";
 }
 
-/** The answers that settle a call of this kind. */
-function listAnswerChoices({ why, schema }: PendingCall, text: string): readonly AnswerChoice[] {
-  const note = text === "" ? {} : { note: text };
-  const because = text === "" ? "" : `, because: ${toOneLine(text)}`;
-  switch (why) {
-    case "policy":
-    case "provider":
-      return [
-        ...(text === "" ? [{ id: "yes", text: "yes, run it", decision: { type: "approve" } } as const] : []),
-        { id: "no", text: `no${because}`, decision: { type: "deny", ...note } },
-      ];
-    case "recovery":
-      return recoveryChoices.map(({ word, label, toDecision }) => ({
-        id: word,
-        text: `${label}${word === "failed" ? because : ""}`,
-        decision: toDecision(text),
-      }));
-    case "external":
-      return [
-        ...(text === ""
-          ? []
-          : [{ id: "result", text: `its result is: ${toOneLine(text)}`, decision: toResultDecision(text) }]),
-        {
-          id: "declined",
-          text: "it was declined",
-          decision: { ...toResultDecision("It was declined."), isError: true },
-        },
-      ];
-    case "tool":
-      return [
-        ...(text === ""
-          ? listReplyChoices(schema).map(({ value, label }, at) => ({
-              id: `reply ${at + 1}`,
-              text: `answer: ${toOneLine(label)}`,
-              decision: { type: "reply", value } as const,
-            }))
-          : [
-              {
-                id: "reply",
-                text: `answer: ${toOneLine(text)}`,
-                decision: { type: "reply", value: parseToolReply(text, schema) },
-              } as const,
-            ]),
-        { id: "decline", text: "no answer", decision: { type: "decline" } },
-      ];
-  }
+/** The answers that settle a call of this kind. One that takes no text is not offered with a text. */
+function listChoices({ why, schema }: PendingCall, text: string): readonly MenuChoice[] {
+  return listAnswerChoices(why).flatMap((choice): readonly MenuChoice[] => {
+    const { name, label } = choice;
+    if (choice.name === "reply") return listReplies(schema, text);
+    if (choice.takes === "nothing") return text === "" ? [{ id: name, text: label, decision: choice.decide() }] : [];
+    if (choice.takes === "text") {
+      const added = text === "" ? "" : `${name === "done" ? ": " : ", because: "}${toOneLine(text)}`;
+      return [{ id: name, text: `${label}${added}`, decision: choice.decide(text) }];
+    }
+    return choice.name === "result" && text !== ""
+      ? [{ id: name, text: `its result is: ${toOneLine(text)}`, decision: choice.decide(text) }]
+      : [];
+  });
 }
 
-function toResultDecision(output: string): Extract<ApprovalDecision, { readonly type: "result" }> {
-  return { type: "result", output };
+function listReplies(schema: PendingCall["schema"], text: string): readonly MenuChoice[] {
+  const replies = text === "" ? listReplyChoices(schema) : [{ label: text, value: parseToolReply(text, schema) }];
+  return replies.map(({ label, value }, at) => ({
+    id: `reply ${at + 1}`,
+    text: `answer: ${toOneLine(label)}`,
+    decision: answers.reply.decide(value),
+  }));
 }
 
 /** Who goes on with the session. This conversation carries on its own. */

@@ -6,9 +6,9 @@
  */
 import { parseJson } from "../../../core/index.js";
 import type { ApprovalDecision, Json } from "../../../index.js";
+import { type AnswerChoice, answers, findAnswerChoice, listAnswerChoices } from "../../../view/question-choices.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
-import { recoveryChoices } from "../../decisions/recovery-choices.js";
-import { haveNumbers, listReplyChoices, maxChoiceKeys } from "../../decisions/reply-choices.js";
+import { haveNumbers, listReplyChoices, maxChoiceKeys, type ReplyChoice } from "../../decisions/reply-choices.js";
 import type { RuleOffer } from "../../permissions/rule-offers.js";
 import type { StorageScope } from "../../permissions/save-rule.js";
 import { toOneLine } from "../../terminal/text.js";
@@ -18,7 +18,7 @@ export type AnswerState =
   | { readonly mode: "choose"; readonly edited?: Json }
   /** The person writes the reason for a denial, or why no answer of a list fits. */
   | { readonly mode: "because"; readonly edited?: Json }
-  /** The person writes the answer to a tool. */
+  /** The person writes the answer to a tool, or the result of a call that runs elsewhere. */
   | { readonly mode: "reply" }
   /** The person picks a rule and its scope. */
   | { readonly mode: "always"; readonly offers: readonly RuleOffer[]; readonly picked: number }
@@ -44,35 +44,28 @@ export type AnswerKey = { readonly key: string; readonly label: string };
 
 /** The keys that answer a question. */
 export function listAnswerKeys(question: OpenQuestion): readonly AnswerKey[] {
-  const whyKey = { key: "?", label: "why it asks" };
-  const denyKeys = [
-    { key: "n", label: "no" },
-    { key: "r", label: "no, because…" },
+  return [
+    ...listAnswerChoices(question.why).flatMap((choice) => toKeys(choice, question)),
+    ...(question.why === "policy" ? [{ key: "a", label: "always…" }] : []),
+    { key: "?", label: "why it asks" },
   ];
-  switch (question.why) {
-    case "policy":
-      return [
-        { key: "y", label: "yes" },
-        ...denyKeys,
-        ...(toFields(question.input) === null ? [] : [{ key: "e", label: "edit" }]),
-        { key: "a", label: "always…" },
-        whyKey,
-      ];
-    case "provider":
-      return [{ key: "y", label: "yes" }, ...denyKeys, whyKey];
-    case "recovery":
-      return [...recoveryChoices, whyKey];
-    case "tool":
-      return [...listReplyKeys(question), { key: "n", label: "no answer" }, whyKey];
-    case "external":
-      return [whyKey];
+}
+
+function toKeys(choice: AnswerChoice, { input, schema }: OpenQuestion): readonly AnswerKey[] {
+  switch (choice.name) {
+    case "deny":
+      return [choice, { key: "r", label: "no, because…" }];
+    case "edit":
+      return toFields(input) === null ? [] : [choice];
+    case "reply":
+      return toReplyKeys(choice, listReplyChoices(schema));
+    default:
+      return [choice];
   }
 }
 
 /** The keys that choose or write the answer to a tool. */
-function listReplyKeys({ schema }: Pick<OpenQuestion, "schema">): readonly AnswerKey[] {
-  const choices = listReplyChoices(schema);
-  const typeKey = { key: "t", label: "type an answer" };
+function toReplyKeys(typeKey: AnswerKey, choices: readonly ReplyChoice[]): readonly AnswerKey[] {
   if (choices.length === 0) return [typeKey];
   const reasonKey = { key: "r", label: "none of these, because…" };
   if (!haveNumbers(choices)) return [typeKey, reasonKey];
@@ -116,29 +109,22 @@ export function pressAnswer(key: string, answering: AnswerState, question: OpenQ
   if (answering.mode !== "choose" || !listAnswerKeys(question).some((one) => one.key === key)) return null;
   const { edited } = answering;
   if (key === "?") return { type: "why" };
-  if (question.why === "recovery") {
-    const answer = recoveryChoices.find((one) => one.key === key);
-    return answer === undefined ? null : { type: "decision", decision: answer.toDecision("") };
-  }
-  // An edited call has no rule: it is allowed once, as edited.
-  if (key === "a") return edited === undefined ? { type: "always" } : null;
-  if (key === "t") return { type: "go", to: { mode: "reply" }, text: "" };
-  if (question.why === "tool" && key !== "r") {
-    const choice = key === "n" ? undefined : listReplyChoices(question.schema)[Number(key) - 1];
-    const decision =
-      choice === undefined ? ({ type: "decline" } as const) : ({ type: "reply", value: choice.value } as const);
-    return { type: "decision", decision };
-  }
-  if (key === "n") return { type: "decision", decision: { type: "deny" } };
   if (key === "r")
     return { type: "go", to: { mode: "because", ...(edited === undefined ? {} : { edited }) }, text: "" };
-  if (key === "y")
-    return {
-      type: "decision",
-      decision: edited === undefined ? { type: "approve" } : { type: "modify", input: edited },
-    };
-  const input = toFields(edited ?? question.input);
-  return input === null ? null : { type: "go", to: { mode: "edit", at: 0, input }, text: formatField(input, 0) };
+  const choice = findAnswerChoice(question.why, key);
+  // An edited call has no rule: it is allowed once, as edited.
+  if (choice === undefined && key === "a") return edited === undefined ? { type: "always" } : null;
+  if (choice === undefined) {
+    const listed = listReplyChoices(question.schema)[Number(key) - 1];
+    return listed === undefined ? null : { type: "decision", decision: answers.reply.decide(listed.value) };
+  }
+  if (choice.takes === "text") return { type: "decision", decision: choice.decide("") };
+  if (choice.name === "edit") {
+    const input = toFields(edited ?? question.input);
+    return input === null ? null : { type: "go", to: { mode: "edit", at: 0, input }, text: formatField(input, 0) };
+  }
+  if (choice.takes === "value") return { type: "go", to: { mode: "reply" }, text: "" };
+  return { type: "decision", decision: edited === undefined ? choice.decide() : answers.edit.decide(edited) };
 }
 
 /** The effect of a text that the person has ended with Enter. */
@@ -148,14 +134,18 @@ export function submitAnswer(text: string, answering: AnswerState, question: Ope
     case "always":
       return null;
     case "because": {
-      const type = question.why === "tool" ? "decline" : "deny";
-      return { type: "decision", decision: text.trim() === "" ? { type } : { type, note: text.trim() } };
+      const choice = question.why === "tool" ? answers.decline : answers.deny;
+      return { type: "decision", decision: choice.decide(text) };
     }
     case "reply":
-      return { type: "decision", decision: { type: "reply", value: parseToolReply(text, question.schema) } };
+      return { type: "decision", decision: toWrittenAnswer(text, question) };
     case "edit":
       return submitField(text, answering);
   }
+}
+
+function toWrittenAnswer(text: string, { why, schema }: OpenQuestion): ApprovalDecision {
+  return why === "external" ? answers.result.decide(text) : answers.reply.decide(parseToolReply(text, schema));
 }
 
 function submitField(text: string, { at, input }: Extract<AnswerState, { readonly mode: "edit" }>): AnswerResult {

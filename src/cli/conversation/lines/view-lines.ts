@@ -3,6 +3,7 @@
  */
 import type { Json, PublicEvent, PublicEventOf, RunResult } from "../../../index.js";
 import { formatDecision } from "../../decisions/format-decision.js";
+import { formatQuestionTitle } from "../../decisions/question-title.js";
 import { formatChoiceMark, listReplyChoices } from "../../decisions/reply-choices.js";
 import { shortId } from "../../files/session-store.js";
 import { personTool, planTool } from "../../permissions/rule.js";
@@ -16,7 +17,7 @@ import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
 import type { AskingAgent } from "../view/fold.js";
-import { formatQuestionTitle, type OpenQuestion } from "../view/questions.js";
+import type { OpenQuestion } from "../view/questions.js";
 import { renderInput } from "./exact-lines.js";
 
 /** Wraps a sentence to the width of the screen. */

@@ -3,7 +3,6 @@
  */
 
 import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
-import { isOutsideCall, wantsOutside } from "../../permissions/decide-sandbox.js";
 
 export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
   /** The child session that asks; absent if this session asks. */
@@ -63,19 +62,6 @@ export function createOpenQuestions(): OpenQuestions {
     },
   };
 }
-
-/** The beginning of the title of a question: what is asked about a call. */
-export function formatQuestionTitle({ why, name, input }: Pick<OpenQuestion, "why" | "name" | "input">): string {
-  return why === "policy" && isOutsideCall({ name, input }) ? wantsOutside : titleByReason[why];
-}
-
-const titleByReason: { readonly [Why in OpenQuestion["why"]]: string } = {
-  policy: "wants to run",
-  provider: "wants to run at the model's provider",
-  recovery: "was interrupted, and how it ended is not known",
-  external: "waits for a result from outside",
-  tool: "asks",
-};
 
 const inSandbox =
   ' If commands are sandboxed here (/status says so), the setting shell.ask: "outside" lets them run unasked.';

@@ -5,10 +5,12 @@
  *    expired token, one refreshes it while the other waits, and then reads the new token.
  * 2. A lock is broken immediately if its process has died, and otherwise when it has not been touched for 15 seconds.
  */
+
 import { createHash, randomBytes } from "node:crypto";
 import { mkdir, open, readFile, rename, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { isObject } from "../../../core/data/is-object.js";
 import type { Json } from "../../../core/data/message.js";
 import { PawlError } from "../../../errors.js";
 import { createHolder, isHolderDead } from "../../../platform/holder.js";
@@ -82,8 +84,7 @@ function parseLogins(path: string, text: string): StoredLogins {
   } catch {
     // Reported below.
   }
-  const isObject = (one: unknown) => typeof one === "object" && one !== null && !Array.isArray(one);
-  if (isObject(value) && Object.values(value as object).every(isObject)) return value as StoredLogins;
+  if (isObject(value) && Object.values(value).every(isObject)) return value as StoredLogins;
   throw new PawlError(
     "bad_configuration",
     `${path} does not contain logins to MCP servers. Delete the file and log in again.`,

@@ -1,0 +1,43 @@
+/**
+ * The keys of the tool steps of a call: their names, with a count if a name is used again.
+ */
+import { StepError } from "../tools/step-error.js";
+import { isWithinStep } from "./step-nesting.js";
+
+export function createStepNames() {
+  const counts = new Map<string, number>();
+  let waiting = 0;
+  let isSideBySide = false;
+  let hasRepeated = false;
+
+  return {
+    /** @param owner whose steps are running, to find nested ones @throws StepError */
+    admit(name: string, owner: object): string {
+      const times = (counts.get(name) ?? 0) + 1;
+      const key = times === 1 ? name : `${name}#${times}`;
+      if (isWithinStep(owner)) throw new StepError("step_nested", key, nestedText(key));
+      counts.set(name, times);
+      if (waiting > 0) isSideBySide = true;
+      if (times > 1) hasRepeated = true;
+      if (isSideBySide && hasRepeated) throw new StepError("step_ambiguous", key, ambiguousText(name));
+      return key;
+    },
+    /** Notes that the tool waits for a step, or does other things meanwhile. */
+    async pending<Result>(act: () => Promise<Result>): Promise<Result> {
+      waiting += 1;
+      try {
+        return await act();
+      } finally {
+        waiting -= 1;
+      }
+    },
+  };
+}
+
+function nestedText(key: string): string {
+  return `The tool step "${key}" was begun within another step. Begin it after that one, or do its work there.`;
+}
+
+function ambiguousText(name: string): string {
+  return `The name "${name}" of a tool step comes twice in a call that has had two steps side by side, so nobody could tell which result belongs to which. Give each step a name of its own, such as "${name} 17".`;
+}
