@@ -329,9 +329,9 @@ test("an error of the server is logged, and the client learns no internals", ver
   }
   isDown = false;
   const secret = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789";
-  const refused = await client.callTool({ ...called("Go."), name: secret }).catch(String);
-  expect(refused).toContain("There is no tool");
-  expect(refused).not.toContain(secret);
+  const refused = await client.callTool({ ...called("Go."), name: secret }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ code: -32_602, message: expect.stringContaining("There is no tool") });
+  expect(String(refused)).not.toContain(secret);
 });
 
 describe("sessions as resources", () => {

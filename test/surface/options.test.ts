@@ -84,6 +84,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createSandbox: () => tools.createSandbox({ root: ".", ...(wrong as object) }),
   connectMcpServer: () =>
     mcp.connectMcpServer({ name: "m", transport: { type: "stdio", command: "false" }, ...(wrong as object) }),
+  finishMcpLogin: () => mcp.finishMcpLogin({ login: {} as never, callback: "/", ...(wrong as object) }),
   logInToMcpServer: () =>
     mcp.logInToMcpServer({ url: "https://mcp.example.org", login: {} as never, ...(wrong as object) }),
   createMcpPlugin: () => mcp.createMcpPlugin({ servers: [], ...(wrong as object) }),

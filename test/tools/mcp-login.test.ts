@@ -2,13 +2,20 @@
  * Logins to MCP servers, with the real library, over HTTP.
  */
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { createConnection } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, createConnection } from "node:net";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createAgent } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, pendingApprovals, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { connectMcpServer, fileCredentials, logInToMcpServer, type McpLogin } from "../../src/tools/mcp/index.js";
+import {
+  connectMcpServer,
+  fileCredentials,
+  finishMcpLogin,
+  logInToMcpServer,
+  type McpLogin,
+} from "../../src/tools/mcp/index.js";
 import { verifies } from "../verifies.js";
 import { createTempFolder } from "./folder.js";
 import { type LoginServer, startLoginServer, visit } from "./login-server.js";
@@ -85,6 +92,122 @@ describe("a person who logs in to an MCP server", () => {
     await fileCredentials(file).write(login.url, {});
     expect(readFileSync(file, "utf8")).toBe("{}");
   });
+});
+
+type RemoteLogin = Extract<McpLogin, { as: "person" }>;
+
+/** The program's server, to which browsers are redirected: it completes the login, and answers the questions about it. */
+async function startCallbackServer(file: string, store: Store): Promise<{ readonly login: RemoteLogin }> {
+  const http = createServer(async (request, response) => {
+    const done = await finishMcpLogin({ login, callback: request.url ?? "" }).catch((error) => error);
+    if (done instanceof Error) return void response.writeHead(400).end(done.message);
+    for await (const { sessionId, callKey, questionId, url } of pendingApprovals(store))
+      if (url === done.page && questionId !== undefined)
+        await createClient({ store })
+          .session(sessionId)
+          .answer(callKey, { type: "reply", value: true }, { questionId });
+    response.end("Thank you.");
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  const redirectUrl = `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp-login`;
+  const login: RemoteLogin = { as: "person", credentials: fileCredentials(file), redirectUrl };
+  return { login };
+}
+
+function createCaller(store: Store, tools: Awaited<ReturnType<typeof connect>>["tools"]) {
+  const model = createScriptedModel(({ messages }) =>
+    messages.at(-1)?.role === "tool"
+      ? { text: JSON.stringify(messages.at(-1)?.parts) }
+      : { calls: [{ name: "s_who" }] },
+  );
+  return createAgent({ name: "caller", model, store, tools });
+}
+
+describe("a login that a call asks for", () => {
+  /** Connects two servers that share a login, which then ends. */
+  async function askTwice() {
+    const login = await startLoginServer();
+    const file = storedIn();
+    await connect(login, person(file));
+    const store = createMemoryStore();
+    const { login: remote } = await startCallbackServer(file, store);
+    const server = await connect(login, remote);
+    await fileCredentials(file).write(login.url, {});
+    const agent = createCaller(store, server.tools);
+    const runs = await Promise.all(["s1", "s2"].map((sessionId) => agent.run("Go", { sessionId })));
+    const questions = runs.flatMap((run) => (run.status === "awaiting_human" ? run.approvals : []));
+    return { login, store, remote, server, agent, questions };
+  }
+
+  test("is a question that outlives the process, and the call goes on after it", verifies("PROT-6#login"), async () => {
+    const { login, store, remote, server, questions } = await askTwice();
+    const [{ url: page = "", question = "" } = {}, other] = questions;
+    expect(question).toContain('"s" requires a login');
+    // Both questions have the same page.
+    expect(other?.url).toBe(page);
+    expect(login.counts).toMatchObject({ logins: 1, calls: 0 });
+    await server.close();
+
+    await visit(new URL(page));
+    expect(login.counts).toMatchObject({ registrations: 2, logins: 2, calls: 0 });
+    // In another process: with another connection, and another agent on the same store.
+    const later = createCaller(store, (await connect(login, remote)).tools);
+    for (const id of ["s1", "s2"])
+      expect(await later.session(id).resume()).toMatchObject({
+        status: "completed",
+        text: expect.stringContaining("you"),
+      });
+    expect(login.counts).toMatchObject({ registrations: 2, logins: 2, calls: 2 });
+  });
+
+  test("can be declined, and the model is told", verifies("PROT-6#login"), async () => {
+    const { login, agent, questions } = await askTwice();
+    const session = agent.session("s1");
+    await session.answer(
+      questions[0]?.callKey ?? "",
+      { type: "decline" },
+      { questionId: questions[0]?.questionId ?? "" },
+    );
+    expect(await session.resume()).toMatchObject({ text: expect.stringContaining("nobody logged in") });
+    expect(login.counts.calls).toBe(0);
+  });
+
+  test("is completed only by the redirect of its own page, once", verifies("PROT-6#login"), async () => {
+    const { remote, questions, login } = await askTwice();
+    const page = new URL(questions[0]?.url ?? "");
+    const state = page.searchParams.get("state") ?? "";
+    const finish = (query: Record<string, string>) =>
+      finishMcpLogin({ login: remote, callback: `/mcp-login?${new URLSearchParams(query)}` });
+    const [, name] = state.split(".");
+    for (const forged of ["", "x", `x.${name}`, `${state}.`, state.slice(1)])
+      await expect(finish({ code: "c", state: forged })).rejects.toMatchObject({ code: "bad_input" });
+    await expect(finish({ error: "access_denied", state })).rejects.toThrow("The login was refused");
+    await visit(page);
+    await expect(finish({ code: "c", state })).rejects.toMatchObject({ code: "bad_input" });
+    expect(login.counts.logins).toBe(2);
+  });
+
+  test(
+    "names its page if the server is not connected yet, and has one way back",
+    verifies("PROT-6#login"),
+    async () => {
+      const login = await startLoginServer();
+      const { login: remote } = await startCallbackServer(storedIn(), createMemoryStore());
+      const refused = await connect(login, remote).catch((error: Error) => error);
+      expect(refused).toMatchObject({ code: "login_needed" });
+      await visit(new URL(String(refused).split("login: ")[1] ?? ""));
+      expect((await connect(login, remote)).tools).toHaveLength(1);
+      await expect(connect(login, { ...remote, show: visit })).rejects.toMatchObject({ code: "bad_configuration" });
+      await expect(connect(login, { ...remote, redirectUrl: "http://example.org/" })).rejects.toThrow("https://");
+      await expect(
+        finishMcpLogin({ login: { as: "person", credentials: remote.credentials }, callback: "/" }),
+      ).rejects.toThrow("redirectUrl");
+    },
+  );
 });
 
 describe("a login to an MCP server fails", () => {

@@ -44,7 +44,11 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
   server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
   const callTool = async ({ params }: Sdk.CallToolRequest, context: Sdk.ServerContext) => {
     const mcpAgent = host.agents.find(({ name }) => name === params.name);
-    if (mcpAgent === undefined) throw new PawlError("bad_input", `There is no tool ${params.name}.`);
+    if (mcpAgent === undefined)
+      throw new sdk.ProtocolError(
+        invalidParams,
+        `There is no tool ${host.redaction?.text(params.name) ?? params.name}.`,
+      );
     const state = context.mcpReq.requestState<CallState>();
     const call: Omit<AgentCall, "session"> = {
       agent: mcpAgent.name,
@@ -229,7 +233,7 @@ function serveTranscripts(
   const readResource = async ({ params: { uri } }: Sdk.ReadResourceRequest) => {
     const id = uri.startsWith(transcriptScheme) ? decodeId(uri.slice(transcriptScheme.length)) : null;
     const messages = id === null ? null : await sessions.messages(id);
-    if (messages === null) throw new sdk.ProtocolError(invalidParams, "There is no such resource.");
+    if (messages === null) throw new sdk.ProtocolError(invalidParams, "There is no such resource.", { uri });
     return { contents: [{ uri, mimeType: transcriptType, text: formatTranscript(messages) }] };
   };
   const complete = async ({ params: { ref, argument } }: Sdk.CompleteRequest) => {

@@ -12,16 +12,20 @@ import type { ToolOutput } from "../../core/data/message.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
 import { followTask } from "./follow-task.js";
+import { askForLogin } from "./login/ask-for-login.js";
+import { findLoginPage } from "./login/remote-login.js";
 import { checkInputRequests } from "./questions.js";
 import type { Task, TaskMethods } from "./tasks.js";
 import type { ListedTool } from "./tool-list.js";
 import { maxKeptCharacters, toToolOutput } from "./tool-output.js";
 
-/** What a server answers: its result, a task that will have the result, or what it must know first. */
+/** What a server answers: its result, a task that will have the result, or what it needs first. */
 export type Reply =
   | { readonly type: "result"; readonly result: CallToolResult }
   | { readonly type: "task"; readonly task: Task }
-  | { readonly type: "asks"; readonly requests: { readonly [key: string]: unknown }; readonly state?: string };
+  | { readonly type: "asks"; readonly requests: { readonly [key: string]: unknown }; readonly state?: string }
+  /** The server refused the request: a person has to log in on this page first. */
+  | { readonly type: "login"; readonly page: string };
 
 /** What a request after the first brings. */
 export type Continuation = {
@@ -64,6 +68,11 @@ export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
     if (reply.type === "result") return toToolOutput(reply.result, call.outputSchema);
     if (reply.type === "task")
       return toToolOutput(await followTask({ ...call, startedAt }, reply.task, askedCount), call.outputSchema);
+    if (reply.type === "login") {
+      // The server has not begun the request, so the next round repeats it.
+      await askForLogin(server, reply.page, `login-${round}`, call);
+      continue;
+    }
     const requests = Object.entries(reply.requests);
     const inputResponses = await collectAnswers(call, requests, askedCount);
     askedCount += requests.length;
@@ -124,6 +133,8 @@ async function sendUntilReady(send: Send, continuation: Continuation, signal: Ab
     return reply;
   } catch (error) {
     if (signal.aborted) throw error;
+    const page = findLoginPage(error);
+    if (page !== null) return { type: "login", page };
     return { type: "failed", message: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -12,6 +12,8 @@ import type { CallToolResult } from "@modelcontextprotocol/client";
 import { markAbandonable } from "../../ports/abandonable-step.js";
 import type { StepContext, ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
+import { askForLogin } from "./login/ask-for-login.js";
+import { findLoginPage } from "./login/remote-login.js";
 import { checkInputRequests } from "./questions.js";
 import { shortenUntrusted } from "./shorten-untrusted.js";
 import { defaultIntervalMs, type Task, type TaskMethods, type TaskState } from "./tasks.js";
@@ -31,6 +33,8 @@ type Polled =
   /** The task is not over, and the next poll is not due soon. `failure`: why the last poll failed. */
   | { readonly type: "working"; readonly intervalMs: number; readonly failure?: string }
   | { readonly type: "asks"; readonly intervalMs: number; readonly requests: { readonly [key: string]: unknown } }
+  /** The server refuses polls until a person has logged in on this page. */
+  | { readonly type: "login"; readonly page: string }
   | { readonly type: "completed"; readonly result: CallToolResult }
   | { readonly type: "ended"; readonly reason: string }
   /** Its questions cannot be asked. */
@@ -56,7 +60,10 @@ type Series = {
 type UnsentAnswers = { readonly keys: readonly string[]; readonly inputResponses: InputResponses };
 
 /** Why answers were not taken, as their step stores it. Undefined if the server has confirmed them. */
-type AnswerProblem = { readonly type: "failed" | "refused"; readonly reason: string } | undefined;
+type AnswerProblem =
+  | { readonly type: "failed" | "refused"; readonly reason: string }
+  | { readonly type: "login"; readonly page: string }
+  | undefined;
 
 /** From this interval on, no process waits for the next poll. */
 const longIntervalMs = 30_000;
@@ -123,6 +130,11 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
       if (polled.type === "refused") throw new Error(polled.reason);
       if (polled.type === "unanswered")
         throw new Error(`The MCP server "${server}" waits for an answer to a question that has expired.`);
+      if (polled.type === "login") {
+        await askForLogin(server, polled.page, `login-poll-${series}`, call);
+        isDue = true;
+        continue;
+      }
       ({ intervalMs } = polled);
       if (polled.type === "working") ({ failure } = polled);
       else {
@@ -163,16 +175,19 @@ function isCancelled(response: unknown): boolean {
 
 /** Returns why the server could not be reached; undefined if it has the answers. @throws Error if it refuses them */
 async function sendAnswers(
-  { server, tasks, context }: TaskCall,
+  call: TaskCall,
   { taskId }: Task,
   step: string,
   { inputResponses }: UnsentAnswers,
 ): Promise<string | undefined> {
+  const { server, tasks, context } = call;
   const send = async ({ signal, tries }: StepContext): Promise<AnswerProblem> => {
     try {
       await tasks.update(taskId, inputResponses, signal);
       return undefined;
     } catch (error) {
+      const page = findLoginPage(error);
+      if (page !== null) return { type: "login", page };
       if (isFinal(error)) return { type: "refused", reason: formatFailure(error) };
       if (signal.aborted || tries < maxUpdateAttempts) throw error;
       return { type: "failed", reason: formatFailure(error) };
@@ -181,7 +196,9 @@ async function sendAnswers(
   const problem: AnswerProblem = await context.step(step, send, { retry: { attempts: maxUpdateAttempts } });
   if (problem?.type === "refused")
     throw new Error(`The MCP server "${server}" refused the answers to its questions (${problem.reason}).`);
-  return problem?.reason;
+  if (problem?.type !== "login") return problem?.reason;
+  await askForLogin(server, problem.page, `login-${step}`, call);
+  return "it required a login";
 }
 
 async function pollInStep(call: TaskCall, task: Task, step: string, series: Series): Promise<Polled> {
@@ -245,6 +262,8 @@ async function pollSeries(
       state = await tasks.get(taskId, signal);
     } catch (error) {
       if (signal.aborted) throw error;
+      const page = findLoginPage(error);
+      if (page !== null) return { type: "login", page };
       failure = formatFailure(error);
       if (isFinal(error)) return { type: "ended", reason: failure };
       failures += 1;

@@ -2,9 +2,15 @@
  * `pawl/tools/mcp`: tools from MCP servers, for one agent or, as a plugin, for all agents of an engine.
  */
 
-export { logInToMcpServer, type McpLogInOptions } from "./log-in.js";
+export {
+  type FinishedMcpLogin,
+  type FinishMcpLoginOptions,
+  finishMcpLogin,
+  logInToMcpServer,
+  type McpLogInOptions,
+} from "./log-in.js";
+export type { McpLogin } from "./login/contract.js";
 export { fileCredentials, type McpCredentials, type McpStoredLogin } from "./login/credentials.js";
-export type { McpLogin } from "./login/login.js";
 export type { McpPins, McpProtocol, McpRequestOptions, McpServerOptions, McpTransport, McpTrust } from "./options.js";
 export { createMcpPlugin, type McpPluginOptions } from "./plugin.js";
 export type { McpPrompt, McpPromptText } from "./prompts.js";

@@ -20,7 +20,7 @@ import { showHidden } from "../../core/data/hidden-characters.js";
 import { canonicalJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
 import type { CommandSandbox } from "../sandbox/contract.js";
-import type { McpLogin } from "./login/login.js";
+import type { McpLogin } from "./login/contract.js";
 import { checkLogin } from "./login/login-options.js";
 
 /** How to reach a server. */

@@ -200,6 +200,7 @@ function createTool(
   const { name, toolName, description, inputSchema, outputSchema, saysReadOnly } = listed;
   const alwaysAsks = trust === "ask" || (trust === "hints" && !saysReadOnly);
   const readOnly = trust === "hints" && saysReadOnly;
+  const isDurable = connection.asksBetweenRequests() || asksForLogin(options);
   return {
     name: toolName,
     description,
@@ -207,16 +208,22 @@ function createTool(
     readOnly,
     needsApproval: () => alwaysAsks || isChanged(name),
     ...(defer === undefined ? {} : { defer }),
-    ...(connection.asksBetweenRequests() ? { durable: true } : {}),
+    ...(isDurable ? { durable: true } : {}),
     execute: (input, context) => {
       const send: Send = (continuation, signal) => connection.call({ name, input, continuation, signal, context });
-      if (connection.asksBetweenRequests()) {
+      if (isDurable) {
         const tasks = createTaskMethods(connection.request, createTraceMeta(options, context));
         return callInRounds({ server, send, tasks, outputSchema, readOnly, answerTimeoutMs, context });
       }
       return callOnce(send, outputSchema, context);
     },
   };
+}
+
+/** Whether a call that needs a login asks a person, who may take days. */
+function asksForLogin({ transport }: McpServerOptions): boolean {
+  const login = transport.type === "http" ? transport.login : undefined;
+  return login?.as === "person" && login.redirectUrl !== undefined;
 }
 
 async function callOnce(

@@ -12,9 +12,8 @@ import {
 } from "../../../check-options.js";
 import { PawlError } from "../../../errors.js";
 import { isSafeForSecrets } from "../../../platform/loopback.js";
-import type { McpLogin } from "./login.js";
+import type { McpLogin, PersonLogin } from "./contract.js";
 
-type PersonLogin = Extract<McpLogin, { readonly as: "person" }>;
 type ClientLogin = Extract<McpLogin, { readonly as: "client" }>;
 
 const commonRules = { as: anyValue, credentials: anObject, scope: nonEmptyString, client: anObject };
@@ -24,6 +23,10 @@ const clientRules: OptionTable<ClientLogin> = commonRules;
 const personRules: OptionTable<PersonLogin> = {
   ...commonRules,
   show: aFunction,
+  redirectUrl: {
+    accepts: (value) => typeof value === "string" && isSafeForSecrets(value),
+    expected: "an address that begins with https://",
+  },
   howToLogIn: nonEmptyString,
   clientMetadataUrl: nonEmptyString,
   port: {
@@ -45,6 +48,8 @@ export function checkLogin(url: string, login: McpLogin): void {
   if (login.as === "person") checkOptions("login", personRules, login);
   else if (login.as === "client") checkOptions("login", clientRules, login);
   else throw new PawlError("bad_configuration", 'login.as must be "person" or "client".');
+  if (login.as === "person" && login.show !== undefined && login.redirectUrl !== undefined)
+    throw new PawlError("bad_configuration", "A login has either `show` or `redirectUrl`, not both.");
   const { credentials, client } = login;
   if (client !== undefined) checkOptions("login.client", knownClientRules, client);
   if (client !== undefined && client.id === undefined)

@@ -9,51 +9,30 @@
  */
 import { randomBytes } from "node:crypto";
 import type * as Sdk from "@modelcontextprotocol/client";
-import type { Json } from "../../../core/data/message.js";
 import { PawlError } from "../../../errors.js";
-import type { McpCredentials, McpStoredLogin } from "./credentials.js";
+import type { McpLogin, PersonLogin } from "./contract.js";
 import { boundedFetch } from "./login-fetch.js";
-import { openLoopback } from "./loopback.js";
+import { openLoopback, readCode } from "./loopback.js";
+import {
+  createLoginNeededError,
+  createMemory,
+  createPersonProvider,
+  createProvider,
+  getConfiguredClient,
+  readClient,
+  readTokens,
+  updateLogin,
+} from "./provider.js";
+import {
+  canShare,
+  createLoginPageError,
+  createState,
+  type PendingLogin,
+  parseState,
+  readPendingLogin,
+  toStoredPending,
+} from "./remote-login.js";
 
-/** How Pawl logs in to an MCP server over HTTP. */
-export type McpLogin = {
-  /** Stores the login: `fileCredentials(path)`. */
-  readonly credentials: McpCredentials;
-  /** The scopes to request if the server names none. Default: those that the server supports. */
-  readonly scope?: string;
-  /** A client that is registered with the authorization server. Default: Pawl registers one, or uses `clientMetadataUrl`. */
-  readonly client?: {
-    /** The client's id at the authorization server. */
-    readonly id: string;
-    /** The client's secret. Default: none, as for a public client. */
-    readonly secret?: string;
-  };
-} & (
-  | {
-      /** The program itself logs in, without a person. Requires `client` with a secret. */
-      readonly as: "client";
-    }
-  | {
-      /** A person logs in. */
-      readonly as: "person";
-      /**
-       * Shows a person the address of the login page. The person's browser must run on this machine. Default: a call that needs a
-       * login fails with `login_needed`.
-       */
-      readonly show?: (page: URL) => void | Promise<void>;
-      /** Appended to the message of `login_needed`: what the person has to do. Default: nothing. */
-      readonly howToLogIn?: string;
-      /** The https address of this client's metadata document (CIMD). */
-      readonly clientMetadataUrl?: string;
-      /** The local port that the browser is redirected to. Default: any free port. */
-      readonly port?: number;
-      /** How long the person has to log in, in milliseconds. Default: 300,000. */
-      readonly waitMs?: number;
-    }
-);
-
-type Tokens = Sdk.StoredOAuthTokens;
-type Client = Sdk.StoredOAuthClientInformation & { readonly redirect_uris?: readonly string[] };
 type Challenge = { readonly metadataUrl?: URL; readonly scope?: string; readonly isStepUp: boolean };
 
 const defaultWaitMs = 300_000;
@@ -198,27 +177,17 @@ async function authorizeClient(
 async function authorizePerson(
   sdk: typeof Sdk,
   url: string,
-  login: Extract<McpLogin, { readonly as: "person" }>,
+  login: PersonLogin,
   challenge: Challenge,
   signal: AbortSignal,
 ): Promise<void> {
-  const { show, howToLogIn } = login;
+  const { show, howToLogIn, redirectUrl } = login;
+  if (redirectUrl !== undefined) throw createLoginPageError(url, await beginRemoteLogin(sdk, url, login, challenge));
   if (show === undefined) throw createLoginNeededError(url, howToLogIn);
   const state = randomBytes(24).toString("base64url");
   const loopback = await openLoopback(login.port ?? 0, state);
   try {
-    const provider: Sdk.OAuthClientProvider = {
-      ...createProvider(url, login, {
-        redirect_uris: [loopback.address],
-        grant_types: ["authorization_code", "refresh_token"],
-        response_types: ["code"],
-        token_endpoint_auth_method: "none",
-      }),
-      redirectUrl: loopback.address,
-      ...(login.clientMetadataUrl === undefined ? {} : { clientMetadataUrl: login.clientMetadataUrl }),
-      state: () => state,
-      redirectToAuthorization: show,
-    };
+    const provider = createPersonProvider(url, login, loopback.address, state, show);
     const options = await createAuthOptions(sdk, url, login, challenge);
     if ((await sdk.auth(provider, options)) === "AUTHORIZED") return;
     const { code, iss } = await loopback.waitForCode(login.waitMs ?? defaultWaitMs, signal);
@@ -226,6 +195,66 @@ async function authorizePerson(
   } finally {
     loopback.close();
   }
+}
+
+/** Returns the login page. The caller has the lock of the credentials. */
+async function beginRemoteLogin(
+  sdk: typeof Sdk,
+  url: string,
+  login: PersonLogin,
+  challenge: Challenge,
+): Promise<string> {
+  const { credentials, redirectUrl = "" } = login;
+  const options = await createAuthOptions(sdk, url, login, challenge);
+  const pending = readPendingLogin(await credentials.read(url));
+  if (pending !== null && canShare(pending, redirectUrl, options.scope)) return pending.page;
+  const memory = createMemory();
+  const state = createState(url);
+  let page = "";
+  const keepPage = ({ href }: URL) => {
+    page = href;
+  };
+  const provider = createPersonProvider(url, login, redirectUrl, state, keepPage, memory);
+  await sdk.auth(provider, options);
+  const next: PendingLogin = { state, page, redirectUrl, scope: options.scope ?? null, memory };
+  await updateLogin(credentials, url, { pending: toStoredPending(next) });
+  return page;
+}
+
+/** Completes a login that `redirectUrl` began. @throws PawlError `bad_input` if the redirect does not belong to it */
+export async function finishRemoteLogin(
+  sdk: typeof Sdk,
+  login: PersonLogin,
+  parameters: URLSearchParams,
+  signal: AbortSignal,
+): Promise<{ readonly url: string; readonly page: string }> {
+  const { credentials } = login;
+  const state = parameters.get("state") ?? "";
+  const url = parseState(state);
+  const unknown = () => new PawlError("bad_input", "This redirect does not belong to a login that is in progress.");
+  if (url === null) throw unknown();
+  return credentials.alone(
+    url,
+    async () => {
+      const pending = readPendingLogin(await credentials.read(url));
+      if (pending === null || pending.state !== state) throw unknown();
+      const { code, iss } = readCode(parameters);
+      const { redirectUrl, scope, memory, page } = pending;
+      await sdk.auth(
+        createPersonProvider(url, login, redirectUrl, state, () => {}, memory),
+        {
+          serverUrl: url,
+          fetchFn: boundedFetch,
+          ...(scope === null ? {} : { scope }),
+          authorizationCode: code,
+          ...(iss === undefined ? {} : { iss }),
+        },
+      );
+      await updateLogin(credentials, url, { pending: undefined });
+      return { url, page };
+    },
+    signal,
+  );
 }
 
 /** A step-up requests the scopes that were granted before as well. */
@@ -238,83 +267,4 @@ async function createAuthOptions(sdk: typeof Sdk, serverUrl: string, login: McpL
     ...(challenge.metadataUrl === undefined ? {} : { resourceMetadataUrl: challenge.metadataUrl }),
     ...(scope === undefined ? {} : { scope }),
   };
-}
-
-/**
- * The MCP library's provider interface for a login. It returns no tokens, because the library would refresh them without a lock.
- * Registration and discovery stay in memory until the tokens are stored.
- */
-function createProvider(
-  url: string,
-  login: McpLogin,
-  registration: Omit<Sdk.OAuthClientMetadata, "redirect_uris"> & { redirect_uris: string[] },
-): Sdk.OAuthClientProvider {
-  const { credentials, scope } = login;
-  const known = getConfiguredClient(login);
-  const [redirect] = registration.redirect_uris;
-  let verifier = "";
-  let registered: Client | undefined;
-  let discovered: Sdk.OAuthDiscoveryState | undefined;
-  return {
-    redirectUrl: redirect,
-    clientMetadata: { client_name: "Pawl", ...registration, ...(scope === undefined ? {} : { scope }) },
-    async clientInformation() {
-      if (known !== undefined || registered !== undefined) return known ?? registered;
-      const stored = readClient(await credentials.read(url));
-      // Not every authorization server ignores the port, so a registration is for one redirect address.
-      return stored?.redirect_uris?.some((uri) => uri === redirect) === true ? stored : undefined;
-    },
-    ...(known === undefined
-      ? {
-          async saveClientInformation(client: Client) {
-            registered = client;
-          },
-        }
-      : {}),
-    tokens: () => undefined,
-    async saveTokens(tokens: Tokens) {
-      await updateLogin(credentials, url, { tokens, ...(known === undefined ? { client: registered } : {}) });
-    },
-    redirectToAuthorization() {
-      throw createLoginNeededError(url);
-    },
-    saveCodeVerifier(given) {
-      verifier = given;
-    },
-    codeVerifier: () => verifier,
-    saveDiscoveryState(found) {
-      discovered = found;
-    },
-    discoveryState: () => discovered,
-  };
-}
-
-function getConfiguredClient({ client }: McpLogin): Client | undefined {
-  if (client === undefined) return undefined;
-  return { client_id: client.id, ...(client.secret === undefined ? {} : { client_secret: client.secret }) };
-}
-
-function readTokens({ tokens }: McpStoredLogin): Tokens | undefined {
-  const { access_token: token } = Object(tokens) as { readonly access_token?: unknown };
-  return typeof token === "string" ? (tokens as unknown as Tokens) : undefined;
-}
-
-function readClient({ client }: McpStoredLogin): Client | undefined {
-  const { client_id: id } = Object(client) as { readonly client_id?: unknown };
-  return typeof id === "string" ? (client as unknown as Client) : undefined;
-}
-
-async function updateLogin(
-  credentials: McpCredentials,
-  url: string,
-  changes: { readonly [name: string]: unknown },
-): Promise<void> {
-  const next = { ...(await credentials.read(url)), ...changes };
-  const stored = Object.entries(next).filter(([, value]) => value !== undefined);
-  await credentials.write(url, Object.fromEntries(stored) as { [name: string]: Json });
-}
-
-function createLoginNeededError(url: string, howToLogIn?: string): PawlError {
-  const more = howToLogIn === undefined ? "" : ` ${howToLogIn}`;
-  return new PawlError("login_needed", `The MCP server at ${url} requires a login.${more}`);
 }

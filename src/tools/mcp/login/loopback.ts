@@ -71,7 +71,8 @@ function readTarget(target = "/"): Pick<URL, "pathname" | "searchParams"> {
   return URL.canParse(address) ? new URL(address) : new URL("http://127.0.0.1/");
 }
 
-function readCode(parameters: URLSearchParams): LoginCode {
+/** @throws Error if the login was refused */
+export function readCode(parameters: URLSearchParams): LoginCode {
   const code = parameters.get("code");
   // Without a code the issuer is not verified, so its error text is not shown.
   if (code === null || code.length > maxCodeCharacters) throw new Error("The login was refused.");
