@@ -1,5 +1,6 @@
 /** What is around the code in the guide and in docs/comparison.md: a program's own, by the names that the pages give it. */
 
+/// <reference path="./agent.d.ts" />
 /// <reference path="./express.d.ts" />
 
 import type Assert from "node:assert/strict";
