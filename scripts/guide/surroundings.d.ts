@@ -1,5 +1,6 @@
 /** What is around the code in the guide and in docs/comparison.md: a program's own, by the names that the pages give it. */
 
+/// <reference path="./agent.d.ts" />
 /// <reference path="./express.d.ts" />
 
 import type Assert from "node:assert/strict";
@@ -8,8 +9,9 @@ import type { anthropic as Anthropic } from "@ai-sdk/anthropic";
 import type { openai as OpenAi } from "@ai-sdk/openai";
 import type { AbstractChat, Tool as AiTool, UIMessage } from "ai";
 import type { Agent, AnyTool, Message, Model, Schedules, Session, Store, ToolContext, UserMessage } from "pawl";
+import type { EvalCase } from "pawl/evals";
 import type { Server } from "pawl/server";
-import type { McpPins, McpTransport } from "pawl/tools/mcp";
+import type { McpCredentials, McpPins, McpTransport } from "pawl/tools/mcp";
 import type { expect as Expect, test as Test } from "vitest";
 import type { z } from "zod";
 import type * as Shop from "../../examples/while-loop/shop.js";
@@ -117,4 +119,9 @@ declare global {
   function lastTurn(messages: readonly Message[]): readonly Message[];
   const messages: readonly { readonly role: "user"; readonly content: string }[];
   const root: string;
+  const systemPrompt: string;
+  function redact(text: string): string;
+  const credentials: McpCredentials;
+  const client: { readonly id: string; readonly secret: string };
+  const cases: readonly EvalCase[];
 }

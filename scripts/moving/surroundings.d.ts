@@ -8,7 +8,7 @@ declare const shop: {
   pay(bill: string, account: string, idempotencyKey?: string): Promise<string>;
 };
 declare const files: { read(name: string): Promise<string>; write(name: string, text: string): Promise<void> };
-declare function tellSomebody(what: unknown): Promise<void>;
+declare function notifyApprover(what: unknown): Promise<void>;
 declare function isAllowed(question: unknown): Promise<boolean>;
 declare function tellsSecrets(text: string): boolean;
 declare function topicOf(question: string): Promise<string>;

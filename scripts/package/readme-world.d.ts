@@ -5,5 +5,5 @@ declare global {
   const shop: {
     refund(order: string, cents: number, idempotencyKey: string): Promise<string>;
   };
-  function tellSomebody(approvals: readonly PendingApproval[]): Promise<void>;
+  function notifyApprover(approvals: readonly PendingApproval[]): Promise<void>;
 }

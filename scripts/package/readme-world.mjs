@@ -10,7 +10,7 @@ globalThis.shop = {
     return `Refunded ${cents} cents for order ${order}.`;
   },
 };
-globalThis.tellSomebody = async (approvals) => {
+globalThis.notifyApprover = async (approvals) => {
   happened.told.push(...approvals);
 };
 process.on("exit", () => console.log(JSON.stringify(happened)));

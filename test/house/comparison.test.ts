@@ -1,12 +1,28 @@
 /**
- * docs/comparison.md: each line of Pawl runs as it stands on the page (comparison-lines.ts), and each table has a row for each
- * program, with a link to where that program says what the row says.
+ * docs/comparison.md: each line of Pawl runs as it stands on the page (comparison-lines.ts, more-comparison-lines.ts), and each
+ * program has a row in each table, with a link to where that program says what the row says, or is named below the table.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { type Line, runs } from "./comparison-lines.js";
+import { runs as firstRuns, type Line } from "./comparison-lines.js";
+import { moreRuns } from "./more-comparison-lines.js";
 
-const programs = ["AI SDK", "OpenAI Agents JS", "LangGraph.js", "Mastra", "pi", "Pawl"];
+const runs = { ...firstRuns, ...moreRuns };
+
+const programs = [
+  "AI SDK",
+  "OpenAI Agents JS",
+  "LangGraph.js",
+  "Mastra",
+  "pi",
+  "eve",
+  "Flue",
+  "Think",
+  "Claude Agent SDK",
+  "Trigger.dev",
+  "DBOS",
+  "Pawl",
+];
 
 type Row = {
   readonly program: string;
@@ -14,7 +30,12 @@ type Row = {
   readonly code: string;
   readonly kill: string;
 };
-type Section = { readonly heading: string; readonly rows: readonly Row[] };
+type Section = {
+  readonly heading: string;
+  readonly rows: readonly Row[];
+  /** The programs whose documentation says nothing of the subject. */
+  readonly silent: readonly string[];
+};
 
 const sections = sectionsOf(readFileSync("docs/comparison.md", "utf8"));
 
@@ -26,7 +47,8 @@ function sectionsOf(page: string): readonly Section[] {
     .map((text) => {
       const [heading = "", ...lines] = text.split("\n");
       const [, , ...rows] = lines.filter((line) => line.startsWith("|"));
-      return { heading, rows: rows.map(rowOf) };
+      const silent = /^Not in the documentation of: (.+)\.$/m.exec(text)?.[1]?.split(", ") ?? [];
+      return { heading, rows: rows.map(rowOf), silent };
     });
 }
 
@@ -36,8 +58,8 @@ function rowOf(line: string): Row {
   return { program: name, source, code, kill };
 }
 
-/** The sections with a line of Pawl. The others say that there is none yet. */
-const written = sections.filter(({ rows }) => rows.at(-1)?.code !== "not yet");
+/** The sections with a line of Pawl. */
+const written = sections.filter(({ rows }) => rows.at(-1)?.program === "Pawl");
 
 /** A line as the page has it. It counts how often it ran. */
 function lineOf({ heading, rows }: Section): Line & { readonly count: () => number } {
@@ -67,10 +89,12 @@ function evaluate(code: string, surroundings: { readonly [name: string]: unknown
 }
 
 describe("the page that compares", () => {
-  test("has the six programs in each table, each with its source", () => {
-    expect(written.length).toBeGreaterThan(10);
-    for (const { heading, rows } of sections) {
-      expect({ heading, programs: rows.map(({ program }) => program) }).toEqual({ heading, programs });
+  test("has each program once in each section, in the same order, and each row has its source", () => {
+    expect(written.length).toBeGreaterThan(20);
+    for (const { heading, rows, silent } of sections) {
+      const named = rows.map(({ program }) => program);
+      expect({ heading, named }).toEqual({ heading, named: programs.filter((program) => named.includes(program)) });
+      expect({ heading, silent }).toEqual({ heading, silent: programs.filter((program) => !named.includes(program)) });
       for (const { program, source, kill } of rows) {
         expect(kill, `${heading}, ${program}`).not.toBe("");
         if (program !== "Pawl") expect(source, `${heading}, ${program}`).toMatch(/^https:/);
