@@ -93,3 +93,4 @@ export {
   textOfEnd,
 } from "./view/outcome.js";
 export type { PublicEvent, PublicEventBody, PublicEventOf, PublicEventType } from "./view/public-event.js";
+export { buildOverview, type SessionOverview } from "./view/session-overview.js";

@@ -57,6 +57,7 @@ export const responseSchemas = {
   Session: closedObject({
     ...listedSession,
     hasChildren: boolean,
+    questions: integer,
     lastRun: nullable(closedObject({ runId: string, steps: integer, usage })),
   }),
   SessionNow: closedObject({
