@@ -29,12 +29,9 @@ import {
 import { ServerError } from "../server-error.js";
 import { createCachedDescribe, loadSessionInfo } from "../session-info.js";
 import { anyJson, integer, object, oneOf, string } from "../shape.js";
+import { statuses } from "../statuses.js";
 import { formatPageCursor, parseSessionCursor } from "./paging.js";
 import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
-
-const statuses = [
-  ...["idle", "preparing", "model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"],
-] as const;
 
 /** The number of sessions that a page examines at most, even if it is not full: `may` is called for each. */
 const maxExamined = 2_000;
