@@ -84,7 +84,9 @@ describe.each(localStores)("lists on $name", ({ open }) => {
         store,
         tools: [payer(store).asTool({ name: "payer", description: "Pays." })],
         model: createScriptedModel(({ messages }) =>
-          messages.at(-1)?.role === "user" ? { calls: [{ name: "payer", input: { task: "Pay." } }] } : { text: "Done." },
+          messages.at(-1)?.role === "user"
+            ? { calls: [{ name: "payer", input: { task: "Pay." } }] }
+            : { text: "Done." },
         ),
       });
       const writer = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
