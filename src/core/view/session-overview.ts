@@ -18,6 +18,7 @@ export type SessionOverview = {
   readonly questions: number;
 };
 
+/** Builds the overview of a session from its state. */
 export function buildOverview(state: State): SessionOverview {
   const questions = countQuestions(state);
   if (state.status === "idle") return { lastRun: null, questions };
