@@ -40,7 +40,7 @@ function stateOf(index) {
     limits: {},
     modelCallIndex: 1,
     attempt: 1,
-    counters: {},
+    counters: { totalSteps: 1 },
     usage: {},
     restarts: 0,
     waitedMs: 0,
@@ -74,6 +74,22 @@ const looks = {
     store.list({ limit: 50, status: ["preparing", "model_running", "tool_running"] }),
   "all of a rare agent": (store) => store.list({ agent: "rare" }),
   "an agent that is not there": (store) => store.list({ agent: "none" }),
+  "50 with their runs": (store) => store.list({ limit: 50, parent: null, overview: true }),
+  "50 with their runs, row by row": async (store) => {
+    for (const { sessionId } of await store.list({ limit: 50, parent: null })) {
+      await store.load(sessionId);
+      await store.list({ parent: sessionId, limit: 1 });
+    }
+  },
+  "a search that finds one": (store) => store.list({ limit: 50, text: "request 4007" }),
+  "a search in 2,000, row by row": async (store) => {
+    let after;
+    for (let page = 0; page < 10; page += 1) {
+      const found = await store.list({ limit: 200, after });
+      found.filter(({ info }) => info.title.toLowerCase().includes("request 4007"));
+      after = found.at(-1);
+    }
+  },
   "children of one": (store) => store.list({ parent: "session-0" }),
   "one session": (store, count) => store.describe(`session-${Math.floor(count / 2)}`),
 };

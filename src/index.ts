@@ -72,7 +72,6 @@ export {
   type PluginContext,
 } from "./create-engine.js";
 export { createWorker } from "./create-worker.js";
-export type { Contributions } from "./engine/contributions.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export { createSchedules, type Schedules, type SchedulesOptions } from "./engine/schedules/create-schedules.js";
 export type {
@@ -131,14 +130,13 @@ export type {
   ModelRun,
   ModelTimeouts,
   ProviderToolReference,
-  RequestIdentity,
   RunModel,
   ToolSpecification,
 } from "./ports/model.js";
 export type { EventContext, Observer } from "./ports/observer.js";
 export type { CanExecuteTool, Permission, PermissionRequest } from "./ports/permission.js";
 export type { PromptCache } from "./ports/prompt-cache.js";
-export type { Repaired, RepairRequest, RepairToolCall } from "./ports/repair.js";
+export type { RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
 export type {
   Fire,
@@ -152,7 +150,7 @@ export type {
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService, WholeOutput } from "./ports/services.js";
 export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
 export type { Signal, SignalResult, SignalStore } from "./ports/signal.js";
-export type { PlainStopCondition, StepView, StopCondition, StopFunction } from "./ports/stop-condition.js";
+export type { StepView, StopCondition } from "./ports/stop-condition.js";
 export type {
   Activity,
   AskingOptions,
@@ -175,7 +173,7 @@ export type {
   StoreChange,
   StoreProblem,
 } from "./ports/store.js";
-export type { Sized, TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
+export type { TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
   Answered,
   AnyTool,
@@ -201,7 +199,6 @@ export type {
 export type { WorkerScores } from "./ports/worker-scores.js";
 export type { AgentToolOptions } from "./runtime/agent/agent-tool.js";
 export type {
-  AbortMethod,
   AbortOptions,
   AnswerOptions,
   Answers,
@@ -209,10 +206,10 @@ export type {
 } from "./runtime/agent/answer-types.js";
 export type { DelayOptions } from "./runtime/agent/delay.js";
 export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
-export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
+export type { History, HistoryOptions } from "./runtime/agent/history.js";
 export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/input-parts.js";
 export type { Limits } from "./runtime/agent/limits.js";
-export type { LocalOptions, ResumeOptions, SessionLook } from "./runtime/agent/local-run-options.js";
+export type { ResumeOptions } from "./runtime/agent/local-run-options.js";
 export type { RunParams } from "./runtime/agent/params.js";
 export type { OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
@@ -220,8 +217,6 @@ export { createStreamRedaction, type StreamRedactionOptions } from "./runtime/ag
 export type {
   EventsOptions,
   FamilyItem,
-  OfFamily,
-  OneSessionOptions,
   Preliminary,
   SessionSource,
   Snapshot,
@@ -242,13 +237,12 @@ export {
   type ClientRunOptions,
   createClientCheck,
 } from "./runtime/api/client-requests.js";
-export type { CompactMethod, CompactOptions, CompactResult } from "./runtime/api/compaction.js";
+export type { CompactOptions, CompactResult } from "./runtime/api/compaction.js";
 export type { Delayed, ScheduledInput, ScheduledOptions } from "./runtime/api/delayed.js";
 export type { View } from "./runtime/api/iterate.js";
 export type { RedactionOptions, RedactionResult } from "./runtime/api/redact.js";
 export type { Resume, SendOptions, Session } from "./runtime/api/session-handle.js";
 export type { SentSignal, SignalOptions } from "./runtime/api/signal.js";
-export type { RunMethod } from "./runtime/api/start-run.js";
 export { type PendingApprovalsOptions, pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export {
   type GuardInput,
@@ -279,7 +273,6 @@ export { type ExportOptions, exportSessions } from "./stores/transfer/export.js"
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";
 export {
   type DefinedTool,
-  type DefineToolFor,
   defineTool,
   defineToolFor,
   type InputOf,

@@ -72,7 +72,48 @@ export { eventsOf, type InboxBody, type InboxMessage } from "./machine/inbox.js"
 export type { MessageRef } from "./machine/message-ref.js";
 export type { PermissionRule } from "./machine/reserved-events.js";
 export type { RunLimits } from "./machine/run-limits.js";
-export * from "./machine/state.js";
+export {
+  type Aborted,
+  type AwaitingHuman,
+  type Call,
+  type CallOutcome,
+  type CallPolicy,
+  type ChildSleep,
+  type Completed,
+  type Counters,
+  type Cut,
+  callOf,
+  type Failed,
+  type Failing,
+  formatVersion,
+  type HeldQuestion,
+  hasCalls,
+  type Idle,
+  initialFormat,
+  initialState,
+  isAsleep,
+  isResting,
+  isTerminal,
+  isWaiting,
+  type ModelRunning,
+  maxRestarts,
+  type OpenQuestion,
+  oldestFormat,
+  openQuestionsOf,
+  type Preparing,
+  type Purpose,
+  type Queued,
+  type Recover,
+  type RunState,
+  type SessionBinding,
+  type SessionInfo,
+  type State,
+  type Status,
+  type Stopping,
+  type TerminalState,
+  type ToolRunning,
+  type WaitKind,
+} from "./machine/state.js";
 export { nameOfCondition, type PlainCondition, type RecordedCondition } from "./machine/stop-condition.js";
 export { type Refusal, refusal, transition } from "./machine/transition.js";
 export { type Pair, transitionTable } from "./machine/transition-table.js";
@@ -93,3 +134,4 @@ export {
   textOfEnd,
 } from "./view/outcome.js";
 export type { PublicEvent, PublicEventBody, PublicEventOf, PublicEventType } from "./view/public-event.js";
+export { buildOverview, type SessionOverview } from "./view/session-overview.js";

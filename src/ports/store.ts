@@ -17,6 +17,7 @@ import type { Entry, Event } from "../core/machine/event.js";
 import type { InboxMessage } from "../core/machine/inbox.js";
 import type { SignalWait } from "../core/machine/signal-waits.js";
 import type { SessionInfo, State, Status } from "../core/machine/state.js";
+import type { SessionOverview } from "../core/view/session-overview.js";
 import type { ScheduleStore } from "./schedule-store.js";
 import type { SignalStore } from "./signal.js";
 
@@ -184,6 +185,11 @@ export type SessionSummary = {
   readonly inbox: number;
   /** The holder of the lease, also if the lease has run out; null if nobody holds the session. */
   readonly holder: Holder | null;
+  /** The newest run, the open questions and whether there are child sessions. Present only if `ListOptions.overview` is set. */
+  readonly overview?: SessionOverview & {
+    /** Whether the session started other sessions. */
+    readonly hasChildren: boolean;
+  };
 };
 
 /** Filters and one page of a list. The order is newest first by `updatedAt`, then by id. A filter that is left out lets all pass. */
@@ -196,6 +202,10 @@ export type ListOptions = {
   readonly parent?: string | null;
   /** Only sessions whose agent works in this folder (`SessionInfo.root`). */
   readonly root?: string;
+  /** Only sessions with this text in their id or their title, in upper or lower case. */
+  readonly text?: string;
+  /** Whether each summary includes its `overview`. Costs one query for a page, however long the logs are. Default: false. */
+  readonly overview?: boolean;
   /** At most this many; not limited unless set. */
   readonly limit?: number;
   /** Only sessions after this position in the order. */

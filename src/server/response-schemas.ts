@@ -4,6 +4,7 @@
  * Types of the library (events, messages, entries, results) are described by what all of their variants have in common. The
  * package exports their exact types.
  */
+import { statuses } from "./statuses.js";
 
 type Schema = { readonly [keyword: string]: unknown };
 
@@ -34,14 +35,10 @@ function openObject(properties: { readonly [name: string]: Schema }): Schema {
 const pageOf = (name: string, items: Schema, next: Schema) =>
   closedObject({ [name]: arrayOf(items), next: nullable(next) });
 
-const statuses = {
-  enum: ["idle", "preparing", "model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"],
-} as const;
-
 const listedSession = {
   sessionId: string,
   info: nullable(openObject({ agent: string, model: string })),
-  status: statuses,
+  status: { enum: statuses },
   activity: { enum: ["resting", "active", "waiting"] },
   seq: integer,
   createdAt: number,
@@ -57,6 +54,7 @@ export const responseSchemas = {
   Session: closedObject({
     ...listedSession,
     hasChildren: boolean,
+    questions: integer,
     lastRun: nullable(closedObject({ runId: string, steps: integer, usage })),
   }),
   SessionNow: closedObject({

@@ -4,14 +4,19 @@
 import type { SessionInfo, SessionSummary, Store } from "../index.js";
 import { findBeginning } from "../inspect.js";
 
-/** A child session belongs to the principal that began the top session. */
+/**
+ * A child session belongs to the principal that began the top session.
+ *
+ * @param describeTop describes a top session. A page of a list passes one that remembers its replies: children share their top session.
+ */
 export async function loadSessionInfo(
   store: Store,
   { sessionId, info: storedInfo }: Pick<SessionSummary, "sessionId" | "info">,
+  describeTop: Store["describe"] = (id) => store.describe(id),
 ): Promise<SessionInfo | null> {
   const info = storedInfo ?? (await loadBeginningInfo(store, sessionId));
   if (info === null || info.principal !== undefined || info.top === undefined) return info;
-  const principal = (await store.describe(info.top))?.info?.principal;
+  const principal = (await describeTop(info.top))?.info?.principal;
   return principal === undefined ? info : { ...info, principal };
 }
 
@@ -19,4 +24,14 @@ export async function loadSessionInfo(
 export async function loadBeginningInfo(store: Store, sessionId: string): Promise<SessionInfo | null> {
   const beginning = await findBeginning(store, sessionId);
   return beginning === null ? null : { model: "", ...beginning.session };
+}
+
+/** Describes each session once. */
+export function createCachedDescribe(store: Store): Store["describe"] {
+  const described = new Map<string, Promise<SessionSummary | null>>();
+  return (sessionId) => {
+    const summary = described.get(sessionId) ?? store.describe(sessionId);
+    described.set(sessionId, summary);
+    return summary;
+  };
 }

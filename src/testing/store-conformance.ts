@@ -14,6 +14,7 @@ import { contentCases } from "./conformance/content.js";
 import { consumeCases, messageIdCases, postCases, recordCases } from "./conformance/inboxes.js";
 import { claimCases, expiryCases, releaseCases, renewCases } from "./conformance/leases.js";
 import { dueCases, listCases } from "./conformance/lists.js";
+import { overviewCases } from "./conformance/overviews.js";
 import { redactCases } from "./conformance/redacting.js";
 import { scheduleStoreCases } from "./conformance/schedules.js";
 import { signalling } from "./conformance/signals.js";
@@ -41,6 +42,7 @@ const caseGroups: { readonly [subject: string]: readonly StoreCase[] } = {
   content: contentCases,
   list: listCases,
   filter: filterCases,
+  overview: overviewCases,
   describe: describeCases,
   asking: askingCases,
   due: dueCases,

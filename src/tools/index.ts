@@ -16,7 +16,6 @@ export { createFileTools, type FileToolsOptions } from "./file-tools.js";
 export { type FindFilesOptions, findFiles } from "./files/find-files.js";
 export {
   type DefinedTool,
-  type DefineToolFor,
   defineTool,
   defineToolFor,
   type InputOf,

@@ -77,6 +77,26 @@ function* createStates(text: string): Generator<string> {
   yield JSON.stringify(createState(text));
 }
 
+const createOverview = (text: string) =>
+  JSON.stringify({ lastRun: { runId: text, steps: 1, usage: {} }, questions: 0 });
+
+function createSummaryRow(text: string): rows.SummaryRow {
+  const info = JSON.stringify({ agent: text, model: text });
+  return {
+    name: "s",
+    createdAt: 1,
+    updatedAt: 1,
+    activity: "resting",
+    status: "idle",
+    seq: 1,
+    v: 2,
+    inbox: 0,
+    holder: null,
+    info,
+    infoSum: checksum.checksumOf(info),
+  };
+}
+
 /** Lines come from a file: each in a turn of its own. */
 async function* streamLines(list: readonly string[]): AsyncGenerator<string> {
   for (const line of list) {
@@ -152,6 +172,8 @@ export const storedModules = {
         readEach([text, JSON.stringify({ id: text, host: text, pid: 1, startedAt: 1 })], (holder) =>
           validate.decodeHolder(holder, position),
         ),
+      decodeOverview: (text) =>
+        readEach([text, createOverview(text)], (overview) => validate.decodeOverview(overview, position)),
       corruptError: "of messages that Pawl makes",
     } satisfies Cases<typeof validate>,
   ],
@@ -164,22 +186,20 @@ export const storedModules = {
           rows.appendEntries([], commitRow(events, ""), { after: 0, last: 0 }, position),
         ),
       toSummary: async (text) => {
-        const info = JSON.stringify({ agent: text, model: text });
-        const row = {
-          name: "s",
-          createdAt: 1,
-          updatedAt: 1,
-          activity: "resting",
-          status: "idle",
-          seq: 1,
-          v: 2,
-          inbox: 0,
-        };
-        const whole = { ...row, holder: null, info, infoSum: checksum.checksumOf(info) };
+        const whole = createSummaryRow(text);
         await readEach([text], (status) => rows.toSummary({ ...whole, status }, "file"));
         await readEach([text], (activity) => rows.toSummary({ ...whole, activity }, "file"));
         await readEach([text], (holder) => rows.toSummary({ ...whole, holder }, "file"));
         rows.toSummary(whole, "file");
+      },
+      toOverviewSummary: async (text) => {
+        const row = { ...createSummaryRow("a"), overviewSum: computeSum(text), hasChildren: false };
+        await readEach([text], (overview) =>
+          rows.toOverviewSummary({ ...row, overview, state: null, stateSum: null }, "file"),
+        );
+        await readEach(createStates(text), (state) =>
+          rows.toOverviewSummary({ ...row, overview: null, state, stateSum: computeSum(state) }, "file"),
+        );
       },
       parseActivity: (text) => rows.parseActivity(text, position),
       toAskingSession: (text) =>

@@ -176,7 +176,7 @@ describe("pawl doctor", () => {
     expect(stdout).toMatch(/✓ node +Node v\d+/);
     expect(stdout).toContain(`✓ sessions  1 session in ${join(home, "sessions.db")}`);
     expect(stdout).toMatch(
-      /✓ sqlite +SQLite \d.* by (libsql|node:sqlite), journal mode (truncate|wal), tables 3, log format 2/,
+      /✓ sqlite +SQLite \d.* by (libsql|node:sqlite), journal mode (truncate|wal), tables 4, log format 2/,
     );
     expect(stdout).toMatch(/✓ files .* is 0700, .* is 0600/);
     expect(stdout).toMatch(/✓ writing +a synced write took [\d.]+ ms/);

@@ -199,7 +199,17 @@ describe("the list of sessions", () => {
   const listed = (sessionId: string, more: object = {}) =>
     ({
       ...{ sessionId, info: { agent: "a", model: "m", title: sessionId }, status: "completed", activity: "resting" },
-      ...{ seq: 1, createdAt: 1, updatedAt: 1, inbox: 0, isHeld: false, hasChildren: false, lastRun: null, ...more },
+      ...{
+        seq: 1,
+        createdAt: 1,
+        updatedAt: 1,
+        inbox: 0,
+        isHeld: false,
+        hasChildren: false,
+        lastRun: null,
+        questions: 0,
+        ...more,
+      },
     }) as const;
   const ids = ({ list }: AppState) =>
     list.sessions.status === "ready" ? list.sessions.value.map(({ sessionId }) => sessionId) : [];

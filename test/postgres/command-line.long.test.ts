@@ -22,7 +22,7 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       const url = await createDatabase(server());
       const database = url.split("/").at(-1) ?? "";
       const made = await world.pawl(["postgres", "migrate", "--store", url]);
-      expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 4.\n" });
+      expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 5.\n" });
       const again = await world.pawl(["postgres", "migrate", "--json"], { env: { PAWL_STORE: url } });
       expect(parseJsonLines(again.stdout)).toEqual([{ from: 4, to: 4 }]);
       const { stdout: grants } = await world.pawl(["postgres", "grants", "app"]);
@@ -61,7 +61,7 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       expect(check("sessions")).toMatchObject({ status: "ok", what: "2 sessions in the database" });
       expect(check("postgres")).toMatchObject({
         status: "ok",
-        what: expect.stringMatching(/^PostgreSQL \d.*tables 4, log format 2/),
+        what: expect.stringMatching(/^PostgreSQL \d.*tables 5, log format 2/),
       });
       expect(check("writing")).toMatchObject({ status: "ok", what: expect.stringMatching(/^a synced write took/) });
       expect(check("sqlite")).toBeUndefined();

@@ -35,15 +35,15 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
     expect(await (await open({ url })).list()).toMatchObject([{ sessionId: "s", status: "completed" }]);
     const about = await describePostgres({ url });
-    expect(about).toMatchObject({ tables: 4, format: 2, isEncrypted: false, version: expect.stringMatching(/^\d+\./) });
+    expect(about).toMatchObject({ tables: 5, format: 2, isEncrypted: false, version: expect.stringMatching(/^\d+\./) });
     expect(Math.abs(about.clockAheadMs)).toBeLessThan(60_000);
   });
 
   test("many that migrate at once make the tables once", verifies("DIST-1#conformance"), async () => {
     const url = await createDatabase(server());
     const made = await Promise.all(Array.from({ length: 6 }, () => migrate({ url })));
-    expect(made.map(({ to }) => to)).toEqual([4, 4, 4, 4, 4, 4]);
-    expect(await migrate({ url })).toEqual({ from: 4, to: 4 });
+    expect(made.map(({ to }) => to)).toEqual([5, 5, 5, 5, 5, 5]);
+    expect(await migrate({ url })).toEqual({ from: 5, to: 5 });
     expect(await (await open({ url })).list()).toEqual([]);
   });
 
@@ -62,7 +62,7 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     const database = url.split("/").at(-1);
     await server().run(readFileSync(new URL("tables-of-version-1.sql", import.meta.url), "utf8"), database);
     await expect(openPostgresStore({ url })).rejects.toMatchObject({ code: "older_format" });
-    expect(await migrate({ url })).toEqual({ from: 1, to: 4 });
+    expect(await migrate({ url })).toEqual({ from: 1, to: 5 });
     const store = await open({ url });
     const pay = { name: "pay", description: "Pays.", input: {}, needsApproval: true, execute: () => "paid" };
     const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), tools: [pay], store });

@@ -37,6 +37,20 @@ const people: { readonly [token: string]: Principal } = {
 };
 const authenticate = (request: Request) => people[request.headers.get("authorization")?.slice(7) ?? ""] ?? null;
 
+/** The store, and the names of its methods that were called. */
+function countCalls(store: Store): { readonly store: Store; readonly calls: string[] } {
+  const calls: string[] = [];
+  const get = (target: Store, name: string | symbol) => {
+    const member: unknown = Reflect.get(target, name);
+    if (typeof member !== "function") return member;
+    return (...values: unknown[]) => {
+      calls.push(String(name));
+      return Reflect.apply(member, target, values);
+    };
+  };
+  return { store: new Proxy(store, { get }), calls };
+}
+
 describe.each(localStores)("lists on $name", ({ open }) => {
   test("find sessions by words of their title and by id, page by page", verifies("SRV-1"), async () => {
     await withStore(open, (store) =>
@@ -61,6 +75,45 @@ describe.each(localStores)("lists on $name", ({ open }) => {
         expect(await find("q=the&agent=other")).toEqual([]);
       }),
     );
+  });
+
+  test("are one query of the store for a page, with the newest run of each session, its questions and children", async () => {
+    await withStore(open, async (store) => {
+      const lead = createAgent({
+        name: "lead",
+        store,
+        tools: [payer(store).asTool({ name: "payer", description: "Pays." })],
+        model: createScriptedModel(({ messages }) =>
+          messages.at(-1)?.role === "user"
+            ? { calls: [{ name: "payer", input: { task: "Pay." } }] }
+            : { text: "Done." },
+        ),
+      });
+      const writer = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
+      for (const index of [1, 2, 3]) await writer.run("Write.", { sessionId: `w${index}`, runId: `run ${index}` });
+      await lead.run("Go.", { sessionId: "lead" });
+      const counted = countCalls(store);
+      await withServer({ store: counted.store }, async ({ ask }) => {
+        const list = async (query: string) => {
+          counted.calls.length = 0;
+          const { sessions } = (await ask("GET", `/v1/sessions?${query}`)).json;
+          return { sessions, calls: [...counted.calls] };
+        };
+        const all = await list("");
+        expect(all.calls).toEqual(["list"]);
+        expect(all.sessions).toMatchObject([
+          { sessionId: "lead", hasChildren: true, questions: 0 },
+          { sessionId: "w3", hasChildren: false, questions: 0, lastRun: { runId: "run 3", steps: 1 } },
+          { sessionId: "w2" },
+          { sessionId: "w1" },
+        ]);
+        expect(await list("q=w1")).toMatchObject({ calls: ["list"], sessions: [{ sessionId: "w1" }] });
+        const children = await list("parent=lead");
+        expect(children.sessions).toMatchObject([{ hasChildren: false, questions: 1, lastRun: { steps: 1 } }]);
+        // The top session says whose they are.
+        expect(children.calls).toEqual(["list", "describe"]);
+      });
+    });
   });
 
   test("one stream tells what changes, how many calls wait, and a session", verifies("SRV-1"), async () => {

@@ -225,6 +225,29 @@ describe("files", () => {
     });
   });
 
+  test("with rows of 0.1 list what their last commits say, and search their titles", async () => {
+    await withTempFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      await make(path);
+      const list = async () => {
+        const store = await openSqliteStore({ path });
+        const listed = await store.list({ overview: true, text: "ENTRY" });
+        expect(await store.verify()).toEqual([]);
+        await store.close();
+        return listed;
+      };
+      const before = await list();
+      expect(before).toMatchObject([{ overview: { lastRun: { steps: 1 } } }]);
+      await withHandle(path, (handle) =>
+        handle.exec("UPDATE sessions SET search = NULL, overview = NULL, overview_seq = NULL, overview_sum = NULL"),
+      );
+      expect(await list()).toEqual(before);
+      // A process of 0.1 that goes on leaves the overview of an earlier commit.
+      await withHandle(path, (handle) => handle.exec("UPDATE sessions SET overview = '{', overview_seq = 0"));
+      expect(await list()).toEqual(before);
+    });
+  });
+
   test("tell their formats", verifies("STOR-4"), async () => {
     await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");

@@ -41,8 +41,10 @@ const rules: OptionTable<AllFields> = {
   agent: nonEmptyString,
   input: anyValue,
   session: anyValue,
-  overlap: oneOf("skip", "queue", "allow"),
-  missed: oneOf("last", "all", "skip"),
+  overlap: oneOf(
+    ...Object.keys({ skip: true, queue: true, allow: true } satisfies Record<ScheduleBody["overlap"], true>),
+  ),
+  missed: oneOf(...Object.keys({ last: true, all: true, skip: true } satisfies Record<ScheduleBody["missed"], true>)),
   jitterMs: numberFrom(0, 86_400_000),
   startAt: anyValue,
   endAt: anyValue,

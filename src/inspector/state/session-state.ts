@@ -25,7 +25,7 @@ import {
 } from "./steps.js";
 
 /** The response of `GET /v1/sessions/ID`. */
-export type SessionNow = Omit<ListedSession, "lastRun" | "hasChildren"> & {
+export type SessionNow = Omit<ListedSession, "lastRun" | "questions" | "hasChildren"> & {
   readonly run: {
     readonly runId: string;
     readonly result: RunResult | null;

@@ -3,6 +3,7 @@
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Status } from "../../index.js";
 import type { ListedSession } from "../../server/client/index.js";
 import { type AppState, type ListRow, listRows } from "../state/app-state.js";
 import { formatCost, formatCount, formatShortCount, formatStatus, toOneLine } from "../state/format.js";
@@ -11,7 +12,15 @@ import { Age, EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { useInspector, useKeys } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
 
-const statuses = ["model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"] as const;
+/** The filter has no entry for sessions that have just begun. */
+const statuses = Object.keys({
+  model_running: true,
+  tool_running: true,
+  awaiting_human: true,
+  completed: true,
+  failed: true,
+  aborted: true,
+} satisfies Record<Exclude<Status, "idle" | "preparing">, true>) as readonly Exclude<Status, "idle" | "preparing">[];
 
 export function SessionList({ list, waiting }: { readonly list: AppState["list"]; readonly waiting: number }) {
   const inspector = useInspector();

@@ -4,7 +4,7 @@
 import { aBoolean, checkOptions, integerFrom, numberFrom, type OptionTable, oneOf } from "../../check-options.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import { isSameJson } from "../../core/data/json.js";
-import type { ModelSettings } from "../../core/data/model-settings.js";
+import type { ModelSettings, ReasoningEffort } from "../../core/data/model-settings.js";
 import type { EventOf } from "../../core/machine/event.js";
 import type { ErrorCode } from "../../errors.js";
 
@@ -12,6 +12,17 @@ const maxStopSequences = 64;
 const maxStopSequence = 1_000;
 
 const penaltyRule = { accepts: Number.isFinite, expected: "a number" };
+
+const efforts = Object.keys({
+  "provider-default": true,
+  none: true,
+  minimal: true,
+  low: true,
+  medium: true,
+  high: true,
+  xhigh: true,
+  max: true,
+} satisfies Record<ReasoningEffort, true>);
 
 const settingRules: OptionTable<ModelSettings> = {
   temperature: numberFrom(0),
@@ -26,7 +37,7 @@ const settingRules: OptionTable<ModelSettings> = {
   presencePenalty: penaltyRule,
   frequencyPenalty: penaltyRule,
   parallelToolCalls: aBoolean,
-  reasoning: oneOf("provider-default", "none", "minimal", "low", "medium", "high", "xhigh", "max"),
+  reasoning: oneOf(...efforts),
 };
 
 function areStopSequences(value: unknown): boolean {

@@ -94,19 +94,21 @@ function toUsage(reported: unknown): Usage {
   return usage;
 }
 
-const failureKinds: ReadonlySet<unknown> = new Set<ModelFailureKind>([
-  "rate_limit",
-  "overloaded",
-  "timeout",
-  "network",
-  "context_overflow",
-  "quota",
-  "auth",
-  "invalid_request",
-  "content_filter",
-  "provider",
-  "cancelled",
-]);
+const failureKinds: ReadonlySet<unknown> = new Set(
+  Object.keys({
+    rate_limit: true,
+    overloaded: true,
+    timeout: true,
+    network: true,
+    context_overflow: true,
+    quota: true,
+    auth: true,
+    invalid_request: true,
+    content_filter: true,
+    provider: true,
+    cancelled: true,
+  } satisfies Record<ModelFailureKind, true>),
+);
 
 function toFailure(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
   const { kind, message, statusCode, code, retryAfterMs, unanswered } = toFields(delta.failure);

@@ -50,12 +50,20 @@ export type TracePage = {
   readonly next: number | null;
 };
 
+const recordTypes = Object.keys({
+  run_started: true,
+  step: true,
+  compaction: true,
+  handoff: true,
+  run_finished: true,
+} satisfies Record<TraceRecord["type"], true>);
+
 const pageRules: OptionTable<TracePageOptions> = {
   redact: aFunction,
   after: numberFrom(0),
   limit: integerFrom(1),
   runId: aString,
-  type: oneOf("run_started", "step", "compaction", "handoff", "run_finished"),
+  type: oneOf(...recordTypes),
 };
 
 const traceRules: OptionTable<TraceOptions> = {

@@ -1,6 +1,7 @@
 /**
  * The frames of a stream, and a reader for server-sent events.
  */
+import type { SessionOverview } from "../../core/index.js";
 import type {
   FamilyItem,
   MessageDelta,
@@ -9,7 +10,6 @@ import type {
   Snapshot,
   Status,
   StreamItem,
-  Usage,
 } from "../../index.js";
 
 /** The source of a session's deltas: this process, another one, or none, in which case only the log is streamed. */
@@ -85,19 +85,13 @@ export type ApprovalCount = {
 };
 
 /** A session as lists show it. */
-export type ListedSession = Omit<SessionSummary, "holder"> & {
-  /** Whether a process drives it. */
-  readonly isHeld: boolean;
-  /** Whether it started other sessions. */
-  readonly hasChildren: boolean;
-  /** The newest run, ended or not, with its model calls and their usage. Null before the first run. */
-  readonly lastRun: {
-    readonly runId: string;
-    /** The number of committed model calls. */
-    readonly steps: number;
-    readonly usage: Usage;
-  } | null;
-};
+export type ListedSession = Omit<SessionSummary, "holder" | "overview"> &
+  SessionOverview & {
+    /** Whether a process drives it. */
+    readonly isHeld: boolean;
+    /** Whether it started other sessions. */
+    readonly hasChildren: boolean;
+  };
 
 /** An item of a stream with child sessions, with the session that it belongs to. */
 export type FamilyFrame = FamilyItem & {

@@ -1,7 +1,7 @@
 /**
  * The backlog of a store. The queries have their own indexes and a limit, so a scrape of a large store is not slow.
  */
-import { hasCalls, openQuestionsOf, type State } from "../../core/index.js";
+import { buildOverview } from "../../core/index.js";
 import type { AskingSession, Store, Worker } from "../../index.js";
 import { formatGauge } from "./registry.js";
 
@@ -60,17 +60,8 @@ async function countAskingSessions(store: Store) {
     });
     oldestAt ??= page[0]?.askedAt ?? null;
     sessions += page.length;
-    for (const { state } of page) questions += state === null ? 1 : countQuestions(state);
+    for (const { state } of page) questions += state === null ? 1 : buildOverview(state).questions;
     last = page.length < batchSize ? undefined : page.at(-1);
   } while (last !== undefined && sessions < maxCounted);
   return { sessions, questions, oldestAt };
-}
-
-/** Counts the open questions of the session itself. The questions of its child sessions are counted there. */
-function countQuestions(state: State): number {
-  if (!hasCalls(state)) return 0;
-  return state.calls.reduce((sum, call) => {
-    const isAsking = call.status === "asking" || (call.status === "waiting" && call.on === "external");
-    return sum + (openQuestionsOf(call)?.length ?? (isAsking ? 1 : 0));
-  }, 0);
 }

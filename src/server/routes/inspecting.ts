@@ -29,6 +29,14 @@ const pageFields = {
 };
 const pageQuery = object(pageFields);
 
+const recordTypes = Object.keys({
+  run_started: true,
+  step: true,
+  compaction: true,
+  handoff: true,
+  run_finished: true,
+} satisfies Record<TraceRecord["type"], true>);
+
 export const inspectingRoutes: readonly Route[] = [
   ...findingRoutes,
   {
@@ -65,7 +73,7 @@ export const inspectingRoutes: readonly Route[] = [
     query: object({
       ...pageFields,
       runId: string("Only records of this run.", 200),
-      type: oneOf("Only records of this type.", "run_started", "step", "compaction", "handoff", "run_finished"),
+      type: oneOf("Only records of this type.", ...recordTypes),
     }),
     responses: { 200: "{ records, next }: `next` is the entry to go on from, null at the end" },
     content: { 200: responseContents.trace },

@@ -10,6 +10,13 @@ import { ServerError } from "../server-error.js";
 import { anyJson, boolean, integer, object, oneOf, string } from "../shape.js";
 import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
 
+const modes = Object.keys({
+  queue: true,
+  steer: true,
+  interrupt: true,
+  reject: true,
+} satisfies Record<NonNullable<SendOptions["mode"]>, true>);
+
 export const runRoutes: readonly Route[] = [
   {
     method: "POST",
@@ -21,7 +28,7 @@ export const runRoutes: readonly Route[] = [
     body: object(
       {
         input: anyJson("A text, parts, or user messages."),
-        mode: oneOf("What happens while a run is under way. Default: queue.", "queue", "steer", "interrupt", "reject"),
+        mode: oneOf("What happens while a run is under way. Default: queue.", ...modes),
         options: runOptionsShape,
       },
       ["input"],
@@ -201,9 +208,19 @@ async function answerCall({ principal, params, body }: RouteRequest, context: Se
   return { status: 200, json: { counted, answer: redactSecrets(context, recordedAnswer) } } as const;
 }
 
-const decisionTypes: ReadonlySet<unknown> = new Set([
-  ...["approve", "deny", "modify", "abort", "rerun", "result", "fail", "reply", "decline"],
-]);
+const decisionTypes: ReadonlySet<unknown> = new Set(
+  Object.keys({
+    approve: true,
+    deny: true,
+    modify: true,
+    abort: true,
+    rerun: true,
+    result: true,
+    fail: true,
+    reply: true,
+    decline: true,
+  } satisfies Record<ApprovalDecision["type"], true>),
+);
 
 function isDecision(decision: unknown): boolean {
   return typeof decision === "object" && decision !== null && "type" in decision && decisionTypes.has(decision.type);

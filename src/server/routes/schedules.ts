@@ -27,6 +27,15 @@ const maxIdCharacters = 100;
 /** The number of schedules that a page examines at most, even if it is not full: `may` is called for each. */
 const maxExamined = 2_000;
 
+const overlaps = Object.keys({ skip: true, queue: true, allow: true } satisfies Record<
+  NonNullable<Schedule["overlap"]>,
+  true
+>);
+const missedPolicies = Object.keys({ last: true, all: true, skip: true } satisfies Record<
+  NonNullable<Schedule["missed"]>,
+  true
+>);
+
 export const scheduleRoutes: readonly Route[] = [
   {
     method: "GET",
@@ -71,8 +80,8 @@ export const scheduleRoutes: readonly Route[] = [
         agent: string("The name of the agent.", 200),
         input: anyJson("A text, parts, or user messages."),
         session: anyJson('"new", "same" or { id }.'),
-        overlap: oneOf("How a slot is handled while the last run goes on.", "skip", "queue", "allow"),
-        missed: oneOf("Which missed slots run later.", "last", "all", "skip"),
+        overlap: oneOf("How a slot is handled while the last run goes on.", ...overlaps),
+        missed: oneOf("Which missed slots run later.", ...missedPolicies),
         jitterMs: integer("How late slots may be fired, in milliseconds.", 0, 86_400_000),
         startAt: anyJson("No slot before this time."),
         endAt: anyJson("No slot after this time."),

@@ -1,6 +1,7 @@
 /**
  * Sessions: listing, describing, creating, forking and deleting them.
  */
+import { buildOverview, initialState } from "../../core/index.js";
 import {
   type Agent,
   addUsage,
@@ -26,20 +27,14 @@ import {
   type ServerContext,
 } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { loadSessionInfo } from "../session-info.js";
+import { createCachedDescribe, loadSessionInfo } from "../session-info.js";
 import { anyJson, integer, object, oneOf, string } from "../shape.js";
+import { statuses } from "../statuses.js";
 import { formatPageCursor, parseSessionCursor } from "./paging.js";
 import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
 
-const statuses = [
-  ...["idle", "preparing", "model_running", "tool_running", "awaiting_human", "completed", "failed", "aborted"],
-] as const;
-
 /** The number of sessions that a page examines at most, even if it is not full: `may` is called for each. */
 const maxExamined = 2_000;
-
-/** The number of sessions that are read at a time if only few of them may match. */
-const searchBatchSize = 200;
 
 export const sessionRoutes: readonly Route[] = [
   {
@@ -182,26 +177,28 @@ async function listSessions({ principal, query }: RouteRequest, context: ServerC
   } & { readonly status?: Status; readonly limit?: number };
   const maxResults = Math.min(limit, limits.maxPage);
   const filters: Parameters<Store["list"]>[0] = {
+    overview: true,
     parent: parent ?? null,
+    ...(q === undefined ? {} : { text: q }),
     ...(status === undefined ? {} : { status: [status] }),
     ...(agent === undefined ? {} : { agent }),
   };
+  const describeTop = createCachedDescribe(store);
   const found: unknown[] = [];
   let after = parseSessionCursor(cursor);
   let isComplete = false;
   for (let examined = 0; found.length < maxResults && examined < maxExamined && !isComplete; ) {
-    const batchSize = q === undefined ? maxResults : searchBatchSize;
-    const page = await store.list({ ...filters, limit: batchSize, ...(after === undefined ? {} : { after }) });
+    const page = await store.list({ ...filters, limit: maxResults, ...(after === undefined ? {} : { after }) });
     for (const summary of page) {
       if (found.length === maxResults) break;
       after = { updatedAt: summary.updatedAt, sessionId: summary.sessionId };
-      const info = await loadSessionInfo(context.settings.store, summary);
+      const info = await loadSessionInfo(store, summary, describeTop);
       examined += 1;
       if (q !== undefined && !matchesText(q, summary.sessionId, info)) continue;
       if (await isAllowed(context, principal, "read", { id: summary.sessionId, info }))
         found.push(redactSecrets(context, await loadListedSession(store, summary, info)));
     }
-    isComplete = page.length < batchSize && found.length < maxResults;
+    isComplete = page.length < maxResults && found.length < maxResults;
   }
   return {
     status: 200,
@@ -226,19 +223,19 @@ function roundUsage({ usage }: { readonly usage: Usage }): Usage {
   return addUsage({}, usage);
 }
 
-/** A session as lists show it, with the newest run from its state. */
+/** A session as lists show it. A store that gives no overview is asked for the state and for a child session. */
 export async function loadListedSession(
   store: Store,
   summary: SessionSummary,
   info: SessionInfo | null,
 ): Promise<ListedSession> {
-  const state = summary.info === null ? null : ((await store.load(summary.sessionId))?.state ?? null);
-  const lastRun =
-    state === null || state.status === "idle"
-      ? null
-      : { runId: state.runId, steps: state.counters.totalSteps, usage: roundUsage(state) };
-  const children = await store.list({ parent: summary.sessionId, limit: 1 });
-  return { ...pickListedFields(summary, info), hasChildren: children.length > 0, lastRun };
+  return { ...pickListedFields(summary, info), ...(summary.overview ?? (await loadOverview(store, summary))) };
+}
+
+async function loadOverview(store: Store, { sessionId, info }: SessionSummary) {
+  const state = info === null ? null : ((await store.load(sessionId))?.state ?? null);
+  const children = await store.list({ parent: sessionId, limit: 1 });
+  return { ...buildOverview(state ?? initialState), hasChildren: children.length > 0 };
 }
 
 async function beginSession({ request, principal, body }: RouteRequest, context: ServerContext) {

@@ -3,7 +3,8 @@
  */
 import type { Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
-import type { State } from "../../core/machine/state.js";
+import { initialState, type State } from "../../core/machine/state.js";
+import { buildOverview } from "../../core/view/session-overview.js";
 import type {
   Activity,
   AskingOptions,
@@ -14,6 +15,7 @@ import type {
   SessionSummary,
   StateAt,
 } from "../../ports/store.js";
+import { buildSearchText } from "../shared/encode.js";
 import { isHeld, type LeaseHold } from "../shared/lease.js";
 import type { MemoryWait } from "./signals.js";
 
@@ -48,17 +50,24 @@ export type SharedBlob = { readonly hash: string; readonly bytes: Uint8Array; re
 /** Newest first. */
 export function listSessions(sessions: readonly MemorySession[], options: ListOptions): readonly SessionSummary[] {
   const { limit, after } = options;
-  return sessions
-    .map(toSummary)
+  const page = sessions
+    .map((session) => ({ session, ...toSummary(session) }))
     .filter((summary) => matchesFilter(summary, options))
     .sort(compareByUpdate)
     .filter((summary) => after === undefined || compareByUpdate(after, summary) < 0)
     .slice(0, limit);
+  if (options.overview !== true) return page.map(({ session: _, ...summary }) => summary);
+  const parents = new Set(sessions.map(({ state }) => state?.session?.parent?.sessionId));
+  return page.map(({ session: { state }, ...summary }) => {
+    const overview = buildOverview(state ?? initialState);
+    return { ...summary, overview: { ...overview, hasChildren: parents.has(summary.sessionId) } };
+  });
 }
 
-function matchesFilter({ info, status }: SessionSummary, options: ListOptions): boolean {
-  const { parent, agent, root } = options;
+function matchesFilter({ sessionId, info, status }: SessionSummary, options: ListOptions): boolean {
+  const { parent, agent, root, text } = options;
   return (
+    (text === undefined || buildSearchText(sessionId, info).includes(text.toLowerCase())) &&
     (options.status === undefined || options.status.includes(status)) &&
     (agent === undefined || info?.agent === agent) &&
     (root === undefined || info?.root === root) &&

@@ -124,7 +124,7 @@ function buildLeaseFunctions(clauses: string): readonly string[] {
 /** What a commit changes in the session's own row: at once, so that there is one new version of it. */
 const rowUpdateSql = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_sum THEN
       s.info := p_info; s.info_sum := p_info_sum; s.agent := p_agent; s.parent := p_parent; s.title := p_title; s.root := p_root;
-      s.principal := p_principal;
+      s.principal := p_principal; s.search := p_search;
       is_changed := true;
     END IF;
     IF p_activity <> s.activity OR p_due IS DISTINCT FROM s.due_at OR p_asked IS DISTINCT FROM s.asked_at THEN
@@ -133,12 +133,14 @@ const rowUpdateSql = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_
     END IF;
     IF p_release AND p_count > 0 THEN
       s.holder := NULL; s.v := p_v; s.seq := present + p_count; s.status := p_status; s.updated_at := p_at;
+      s.overview := p_overview; s.overview_seq := s.seq; s.overview_sum := p_overview_sum;
       is_changed := true;
     END IF;
     IF is_changed THEN
       UPDATE sessions SET info = s.info, info_sum = s.info_sum, agent = s.agent, parent = s.parent, title = s.title, root = s.root,
           principal = s.principal, activity = s.activity, due_at = s.due_at, asked_at = s.asked_at, holder = s.holder, v = s.v,
-          seq = s.seq, status = s.status, updated_at = s.updated_at
+          seq = s.seq, status = s.status, updated_at = s.updated_at, search = s.search, overview = s.overview,
+          overview_seq = s.overview_seq, overview_sum = s.overview_sum
         WHERE id = s.id;
     END IF;
 `;
@@ -147,8 +149,8 @@ const firstAppendParameters = `p_name text, p_epoch bigint, p_holder text, p_exp
       p_events text, p_events_sum bigint, p_state text, p_state_sum bigint, p_activity text, p_due float8, p_asked float8,
       p_consume text, p_record text, p_release boolean, p_info text, p_info_sum bigint, p_agent text, p_parent text, p_title text,
       p_root text, p_principal text`;
-/** `p_v` is the format of the state. */
-const appendParameters = `${firstAppendParameters}, p_v int`;
+/** `p_v` is the format of the state; what lists show is null in calls of processes that do not know it. */
+const appendParameters = `${firstAppendParameters}, p_v int, p_search text, p_overview text, p_overview_sum bigint`;
 const appendResult = "OUT outcome text, OUT tail bigint, OUT message text";
 
 /** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
@@ -201,7 +203,7 @@ ${rowUpdateSql}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END I
 function ofFirstRelease(clauses: string): readonly string[] {
   const calls = (name: string, parameters: string) =>
     `BEGIN SELECT * INTO ${name === "claim" ? "outcome, new_epoch, by_holder, left_ms, seq, v, state, state_sum" : "outcome, tail, message"}
-      FROM ${name}(${namesOf(parameters)}, ${initialFormat}); END`;
+      FROM ${name}(${namesOf(parameters)}, ${initialFormat}${name === "claim" ? "" : ", NULL, NULL, NULL"}); END`;
   return [
     `CREATE FUNCTION claim(${claimParameters}, ${claimResult}) ${clauses} $$ ${calls("claim", claimParameters)} $$`,
     `CREATE FUNCTION append(${firstAppendParameters}, ${appendResult}) ${clauses} $$ ${calls("append", firstAppendParameters)} $$`,

@@ -7,7 +7,7 @@
  */
 import type { Commit, CommitResult, Lease } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
-import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
+import { buildSearchText, encodeEvents, encodeInfo, encodeOverview, encodeState } from "../shared/encode.js";
 import { checkSeq } from "../shared/rules.js";
 import { isConnectionLost, isTransient } from "./client.js";
 import { createBackoff } from "./retry.js";
@@ -99,6 +99,7 @@ export function encodeCommit(
   const stateText = encodeState(state);
   const checksumPrefix = checksumPrefixOf(sessionId, expectedSeq + events.length);
   const eventsSum = checksumOf(eventsText, checksumPrefix);
+  const overview = release && state.seq > 0 ? encodeOverview(state) : null;
   const info = state.session === null ? null : encodeInfo(state.session);
   const { agent, parent, title, root, principal } = state.session ?? {};
   const row = [
@@ -127,6 +128,9 @@ export function encodeCommit(
     toColumnText(root),
     toColumnText(principal),
     state.v,
+    toColumnText(buildSearchText(sessionId, state.session)),
+    overview,
+    overview === null ? null : checksumOf(overview, checksumPrefix),
   ];
   return { row, eventsSum };
 }

@@ -17,10 +17,12 @@ import {
   type AskingRow,
   appendEntries,
   type LogRow,
+  type OverviewColumns,
   rowsPerPage,
   type StateRow,
   type SummaryRow,
   toAskingSession,
+  toOverviewSummary,
   toStateAt,
   toSummary,
 } from "../shared/rows.js";
@@ -77,8 +79,9 @@ export async function listMessageIds(
 }
 
 export async function listSessions(db: Database, options: ListOptions): Promise<readonly SessionSummary[]> {
-  const { status = null, agent = null, root = null, parent, after, limit } = options;
-  const { rows } = await db.query(db.statements.list, [
+  const { status = null, agent = null, root = null, parent, after, limit, text } = options;
+  const { list, listOverviews } = db.statements;
+  const { rows } = await db.query(options.overview === true ? listOverviews : list, [
     status,
     agent,
     root,
@@ -87,7 +90,10 @@ export async function listSessions(db: Database, options: ListOptions): Promise<
     after?.updatedAt ?? null,
     after?.sessionId ?? null,
     toSqlLimit(limit),
+    text?.toLowerCase().replaceAll("\0", "\uFFFD") ?? null,
   ]);
+  if (options.overview === true)
+    return (rows as readonly (SummaryRow & OverviewColumns)[]).map((row) => toOverviewSummary(row, db.storeName));
   return (rows as readonly SummaryRow[]).map((row) => toSummary(row, db.storeName));
 }
 

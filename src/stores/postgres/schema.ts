@@ -88,12 +88,16 @@ CREATE TABLE blobs (
  * 2: only the functions differ. `tail_of` stays behind: a commit that is under way meanwhile may call it.
  * 3: an index for lists by status, and functions that read. Without the index, a list of what is under way reads every session that has ended.
  * 4: signals, schedules and notices; functions that are given the format of what they write, beside those that processes of 0.1 call.
+ * 5: what lists show. Rows that earlier versions wrote have none of it: it is read from their last commit.
  */
 export const migrations: readonly (readonly string[])[] = [
   [createTablesSql],
   [],
   ["CREATE INDEX sessions_by_status ON sessions (status, updated_at DESC, name) WHERE holder IS NULL"],
   [timeTables],
+  [
+    "ALTER TABLE sessions ADD COLUMN search text, ADD COLUMN overview text, ADD COLUMN overview_seq bigint, ADD COLUMN overview_sum bigint",
+  ],
 ];
 
 /** A name as it stands in a statement. */

@@ -33,6 +33,9 @@ export const appendTypes = [
   "text",
   "text",
   "int",
+  "text",
+  "text",
+  "bigint",
 ] as const;
 
 export type Statements = ReturnType<typeof createStatements>;
@@ -147,18 +150,32 @@ function listStatements(s: string) {
     CASE WHEN s.holder IS NULL THEN s.updated_at ELSE coalesce(t.at, s.created_at) END AS "updatedAt"`;
   const summary = `s.name, s.activity, s.holder, s.info, s.info_sum::float8 AS "infoSum", s.created_at AS "createdAt", ${present},
     (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
-  // $1 status, $2 agent, $3 root, $4 parent, $5 whether the parent is asked for, $6 time and $7 id of the last one, $8 limit.
+  // $1 status, $2 agent, $3 root, $4 parent, $5 whether the parent is asked for, $6 time and $7 id of the last one, $8 limit,
+  // $9 a text in lower case.
   const matchesFilter = (status: string, updatedAt: string) => `($1::text[] IS NULL OR ${status} = ANY($1::text[]))
     AND ($2::text IS NULL OR s.agent = $2) AND ($3::text IS NULL OR s.root = $3)
     AND (NOT $5::boolean OR s.parent IS NOT DISTINCT FROM $4::text)
-    AND ($6::float8 IS NULL OR ${updatedAt} < $6 OR (${updatedAt} = $6 AND s.name > $7::text))`;
-  return {
-    list: `WITH resting AS (SELECT s.id FROM ${s}.sessions s WHERE s.holder IS NULL AND ${matchesFilter("s.status", "s.updated_at")}
+    AND ($6::float8 IS NULL OR ${updatedAt} < $6 OR (${updatedAt} = $6 AND s.name > $7::text))
+    AND ($9::text IS NULL OR position($9 in coalesce(s.search, lower(s.name || E'\\n' || coalesce(s.title, '')))) > 0)`;
+  const list = (
+    columns: string,
+  ) => `WITH resting AS (SELECT s.id FROM ${s}.sessions s WHERE s.holder IS NULL AND ${matchesFilter("s.status", "s.updated_at")}
         ORDER BY s.updated_at DESC, s.name LIMIT $8::bigint),
       held AS (SELECT s.id FROM ${s}.sessions s ${last}
         WHERE s.holder IS NOT NULL AND ${matchesFilter("coalesce(t.status, 'idle')", "coalesce(t.at, s.created_at)")})
-      SELECT ${summary} FROM (SELECT id FROM resting UNION ALL SELECT id FROM held) p JOIN ${s}.sessions s ON s.id = p.id ${last}
-      ORDER BY "updatedAt" DESC, s.name LIMIT $8::bigint`,
+      SELECT ${columns} FROM (SELECT id FROM resting UNION ALL SELECT id FROM held) p JOIN ${s}.sessions s ON s.id = p.id ${last}
+      ORDER BY "updatedAt" DESC, s.name LIMIT $8::bigint`;
+  const lastSeq = "CASE WHEN s.holder IS NULL THEN s.seq ELSE coalesce(t.seq, 0) END";
+  const isCurrent = `s.overview_seq IS NOT DISTINCT FROM (${lastSeq})`;
+  const ofLastCommit = (column: string) =>
+    `CASE WHEN NOT ${isCurrent} THEN (SELECT c.${column} FROM ${s}.commits c WHERE c.session = s.id AND c.seq = ${lastSeq}) END`;
+  // The overview that the row has, if no commit came after it; else the state that it follows from.
+  const overview = `CASE WHEN ${isCurrent} THEN s.overview END AS overview, s.overview_sum::float8 AS "overviewSum",
+    ${ofLastCommit("state")} AS state, (${ofLastCommit("state_sum")})::float8 AS "stateSum",
+    EXISTS (SELECT 1 FROM ${s}.sessions c WHERE c.parent = s.name) AS "hasChildren"`;
+  return {
+    list: list(summary),
+    listOverviews: list(`${summary}, ${overview}`),
     describe: `SELECT ${summary} FROM ${s}.sessions s ${last} WHERE s.name = $1::text`,
   } as const;
 }
@@ -210,7 +227,8 @@ function changeStatements(s: string) {
 function verifyStatements(s: string) {
   return {
     names: `SELECT s.id::text AS id, s.name, s.holder, s.activity, s.status, s.agent, s.parent, s.title, s.root, s.principal, s.info,
-        s.info_sum::float8 AS "infoSum", s.asked_at AS "askedAt", s.v, s.seq::float8 AS seq, s.updated_at AS "updatedAt"
+        s.info_sum::float8 AS "infoSum", s.asked_at AS "askedAt", s.v, s.seq::float8 AS seq, s.updated_at AS "updatedAt",
+        s.overview, s.overview_seq::float8 AS "overviewSeq", s.overview_sum::float8 AS "overviewSum"
       FROM ${s}.sessions s WHERE s.id > $1::bigint AND ($2::text IS NULL OR s.name = $2) ORDER BY s.id LIMIT 1`,
     rowAfter: `SELECT seq::float8 AS seq, v, status, at, events, events_sum::float8 AS "eventsSum", state, state_sum::float8 AS "stateSum"
       FROM ${s}.commits WHERE session = $1::bigint AND seq > $2::bigint ORDER BY seq LIMIT 1`,

@@ -7,6 +7,7 @@ import { parseJson } from "../../core/data/json.js";
 import type { Entry, Event, EventType } from "../../core/machine/event.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { formatVersion, oldestFormat, type SessionInfo, type State, type Status } from "../../core/machine/state.js";
+import type { SessionOverview } from "../../core/view/session-overview.js";
 import { PawlError } from "../../errors.js";
 import type { Holder } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "./checksum.js";
@@ -199,6 +200,15 @@ export function decodeMessage(text: string, position: RowPosition): InboxMessage
   if (fields === undefined) throw corruptError(position, "a message in its inbox has an unknown type");
   checkFields(body, fields, position, "a message in its inbox");
   return message as unknown as InboxMessage;
+}
+
+export function decodeOverview(text: string, position: RowPosition): SessionOverview {
+  const overview = parseText(text, position);
+  checkFields(overview, { lastRun: "object or null", questions: "number" }, position, "its overview");
+  const { lastRun } = overview;
+  if (lastRun !== null)
+    checkFields(lastRun, { runId: "string", steps: "number", usage: "object" }, position, "the run of its overview");
+  return overview as unknown as SessionOverview;
 }
 
 export function decodeHolder(text: string, position: RowPosition): Holder {

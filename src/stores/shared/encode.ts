@@ -5,6 +5,7 @@ import { isDangerousKey } from "../../core/data/json.js";
 import type { Event } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
+import { buildOverview } from "../../core/view/session-overview.js";
 import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 
@@ -25,6 +26,16 @@ export function encodeEvents(events: readonly Event[]): string {
 /** The info that a session is bound to, as lists read it. It is part of the state, and bounded with it. */
 export function encodeInfo(info: SessionInfo): string {
   return JSON.stringify(info);
+}
+
+/** The overview of a session as lists read it, in a column of the session's row. */
+export function encodeOverview(state: State): string {
+  return JSON.stringify(buildOverview(state));
+}
+
+/** What a search looks for a text in, in lower case. The id and the title are on lines of their own. */
+export function buildSearchText(sessionId: string, info: Pick<SessionInfo, "title"> | null): string {
+  return `${sessionId}\n${info?.title ?? ""}`.toLowerCase();
 }
 
 export function encodeState(state: State): string {

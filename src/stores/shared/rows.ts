@@ -4,7 +4,8 @@
  * The types are rows whose texts are strings. A store that reads its texts as bytes converts them first, field by field.
  */
 import type { Entry } from "../../core/machine/event.js";
-import { formatVersion } from "../../core/machine/state.js";
+import { formatVersion, initialState } from "../../core/machine/state.js";
+import { buildOverview, type SessionOverview } from "../../core/view/session-overview.js";
 import type { Activity, AskingSession, SessionSummary, StateAt } from "../../ports/store.js";
 import {
   checkFormat,
@@ -12,6 +13,7 @@ import {
   decodeEntries,
   decodeHolder,
   decodeInfo,
+  decodeOverview,
   decodeState,
   isStatus,
   type RowPosition,
@@ -38,6 +40,16 @@ export type SummaryRow = {
   /** Null if the log is empty. */
   readonly v: number | null;
   readonly status: string;
+};
+
+/** The columns of a list with overviews. */
+export type OverviewColumns = {
+  /** Null if it is not that of the last commit: then `state` is the state of the last commit. */
+  readonly overview: string | null;
+  readonly overviewSum: number | null;
+  readonly state: string | null;
+  readonly stateSum: number | null;
+  readonly hasChildren: boolean;
 };
 
 export type AskingRow = {
@@ -100,6 +112,25 @@ export function toSummary(row: SummaryRow, file: string): SessionSummary {
     inbox: row.inbox,
     holder: row.holder === null ? null : decodeHolder(row.holder, position),
   };
+}
+
+/** Adds the overview of the session to its summary. */
+export function toOverviewSummary(row: SummaryRow & OverviewColumns, file: string): SessionSummary {
+  const summary = toSummary(row, file);
+  return { ...summary, overview: { ...readOverview(row, summary, file), hasChildren: row.hasChildren } };
+}
+
+function readOverview(
+  { overview, overviewSum, state, stateSum }: OverviewColumns,
+  { sessionId, info, seq }: SessionSummary,
+  file: string,
+): SessionOverview {
+  const position = { file, sessionId, seq };
+  // Without a log, or in a later format.
+  if (info === null) return buildOverview(initialState);
+  if (overview !== null) return decodeOverview(verifyCommitChecksum(overview, overviewSum, position), position);
+  if (state === null) throw corruptError(position, "its last commit cannot be found");
+  return buildOverview(decodeState(verifyCommitChecksum(state, stateSum, position), position));
 }
 
 export function parseActivity(text: string, position: RowPosition): Activity {

@@ -11,11 +11,13 @@ import {
   corruptError,
   decodeEntries,
   decodeInfo,
+  decodeOverview,
   decodeState,
   type RowPosition,
   verifyChecksum,
   verifyCommitChecksum,
 } from "./decode.js";
+import { encodeOverview } from "./encode.js";
 import { isStorableText } from "./rules.js";
 
 /** A session's own row. */
@@ -36,6 +38,10 @@ export type OwnRow = {
   readonly v: number | null;
   readonly seq: number;
   readonly updatedAt: number;
+  readonly overview: string | null;
+  /** The last entry that the overview includes; null if a version without overviews wrote the row. */
+  readonly overviewSeq: number | null;
+  readonly overviewSum: number | null;
 };
 
 export type CommitRow = {
@@ -98,6 +104,12 @@ export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, positio
     matchesColumn(session.root, info?.root) &&
     matchesColumn(session.principal, info?.principal);
   if (!isSame) throw corruptError(position, "what lists show of it differs from its state");
+  if (session.overview !== null && session.overviewSeq === row.seq) {
+    const at = { ...position, seq: row.seq };
+    const overview = decodeOverview(verifyCommitChecksum(session.overview, session.overviewSum, at), at);
+    if (JSON.stringify(overview) !== encodeOverview(state))
+      throw corruptError(position, "what lists show of its run differs from its state");
+  }
   const { v, seq, status, updatedAt, holder } = session;
   const isUpToDate = v === row.v && seq === row.seq && status === row.status && updatedAt === row.at;
   // The holder's commits leave these columns as they are.

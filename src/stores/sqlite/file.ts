@@ -80,7 +80,7 @@ export function prepareFile(handle: SqliteHandle, file: string, options: Prepare
     // Another process may have created or updated the tables meanwhile.
     const found = identifyFile(handle, file);
     if (found === "empty") handle.exec(createTables);
-    else if (found === "earlier") handle.exec(updateTables);
+    else if (found < tablesVersion) handle.exec(updateTables(found));
     else checkWritable(handle);
   });
   return needsGuard;
@@ -94,8 +94,8 @@ function checkWritable(handle: SqliteHandle): void {
   handle.exec("RELEASE probe");
 }
 
-/** `earlier`: the tables are those of an earlier release. @throws PawlError `store_open`, `newer_format`, `older_format` */
-function identifyFile(handle: SqliteHandle, file: string): "empty" | "earlier" | "ours" {
+/** Returns the version of the tables, `empty` if there are none. @throws PawlError `store_open`, `newer_format`, `older_format` */
+function identifyFile(handle: SqliteHandle, file: string): "empty" | number {
   const id = readNumberColumn(handle.prepare("PRAGMA application_id").get(), "application_id");
   const version = readNumberColumn(handle.prepare("PRAGMA user_version").get(), "user_version");
   const tables = readNumberColumn(handle.prepare("SELECT count(*) AS count FROM sqlite_schema").get(), "count");
@@ -115,7 +115,7 @@ function identifyFile(handle: SqliteHandle, file: string): "empty" | "earlier" |
       "older_format",
       `The store ${file} was made by a version of Pawl before its first release (tables ${version}; this version reads tables ${firstTablesVersion} and later). It was left as it is. Finish its sessions with the version that made it, or move the file away and start with a new one.`,
     );
-  return version < tablesVersion ? "earlier" : "ours";
+  return version;
 }
 
 /**

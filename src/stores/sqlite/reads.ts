@@ -69,12 +69,19 @@ export function listSessions(db: Database, options: ListOptions): readonly Sessi
   const parentFilter = typeof parent === "string" ? [parent] : [parent === null ? 1 : null, null];
   const { updatedAt, sessionId } = after ?? { updatedAt: Number.POSITIVE_INFINITY, sessionId: "" };
   const afterFilter = [updatedAt, updatedAt, updatedAt, sessionId];
-  const filter = [status, status, ...parentFilter, agent, agent, root, root, ...afterFilter];
+  const text = options.text?.toLowerCase() ?? null;
+  const filter = [status, status, ...parentFilter, agent, agent, root, root, ...afterFilter, text, text];
   const limit = toSqlLimit(options.limit);
-  const statement = typeof parent === "string" ? db.statements.listChildren : db.statements.list;
-  const found = statement.all(...filter, limit, ...filter, limit) as readonly ByteColumns<rows.SummaryRow>[];
-  return found.map((row) => toSummary(db, row));
+  const { list, listChildren, listOverviews, listChildOverviews } = db.statements;
+  const [ofAny, ofParent] = options.overview === true ? [listOverviews, listChildOverviews] : [list, listChildren];
+  const found = (typeof parent === "string" ? ofParent : ofAny).all(...filter, limit, ...filter, limit);
+  if (options.overview === true) return (found as readonly OverviewRow[]).map((row) => toOverviewSummary(db, row));
+  return (found as readonly ByteColumns<rows.SummaryRow>[]).map((row) => toSummary(db, row));
 }
+
+type OverviewRow = ByteColumns<rows.SummaryRow & Omit<rows.OverviewColumns, "hasChildren">> & {
+  readonly hasChildren: number;
+};
 
 export function readSummary(db: Database, sessionId: string): SessionSummary | null {
   if (!isValidId(sessionId)) return null;
@@ -101,14 +108,24 @@ function toSqlLimit(limit = Number.POSITIVE_INFINITY): number {
 }
 
 function toSummary(db: Database, row: ByteColumns<rows.SummaryRow>): SessionSummary {
-  const texts = {
+  return rows.toSummary({ ...row, ...decodeSummaryTexts(row) }, db.file);
+}
+
+function toOverviewSummary(db: Database, row: OverviewRow): SessionSummary {
+  const overview = decodeNullableColumn(row.overview);
+  const state = decodeNullableColumn(row.state);
+  const columns = { overview, state, hasChildren: row.hasChildren === 1 };
+  return rows.toOverviewSummary({ ...row, ...decodeSummaryTexts(row), ...columns }, db.file);
+}
+
+function decodeSummaryTexts(row: ByteColumns<rows.SummaryRow>) {
+  return {
     name: decodeColumn(row.name),
     activity: decodeColumn(row.activity),
     holder: decodeNullableColumn(row.holder),
     info: decodeNullableColumn(row.info),
     status: decodeColumn(row.status),
   };
-  return rows.toSummary({ ...row, ...texts }, db.file);
 }
 
 export function listDue(

@@ -16,15 +16,23 @@ import { scheduleStatements, signalStatements, timeTables } from "./time-schema.
 export const applicationId = 0x5061776c;
 
 /** The version of these tables. (The format of what is in them is `formatVersion`, named by each row.) */
-export const tablesVersion = 3;
+export const tablesVersion = 4;
 
 /** The version of the tables of the first release, 0.1. */
 export const firstTablesVersion = 2;
 
-/** Brings the tables of the first release to the present version. Processes of 0.1 that have them open go on. */
-export const updateTables = `${timeTables}
-PRAGMA user_version = ${tablesVersion};
+/** Version 4: what lists show. Rows that earlier versions wrote have none of it: it is read from their last commit. */
+const listColumns = `
+ALTER TABLE sessions ADD COLUMN search TEXT;
+ALTER TABLE sessions ADD COLUMN overview TEXT;
+ALTER TABLE sessions ADD COLUMN overview_seq INTEGER;
+ALTER TABLE sessions ADD COLUMN overview_sum INTEGER;
 `;
+
+/** The statements that bring the tables of this version to the present one. Processes that have them open go on. */
+export function updateTables(from: number): string {
+  return `${from < 3 ? timeTables : ""}${listColumns}PRAGMA user_version = ${tablesVersion};`;
+}
 
 export const createTables = `
 CREATE TABLE store (epoch INTEGER NOT NULL) STRICT;
@@ -88,12 +96,14 @@ CREATE TABLE blobs (
   PRIMARY KEY (session, hash)
 ) STRICT;
 PRAGMA application_id = ${applicationId};
-${updateTables}`;
+${updateTables(firstTablesVersion)}`;
 
 /** The number of the last entry of a session; null if its log is empty. The index alone answers it. */
 const tailQuery = (id: string): string => `(SELECT seq FROM commits WHERE session = ${id} ORDER BY seq DESC LIMIT 1)`;
 const tail = tailQuery("s.id");
 
+/** Bound twice: null for no filter, else a text in lower case. SQLite's own `lower` knows the letters A to Z alone. */
+const textFilter = `(? IS NULL OR instr(coalesce(s.search, lower(s.name || char(10) || coalesce(s.title, ''))), ?) > 0)`;
 /** Bound twice: null for no filter, else a JSON list of statuses. */
 const statusFilter = (status: string): string => `(? IS NULL OR ${status} IN (SELECT value FROM json_each(?)))`;
 /** Bound in this order: agent twice, root twice (null for no filter). */
@@ -107,6 +117,15 @@ const summaryColumns = `s.id, ${bytes("s.name", "s.activity", "s.holder", "s.inf
   ${numbers("s.created_at", "s.info_sum", "p.updated_at", "p.v", "p.seq")},
   (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
 
+/** The overview that the row has, if no commit came after it; else the state that it follows from. */
+const isOverviewCurrent = "s.overview_seq IS p.seq";
+const lastCommitColumn = (column: string): string =>
+  `CASE WHEN ${isOverviewCurrent} THEN NULL ELSE (SELECT c.${column} FROM commits c WHERE c.session = s.id AND c.seq = p.seq) END`;
+const overviewColumns = `${summaryColumns},
+  CAST(CASE WHEN ${isOverviewCurrent} THEN s.overview END AS BLOB) AS overview, ${numbers("s.overview_sum")},
+  CAST(${lastCommitColumn("state")} AS BLOB) AS state, CAST(${lastCommitColumn("state_sum")} AS NUMERIC) AS stateSum,
+  EXISTS (SELECT 1 FROM sessions c WHERE c.parent = s.name) AS hasChildren`;
+
 /** The last commit of a session that is held. */
 const heldCommitJoin = `LEFT JOIN commits t ON t.session = s.id AND t.seq = ${tail}`;
 const heldColumns =
@@ -118,19 +137,24 @@ const heldColumns =
  *
  * @param indexHint which index finds the sessions that nobody holds
  * @param parentFilter a condition on the parent
+ * @param columns what each row gives, of the session `s` and its last commit `p`
  */
-function listQuery(indexHint: string, parentFilter: string): string {
+function listQuery(indexHint: string, parentFilter: string, columns: string): string {
   return `WITH resting AS (
       SELECT s.id, s.v, s.seq, s.status, s.updated_at FROM sessions s ${indexHint}
       WHERE s.holder IS NULL AND ${statusFilter("s.status")} AND ${parentFilter} AND ${agentAndRootFilter} AND ${afterFilter("s.updated_at")}
+        AND ${textFilter}
       ORDER BY s.updated_at DESC, s.name LIMIT ?),
     held AS (
       SELECT s.id, ${heldColumns} FROM sessions s ${heldCommitJoin}
       WHERE s.holder IS NOT NULL AND ${statusFilter("coalesce(t.status, 'idle')")} AND ${parentFilter} AND ${agentAndRootFilter}
-        AND ${afterFilter("coalesce(t.at, s.created_at)")}),
+        AND ${afterFilter("coalesce(t.at, s.created_at)")} AND ${textFilter}),
     page AS (SELECT * FROM resting UNION ALL SELECT * FROM held)
-  SELECT ${summaryColumns} FROM page p JOIN sessions s ON s.id = p.id ORDER BY p.updated_at DESC, s.name LIMIT ?`;
+  SELECT ${columns} FROM page p JOIN sessions s ON s.id = p.id ORDER BY p.updated_at DESC, s.name LIMIT ?`;
 }
+
+const [byUpdate, byParent] = ["INDEXED BY sessions_by_update", "INDEXED BY sessions_by_parent"];
+const [anyParent, oneParent] = ["(? IS NULL OR s.parent IS ?)", "s.parent = ?"];
 
 /** A message whose body is null was consumed: its id stays taken. */
 export const statements = {
@@ -149,7 +173,8 @@ export const statements = {
   stillHeld: `SELECT ${bytes("name")}, ${numbers("epoch")} FROM sessions WHERE holder IS NOT NULL AND sessions.epoch IN (SELECT value FROM json_each(?))`,
   describe: "UPDATE sessions SET activity = ?, due_at = ?, asked_at = ? WHERE id = ?",
   introduce:
-    "UPDATE sessions SET agent = ?, parent = ?, title = ?, root = ?, principal = ?, info = ?, info_sum = ? WHERE id = ?",
+    "UPDATE sessions SET agent = ?, parent = ?, title = ?, root = ?, principal = ?, info = ?, info_sum = ?, search = ? WHERE id = ?",
+  summarize: "UPDATE sessions SET overview = ?, overview_seq = ?, overview_sum = ? WHERE id = ?",
   letGo: "UPDATE sessions SET holder = NULL WHERE id = ?",
   /** Gives the lease back, and notes the last commit (3 above). */
   rest: `UPDATE sessions SET holder = NULL, (v, seq, status, updated_at) =
@@ -186,8 +211,10 @@ export const statements = {
   dropBlobs: "DELETE FROM blobs WHERE session = ?",
   dropSession: "DELETE FROM sessions WHERE id = ?",
 
-  list: listQuery("INDEXED BY sessions_by_update", "(? IS NULL OR s.parent IS ?)"),
-  listChildren: listQuery("INDEXED BY sessions_by_parent", "s.parent = ?"),
+  list: listQuery(byUpdate, anyParent, summaryColumns),
+  listChildren: listQuery(byParent, oneParent, summaryColumns),
+  listOverviews: listQuery(byUpdate, anyParent, overviewColumns),
+  listChildOverviews: listQuery(byParent, oneParent, overviewColumns),
   summary: `SELECT ${summaryColumns} FROM (SELECT s.id AS id, CASE WHEN s.holder IS NULL THEN s.v ELSE t.v END AS v,
         CASE WHEN s.holder IS NULL THEN s.seq ELSE coalesce(t.seq, 0) END AS seq,
         CASE WHEN s.holder IS NULL THEN s.status ELSE coalesce(t.status, 'idle') END AS status,
@@ -209,8 +236,8 @@ export const statements = {
       OR s.holder IN (SELECT value FROM json_each(?))
     ORDER BY w.since, s.id LIMIT ?`,
 
-  names: `SELECT id, ${bytes("name", "holder", "activity", "status", "agent", "parent", "title", "root", "principal", "info")},
-      ${numbers("asked_at", "info_sum", "v", "seq", "updated_at")}
+  names: `SELECT id, ${bytes("name", "holder", "activity", "status", "agent", "parent", "title", "root", "principal", "info", "overview")},
+      ${numbers("asked_at", "info_sum", "v", "seq", "updated_at", "overview_seq", "overview_sum")}
     FROM sessions WHERE id > ? AND (? IS NULL OR sessions.name = ?) ORDER BY id LIMIT 1`,
   strays: `SELECT count(*) AS count FROM (
       SELECT session FROM commits UNION SELECT session FROM messages UNION SELECT session FROM blobs UNION SELECT session FROM waits)

@@ -15,7 +15,7 @@ import type {
 } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
 import { corruptError, decodeHolder } from "../shared/decode.js";
-import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
+import { buildSearchText, encodeEvents, encodeInfo, encodeOverview, encodeState } from "../shared/encode.js";
 import { assumeAlive, isHeld, isLive, type LeaseHold } from "../shared/lease.js";
 import { type StateRow, toStateAt } from "../shared/rows.js";
 import { checkSeq, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
@@ -31,13 +31,24 @@ export type EncodedCommit = {
   readonly eventsSum: number;
   readonly state: string;
   readonly stateSum: number;
+  /** Null if the commit keeps the lease: the overview is then read from the state. */
+  readonly overview: string | null;
+  readonly overviewSum: number | null;
 };
 
 export function encodeCommit(sessionId: string, commit: Commit): EncodedCommit {
   const events = encodeEvents(commit.events);
   const state = encodeState(commit.state);
   const prefix = checksumPrefixOf(sessionId, commit.expectedSeq + commit.events.length);
-  return { events, eventsSum: checksumOf(events, prefix), state, stateSum: checksumOf(state, prefix) };
+  const overview = commit.release === true && commit.state.seq > 0 ? encodeOverview(commit.state) : null;
+  return {
+    events,
+    eventsSum: checksumOf(events, prefix),
+    state,
+    stateSum: checksumOf(state, prefix),
+    overview,
+    overviewSum: overview === null ? null : checksumOf(overview, prefix),
+  };
 }
 
 /** An inbox message; `body` is the JSON of all of it. */
@@ -128,24 +139,26 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
     const { events, eventsSum, state, stateSum } = encoded;
     const { status } = commit.state;
     statements.append.run(head.id, seq, commit.state.v, status, commit.at, events, eventsSum, state, stateSum);
-    writeInfo(db, head, commit.state.session);
+    writeInfo(db, lease.sessionId, head, commit.state.session);
   }
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
   if (waits !== undefined) changeWaits(db, head.id, waits, commit.at);
   if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
     statements.describe.run(activity, dueAt, askedAt, head.id);
+  if (encoded.overview !== null) statements.summarize.run(encoded.overview, seq, encoded.overviewSum, head.id);
   if (releases) clearHolder(db, head.id, seq);
   return { type: "ok", seq };
 }
 
 /** Writes what the session is bound to into its own row, for lists; that changes rarely. */
-function writeInfo({ statements }: Database, head: SessionHead, info: SessionInfo | null): void {
+function writeInfo({ statements }: Database, sessionId: string, head: SessionHead, info: SessionInfo | null): void {
   const text = info === null ? null : encodeInfo(info);
   const sum = text === null ? null : checksumOf(text);
   if (sum === head.infoSum) return;
   const { agent = null, parent = null, title = null, root = null, principal = null } = info ?? {};
-  statements.introduce.run(agent, parent?.sessionId ?? null, title, root, principal, text, sum, head.id);
+  const search = buildSearchText(sessionId, info);
+  statements.introduce.run(agent, parent?.sessionId ?? null, title, root, principal, text, sum, search, head.id);
 }
 
 export function post(db: Database, sessionId: string, message: PostedMessage): PostResult {

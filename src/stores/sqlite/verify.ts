@@ -46,6 +46,7 @@ function toOwnRow(row: SessionRow): OwnRow {
     root: decodeNullableColumn(row.root),
     principal: decodeNullableColumn(row.principal),
     info: decodeNullableColumn(row.info),
+    overview: decodeNullableColumn(row.overview),
   };
 }
 

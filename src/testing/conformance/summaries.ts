@@ -4,12 +4,12 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { Event } from "../../core/machine/event.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
-import type { SessionSummary, Store } from "../../ports/store.js";
+import type { ListOptions, SessionSummary, Store } from "../../ports/store.js";
 import { alice, claim, commit, createCases, createMessage, createRestingSession, createState, t0 } from "./bench.js";
 import { listIds } from "./lists.js";
 
 /** The state of a commit of a session with this info. */
-function bindTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
+export function bindTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
   return { state: { ...createState(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
 }
 
@@ -57,6 +57,31 @@ export const filterCases = createCases(["STOR-1"], {
     deepStrictEqual(await listIds(store, { agent: "writer", status: ["completed"] }), ["held", "resting"]);
     deepStrictEqual(await listIds(store, { agent: "writer", limit: 1 }), ["held"]);
     deepStrictEqual(await listIds(store, { agent: "coder" }), []);
+  },
+  "a list is searched by title and id, in upper or lower case": async ({ store, reopened }) => {
+    await createRestingSession(store, "a", bindTo({ title: "Fix the ÜBER build" }));
+    await createRestingSession(store, "Ticket-7", bindTo({ title: "Release notes" }));
+    await createRestingSession(store, "c", bindTo({ parent: { sessionId: "a", callKey: "run 1/1/1" } }));
+    const lease = await claim(store, "held");
+    await commit(store, lease, 0, { ...bindTo({ title: "fix 100 % of it" }), at: t0 + 5 });
+    await store.post("fix-later", createMessage("m"));
+    const reopenedStore = await reopened();
+    const search = (text: string, options: ListOptions = {}) => listIds(reopenedStore, { text, ...options });
+    deepStrictEqual(await search("FIX"), ["held", "a", "fix-later"]);
+    deepStrictEqual(await search("über B"), ["a"]);
+    deepStrictEqual(await search("ticket-7"), ["Ticket-7"]);
+    deepStrictEqual(await search("0 %"), ["held"]);
+    deepStrictEqual(await search("_"), []);
+    deepStrictEqual(await search("fix", { limit: 1, after: { updatedAt: t0 + 5, sessionId: "held" } }), ["a"]);
+    deepStrictEqual(await search("c", { parent: "a" }), ["c"]);
+    deepStrictEqual(await search("fix", { agent: "writer" }), []);
+  },
+  "a search finds the title that a session has now": async ({ store }) => {
+    const lease = await claim(store);
+    await commit(store, lease, 0, bindTo({ title: "first" }));
+    await commit(store, lease, 1, { ...bindTo({ title: "second" }, 2), release: true });
+    deepStrictEqual(await listIds(store, { text: "First" }), []);
+    deepStrictEqual(await listIds(store, { text: "Second" }), ["s"]);
   },
   "several filters apply together": async ({ store }) => {
     await createRestingSession(store, "a", bindTo({ agent: "writer", root: "/work" }));

@@ -1,0 +1,37 @@
+/**
+ * What lists show of a session in addition to its info: a store keeps it with the session's row, so that a list reads no state.
+ */
+import type { Usage } from "../data/message.js";
+import { addUsage } from "../data/usage.js";
+import { hasCalls, openQuestionsOf, type State } from "../machine/state.js";
+
+/** The newest run of a session and its open questions. */
+export type SessionOverview = {
+  /** The newest run, ended or not. Null before the first run. */
+  readonly lastRun: {
+    readonly runId: string;
+    /** The number of committed model calls. */
+    readonly steps: number;
+    readonly usage: Usage;
+  } | null;
+  /** The number of questions that wait for an answer from outside. The questions of its child sessions are counted there. */
+  readonly questions: number;
+};
+
+/** Builds the overview of a session from its state. */
+export function buildOverview(state: State): SessionOverview {
+  const questions = countQuestions(state);
+  if (state.status === "idle") return { lastRun: null, questions };
+  const { runId, counters, usage } = state;
+  // The sum of one usage: its cost is rounded as in results.
+  return { lastRun: { runId, steps: counters.totalSteps, usage: addUsage({}, usage) }, questions };
+}
+
+/** Counts the open questions of the session itself. */
+function countQuestions(state: State): number {
+  if (!hasCalls(state)) return 0;
+  return state.calls.reduce((sum, call) => {
+    const isAsking = call.status === "asking" || (call.status === "waiting" && call.on === "external");
+    return sum + (openQuestionsOf(call)?.length ?? (isAsking ? 1 : 0));
+  }, 0);
+}
