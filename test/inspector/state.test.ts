@@ -18,6 +18,7 @@ import {
   formatCount,
   formatDuration,
   formatShortCount,
+  resolveShownStatus,
 } from "../../src/inspector/state/format.js";
 import { countHidden, splitHidden } from "../../src/inspector/state/hidden-text.js";
 import {
@@ -201,6 +202,13 @@ describe("the list of sessions", () => {
       ...{ sessionId, info: { agent: "a", model: "m", title: sessionId }, status: "completed", activity: "resting" },
       ...{ seq: 1, createdAt: 1, updatedAt: 1, inbox: 0, isHeld: false, hasChildren: false, lastRun: null, ...more },
     }) as const;
+  test("shows a run whose process has died as interrupted", () => {
+    const running = { status: "tool_running", activity: "active" } as const;
+    expect(resolveShownStatus(listed("one", { ...running, isHeld: true }))).toBe("tool_running");
+    expect(resolveShownStatus(listed("one", { ...running, isHeld: false }))).toBe("interrupted");
+    expect(resolveShownStatus(listed("one"))).toBe("completed");
+  });
+
   const ids = ({ list }: AppState) =>
     list.sessions.status === "ready" ? list.sessions.value.map(({ sessionId }) => sessionId) : [];
   const state = reduce(initialState({ screen: "sessions" }), {
