@@ -1,5 +1,5 @@
 /**
- * Renders the sessions that work or wait as a table; on a narrow screen, each session has two lines.
+ * Renders the sessions that work or wait as a table; on a narrow screen, each session has two lines, with its work on the second.
  */
 import { basename } from "node:path";
 import type { RunningSession } from "../agent/running-sessions.js";
@@ -14,7 +14,7 @@ type Options = {
   readonly hasFolders: boolean;
 };
 
-/** Narrower screens have the title on a line of its own. */
+/** Narrower screens have two lines for each session. */
 const tableColumns = 70;
 const maxDoingWidth = 28;
 const maxFolderWidth = 20;
@@ -24,23 +24,26 @@ export function renderRunningSessions(
   { columns, now, hasFolders }: Options,
 ): readonly string[] {
   const ids = sessions.map(({ sessionId }) => sessionId);
+  const isNarrow = columns < tableColumns;
   const rows = sessions.map((session) => {
     const { sessionId, depth, title, root, startedAt } = session;
+    const doing = truncate(formatDoing(session), maxDoingWidth);
     const facts = [
       `${"  ".repeat(Math.min(depth, 4))}${sanitize(shortId(sessionId, ids))}`,
-      truncate(formatDoing(session), maxDoingWidth),
+      ...(isNarrow ? [] : [doing]),
       startedAt === null ? "" : formatAge(now - startedAt),
       formatUsage(session),
       ...(hasFolders ? [root === null ? "" : truncate(toOneLine(basename(root) || root), maxFolderWidth)] : []),
     ];
-    return { facts, title: toOneLine(title), indent: "  ".repeat(Math.min(depth, 4) + 1) };
+    const below = [doing, toOneLine(title)].filter((text) => text !== "").join(" · ");
+    return { facts, title: toOneLine(title), below: `${"  ".repeat(Math.min(depth, 4) + 1)}${below}` };
   });
   const widths = (rows[0]?.facts ?? []).map((_, at) => Math.max(...rows.map(({ facts }) => widthOf(facts[at] ?? ""))));
-  return rows.flatMap(({ facts, title, indent }) => {
+  return rows.flatMap(({ facts, title, below }) => {
     const padded = facts.map((fact, at) => fact + " ".repeat(Math.max(0, (widths[at] ?? 0) - widthOf(fact))));
     const line = padded.join("  ");
-    if (columns >= tableColumns) return [truncate(`${line}  ${title}`, columns).trimEnd()];
-    return [truncate(line.trimEnd(), columns), truncate(`${indent}${title}`, columns)];
+    if (isNarrow) return [truncate(line.trimEnd(), columns), truncate(below, columns)];
+    return [truncate(`${line}  ${title}`, columns).trimEnd()];
   });
 }
 
