@@ -205,6 +205,7 @@ function createTalk(
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
     onContextFiles: (paths) => control.say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+    onHookCommand: (name) => control.showHook(name),
     // A mode that was chosen before the first message applies to the first call.
     beforeFirstCall: () => control.mode.storePending(),
   });
