@@ -172,6 +172,8 @@ const rows = {
   "AGENT-3": "A child may have an output schema; one that reaches a limit gives back what it found, marked as cut.",
   "AGENT-4":
     "Agents in files (`.pawl/agents/NAME.md`, yours, `.claude/agents`), in front: tools filtered, rules and mode of the top hold below, caps on depth, number, tokens, dollars; a kill starts none over; questions are asked anywhere; cost counts for the whole tree.",
+  "AGENT-5":
+    "Runs in the background: `pawl run --background` gives a task to a process that ends with its run, has a log, and parks its questions; `pawl agents` and `/agents` list what works, waits or was interrupted, with children below their parents, attach and stop.",
   // CTX: context
   "CTX-1":
     "A `ContextManager` builds what the model sees, deterministically, from session entries, input messages, system prompt and its per-run override, stable run data, variable hints and tool specifications; it returns messages, tool specifications and what to append, committed before the call. Input messages enter once. | D B2.1",
@@ -622,6 +624,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TOOL-12",
   "TOOL-13",
   "AGENT-2",
+  "AGENT-5",
   "CHAT-1",
   "CHAT-2",
   "CHAT-4",

@@ -5,3 +5,6 @@
 import fc from "fast-check";
 
 fc.configureGlobal({ seed: Number(process.env.PAWL_SEED ?? 1) });
+
+// Hints name the program as it was started (`npx pawl`), and tests must not depend on how they were started themselves.
+delete process.env.npm_command;

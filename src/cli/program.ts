@@ -9,7 +9,7 @@ import type { RedactCommandOptions } from "./commands/redact.js";
 import type { ReplayCommandOptions } from "./commands/replay.js";
 import type { RunCommandOptions } from "./commands/run.js";
 import type { SandboxCommandOptions } from "./commands/sandbox.js";
-import type { JsonOption, RemoveOptions } from "./commands/sessions.js";
+import type { JsonOption, ListCommandOptions, RemoveOptions } from "./commands/sessions.js";
 import type { ShowOptions } from "./commands/show-session.js";
 import type { ConversationOptions } from "./conversation/conversation-deps.js";
 import { resolveStoreName } from "./files/store-location.js";
@@ -155,6 +155,7 @@ const addRun: AddCommand = (program, terminal, finish) => {
     .option("--root <folder>", "the folder to work on (default: the session's, else this one)")
     .option("--session <id>", "continue this session, or start one with this id")
     .option("--continue", "continue the latest session of this folder")
+    .option("--background", "work in a process of its own, print the session's id, and exit; questions wait")
     .option(
       "--output-schema <file>",
       "print the answer as JSON that fits this JSON Schema (exit code 4 if it does not)",
@@ -168,9 +169,15 @@ const addRun: AddCommand = (program, terminal, finish) => {
         "pawl run --continue --allow-shell < task.txt",
         'git diff | pawl run "Review this change"',
         'pawl run --park --expire-after 12h "Tidy the folder"',
+        'pawl run --background --yes --max-cost 2 "Write the missing tests"',
       )}${exitCodeHelp}`,
     )
     .action(async (words: readonly string[], options: RunCommandOptions) => {
+      if (options.background === true) {
+        const { runInBackground } = await import("./commands/run-background.js");
+        finish(await runInBackground(options, terminal));
+        return;
+      }
       const { run } = await import("./commands/run.js");
       finish(await run(words, options, terminal));
     });
@@ -180,14 +187,17 @@ const addResume: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("resume")
     .description("continue a run that was interrupted or waits, or follow one that another process drives")
-    .argument(...sessionArgument)
+    .argument(
+      "[id]",
+      "the session's id, or the beginning of it (default: the latest of this folder whose run has not ended)",
+    )
     .option("--json", "print one JSON event per line");
   addPermissionOptions(addModelOptions(command))
     .addHelpText(
       "after",
-      `${formatExamples("pawl resume 3f8c", "pawl resume 3f8c --yes --allow-shell")}${exitCodeHelp}`,
+      `${formatExamples("pawl resume", "pawl resume 3f8c", "pawl resume 3f8c --yes --allow-shell")}${exitCodeHelp}`,
     )
-    .action(async (id: string, options: DriveOptions) => {
+    .action(async (id: string | undefined, options: DriveOptions) => {
       const { resume } = await import("./commands/resume.js");
       finish(await resume(id, options, terminal));
     });
@@ -229,14 +239,20 @@ Exit codes: 0 no difference, 2 usage, 5 a difference.
 const addSessions: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("sessions")
-    .description("list sessions, newest first")
+    .description("list the sessions of this folder, newest first")
+    .option("--all", "those of all folders: this one's first")
     .option("--limit <count>", "how many to list", parsePositive, 20)
     .option("--json", "print one JSON object per line")
     .addHelpText(
       "after",
-      formatExamples("pawl sessions", "pawl sessions show 3f8c", "pawl sessions export 3f8c > log.jsonl"),
+      formatExamples(
+        "pawl sessions",
+        "pawl sessions --all",
+        "pawl sessions show 3f8c",
+        "pawl sessions export 3f8c > log.jsonl",
+      ),
     )
-    .action(async (options: JsonOption & { readonly limit: number }) => {
+    .action(async (options: ListCommandOptions) => {
       const { list } = await import("./commands/sessions.js");
       finish(await list(options, terminal));
     });
@@ -338,7 +354,7 @@ const addSandbox: AddCommand = (program, terminal, finish) => {
 /** The headings under which the help lists the commands. */
 const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Begin:": ["init"],
-  "Work:": ["run", "resume", "abort", "steer", "fork"],
+  "Work:": ["run", "resume", "agents", "abort", "steer", "fork"],
   "Calls that wait for a person:": ["approvals", "approve", "deny"],
   "Sessions:": ["sessions", "trace", "replay", "eval"],
   "Settings of a folder:": ["config", "permissions", "sandbox", "trust"],

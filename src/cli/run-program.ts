@@ -6,6 +6,7 @@ import { exitCodeOfError, exitCodes, formatError } from "./exit.js";
 import { finishNotifications } from "./hooks/running-notifications.js";
 import { createProgram } from "./program.js";
 import type { Prompt } from "./screen/early-prompt.js";
+import { nameAsStarted } from "./terminal/started-as.js";
 import { openTerminal } from "./terminal/terminal.js";
 import { sanitize } from "./terminal/text.js";
 import type { Theme } from "./terminal/text-style.js";
@@ -34,7 +35,7 @@ export async function runProgram(prompt: Prompt | null, theme?: Theme): Promise<
     // Commander has printed its message already. Help and the version exit with 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.done : exitCodes.usage;
     terminal.err(
-      `${terminal.style("red", "pawl:")} ${sanitize(terminal.redaction.text(formatError(error, isDebugging)))}\n`,
+      `${terminal.style("red", "pawl:")} ${sanitize(nameAsStarted(terminal.redaction.text(formatError(error, isDebugging))))}\n`,
     );
     return exitCodeOfError(error);
   }

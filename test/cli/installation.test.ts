@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { detectInstallation, formatInstallCommand } from "../../src/cli/installation.js";
+import { nameAsStarted } from "../../src/cli/terminal/started-as.js";
 import { verifies } from "../verifies.js";
 
 function folderWith(...files: readonly string[]): string {
@@ -19,6 +20,15 @@ function folderWith(...files: readonly string[]): string {
 }
 
 const program = "node_modules/pawl/dist/cli/main.js";
+
+test("hints name the program as it was started", verifies("CHAT-5"), () => {
+  const hint = 'To go on: pawl --continue, or "pawl sessions". It has ../pawl run and npx pawl trust.';
+  expect(nameAsStarted(hint, {})).toBe(hint);
+  expect(nameAsStarted(hint, { npm_command: "run-script" })).toBe(hint);
+  expect(nameAsStarted(hint, { npm_command: "exec" })).toBe(
+    'To go on: npx pawl --continue, or "npx pawl sessions". It has ../pawl run and npx pawl trust.',
+  );
+});
 
 describe("the command that adds a package", () => {
   test("to a checkout installs it there, and changes no file of the checkout", verifies("CHAT-5"), () => {

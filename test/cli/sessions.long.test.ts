@@ -36,7 +36,31 @@ describe("pawl sessions", () => {
     ]);
     const limited = await pawl(["sessions", "--limit", "1"]);
     expect(limited.stdout).not.toContain("first");
-    expect(limited.stderr).toBe("1 older session: pawl sessions --limit 2\n");
+    expect(limited.stderr).toBe("1 more session: pawl sessions --limit 2\n");
+  });
+
+  test("are those of this folder, and with --all those of other folders after them", async () => {
+    const { pawl, root } = createWorld({ ...files, "other/b.ts": "" });
+    const other = join(root, "other");
+    await pawl(["run", "List the files", "--session", "here"]);
+    await pawl(["run", "List the files", "--session", "there"], { cwd: other });
+    expect(await pawl(["sessions"])).toMatchObject({
+      stdout: expect.stringMatching(/^ID .*\nhere .*\n$/),
+      stderr: "1 session of other folders: pawl sessions --all\n",
+    });
+    const all = await pawl(["sessions", "--all"]);
+    expect(all).toMatchObject({
+      stderr: "",
+      stdout: expect.stringMatching(/ FOLDER +TITLE\nhere .* \. .*\nthere .* other /),
+    });
+    expect(parseJsonLines((await pawl(["sessions", "--all", "--json"])).stdout)).toHaveLength(2);
+    // Without an id, commands take the latest session of the folder.
+    expect((await pawl(["trace"])).stdout).toBe((await pawl(["trace", "here"])).stdout);
+    const ended = await pawl(["resume"]);
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining("The last run of session here has ended") });
+    await pawl(["run", "Write a summary to a.md", "--park", "--session", "waits"]);
+    await pawl(["run", "List the files", "--session", "newest"]);
+    expect((await pawl(["resume"], { input: "" })).stderr).toContain("Resuming waits: Write a summary");
   });
 
   test("the beginning of an id is enough if no other id begins with it", async () => {
@@ -152,7 +176,9 @@ describe("pawl sessions export --raw, and import", () => {
     writeFileSync(file, all.stdout);
     const whole = await there.pawl(["sessions", "import", file, "--json"]);
     expect(parseJsonLines(whole.stdout)).toEqual([{ sessions: 2, entries: expect.any(Number) }]);
-    expect((await there.pawl(["sessions", "--json"])).stdout).toBe((await here.pawl(["sessions", "--json"])).stdout);
+    expect((await there.pawl(["sessions", "--all", "--json"])).stdout).toBe(
+      (await here.pawl(["sessions", "--all", "--json"])).stdout,
+    );
     const shown = (world: typeof here) => world.pawl(["sessions", "show", "second"]);
     expect((await shown(there)).stdout).toBe((await shown(here)).stdout);
   });

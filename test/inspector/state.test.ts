@@ -18,6 +18,7 @@ import {
   formatCount,
   formatDuration,
   formatShortCount,
+  resolveShownStatus,
 } from "../../src/inspector/state/format.js";
 import { countHidden, splitHidden } from "../../src/inspector/state/hidden-text.js";
 import {
@@ -211,6 +212,13 @@ describe("the list of sessions", () => {
         ...more,
       },
     }) as const;
+  test("shows a run whose process has died as interrupted", () => {
+    const running = { status: "tool_running", activity: "active" } as const;
+    expect(resolveShownStatus(listed("one", { ...running, isHeld: true }))).toBe("tool_running");
+    expect(resolveShownStatus(listed("one", { ...running, isHeld: false }))).toBe("interrupted");
+    expect(resolveShownStatus(listed("one"))).toBe("completed");
+  });
+
   const ids = ({ list }: AppState) =>
     list.sessions.status === "ready" ? list.sessions.value.map(({ sessionId }) => sessionId) : [];
   const state = reduce(initialState({ screen: "sessions" }), {

@@ -1,8 +1,10 @@
 /**
  * Lists of sessions, and the stream of a whole page: what changes, what waits, and one session in it.
  */
+import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { createAgent, type Store } from "../../src/index.js";
+import { createHolder } from "../../src/platform/holder.js";
 import type { Followed } from "../../src/server/client/index.js";
 import type { Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -52,6 +54,24 @@ function countCalls(store: Store): { readonly store: Store; readonly calls: stri
 }
 
 describe.each(localStores)("lists on $name", ({ open }) => {
+  test("do not count a session as held by a process that has died", verifies("SRV-1"), async () => {
+    await withStore(open, (store) =>
+      withServer({ store }, async ({ ask }) => {
+        const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
+        for (const sessionId of ["alive", "dead"]) await agent.run("Go", { sessionId });
+        const own = createHolder();
+        const gone = { ...createHolder(), pid: spawnSync(process.execPath, ["--version"]).pid };
+        const lease = { now: Date.now(), leaseMs: 60_000 };
+        for (const [sessionId, holder] of [["alive", own] as const, ["dead", gone] as const])
+          expect(await store.claim(sessionId, { holder, ...lease })).toMatchObject({ type: "claimed" });
+        const { sessions } = (await ask("GET", "/v1/sessions")).json;
+        const held = sessions.map((one: { sessionId: string; isHeld: boolean }) => [one.sessionId, one.isHeld]);
+        expect(Object.fromEntries(held)).toEqual({ alive: true, dead: false });
+        expect((await ask("GET", "/v1/sessions/dead")).json).toMatchObject({ isHeld: false });
+      }),
+    );
+  });
+
   test("find sessions by words of their title and by id, page by page", verifies("SRV-1"), async () => {
     await withStore(open, (store) =>
       withServer({ store }, async ({ ask }) => {

@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import { commands } from "../../src/cli/conversation/commands/command-table.js";
+import { renderHelp } from "../../src/cli/conversation/commands/help.js";
 import { renderList } from "../../src/cli/conversation/lines/list-lines.js";
 import { measureLine, toPlainText } from "../../src/cli/screen/line.js";
 import { verifies } from "../verifies.js";
@@ -27,6 +28,19 @@ describe.each([40, 60, 80, 200])("at %i columns", verifies("CHAT-1#screens"), (c
       .map((line) => line.search(/(?<=^\/.* {2,})[^ ]|(?<=^ +)[^ ]/));
     expect(new Set(starts).size).toBe(1);
   });
+});
+
+test.each([40, 80, 120])("/help has each command once, under a heading, at %i columns", (columns) => {
+  const custom = { name: "deploy", takes: "[words]", about: "sends this folder's text: Deploy" };
+  const lines = renderHelp(columns, commands, [custom]).map(toPlainText);
+  for (const line of lines) expect(line.length).toBeLessThan(columns);
+  const shown = lines.flatMap((line) => /^ {2}(\/\S+)/.exec(line)?.[1] ?? []);
+  expect(shown.toSorted()).toEqual([...commands, custom].map(({ name }) => `/${name}`).toSorted());
+  const headings = lines.filter((line, at) => line !== "" && (lines[at - 1] ?? "") === "");
+  expect(headings.slice(0, -1)).toEqual([
+    ...["Sessions", "The model's work", "Questions and permissions", "Model and cost", "What the model can use"],
+    ...["Settings and help", "Commands in files"],
+  ]);
 });
 
 test("a path and an id stay whole, so that they can be copied", () => {

@@ -306,7 +306,7 @@ describe("the view of a session", () => {
     const at = (columns: number) => toPlainText(renderStatusLine(view.state(), { columns, now: 5_100, questions: 0 }));
     expect(at(80)).toMatch(/^\S model 4\.1 s · esc stops$/);
     shown(items.slice(items.findIndex(({ type }) => type === "step_finished")), view);
-    expect(at(80)).toBe("ready · 3,112 tokens · $0.0200");
+    expect(at(80)).toBe("ready · last run: 3,112 tokens · $0.0200");
     expect(at(25)).toBe("ready · 3,112 tokens");
     expect(at(12)).toBe("ready");
   });
@@ -331,7 +331,7 @@ test(
     expect(lines.at(-1)).toBe("✗ Model call failed (auth, attempt 1): no key. Continuing with second.");
     expect(status(view)).toContain("esc stops · second serves · edits allowed");
     shown(items.slice(failed), view);
-    expect(status(view)).toBe("ready · edits allowed · 3 tokens");
+    expect(status(view)).toBe("ready · edits allowed · last run: 3 tokens");
     const other = createView();
     expect(shown(items.slice(0, failed), other, 100).at(-1)).toContain("Continuing with another model.");
     shown(items.slice(failed, finished), other);

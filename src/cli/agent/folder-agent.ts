@@ -91,6 +91,8 @@ export type FolderAgentOptions = {
   readonly agents?: readonly AgentWithModel[];
   /** The hooks in files that the agent, and the agents in files, call. Default: none. */
   readonly hooks?: readonly ResolvedHook[];
+  /** Called with a hook's name when its command starts. @returns called when it has ended */
+  readonly onHookCommand?: (name: string) => () => void;
   /** Told the files and folders that a run goes by, when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
   /** Awaited before the first model call of each run. If it rejects, the run fails. */
@@ -103,7 +105,8 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const settings = resolveSettings(options);
   const { tools: ownTools, createPermissionCheck, background, hookDeps } = createFolderTools({ ...options, settings });
   const { hooks = [] } = options;
-  const hooksFor = (agent: string | null) => createHooks(hooks, agent, { root, store, ...hookDeps });
+  const hooksFor = (agent: string | null) =>
+    createHooks(hooks, agent, { root, store, ...hookDeps, onCommand: options.onHookCommand });
   const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
   const hasShell = tools.some(({ name }) => name === "shell");
   const environment = createEnvironment(root, hasShell ? findShell().name : undefined);

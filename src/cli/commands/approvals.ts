@@ -34,7 +34,7 @@ function printCalls(calls: readonly PendingCall[], terminal: Terminal): void {
   const now = Date.now();
   for (const call of calls) terminal.out(`${formatCall(call, now, terminal.styleOut)}\n`);
   const [first] = calls;
-  terminal.err(
+  terminal.hint(
     first === undefined
       ? "No call waits for an answer.\n"
       : `${formatCount(calls.length, "call")} ${calls.length === 1 ? "waits" : "wait"}. To answer:\n  pawl approve ${first.id}\n  pawl deny ${first.id} --note "why"\n`,

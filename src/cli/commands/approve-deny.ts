@@ -88,7 +88,7 @@ async function decideIn(
   if (options.json === true) terminal.json({ sessionId, callKey, answer: decision.type, status });
   else {
     terminal.out(`${confirmationTexts[decision.type]} ${sanitize(pending.id)} (${sanitizeStrictly(name)}).\n`);
-    if (options.resume !== true) terminal.err(`${await formatNextStep(store, pending, others)}\n`);
+    if (options.resume !== true) terminal.hint(`${await formatNextStep(store, pending, others)}\n`);
   }
   return { sessionId, isFirst: true, isSame: true };
 }

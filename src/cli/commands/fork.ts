@@ -57,7 +57,7 @@ async function createFork(
   else if (options.input === undefined) terminal.out(`${sanitize(sessionId)}\n`);
   const id = sanitize(shortId(sessionId));
   terminal.err(`Forked ${sanitize(shortId(source.sessionId))} at entry ${at}: ${id}.\n`);
-  if (options.input === undefined) terminal.err(`To continue it: pawl run --session ${id} "…"\n`);
+  if (options.input === undefined) terminal.hint(`To continue it: pawl run --session ${id} "…"\n`);
   return { sessionId, at: seq };
 }
 

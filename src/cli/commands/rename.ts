@@ -27,6 +27,6 @@ export function rename(id: string, words: readonly string[], options: JsonOption
     const short = sanitize(shortId(sessionId));
     terminal.out(`${short} is called from now on: ${toOneLine(terminal.redaction.text(storedTitle))}\n`);
     if (waits)
-      terminal.err(`No process drives its run, so lists have the title when it goes on: pawl resume ${short}\n`);
+      terminal.hint(`No process drives its run, so lists have the title when it goes on: pawl resume ${short}\n`);
   });
 }

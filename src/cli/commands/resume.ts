@@ -6,6 +6,7 @@ import { isHolderDead } from "../../inspect.js";
 import { toAgentChoices } from "../agent/agent-choices.js";
 import { agentName, isFolderChild } from "../agent/agent-name.js";
 import { findMissingTools, formatMissingToolAdvice } from "../agent/folder-agent.js";
+import { findUnfinishedSession, getLatestSession } from "../agent/latest-session.js";
 import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveFolder } from "../files/resolve-folder.js";
@@ -18,9 +19,9 @@ import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 
 /** Permissions given earlier in the run do not apply: the person who resumes it gives them again. */
-export async function resume(id: string, options: DriveOptions, terminal: Terminal): Promise<number> {
+export async function resume(id: string | undefined, options: DriveOptions, terminal: Terminal): Promise<number> {
   return withSessionDriver(options, terminal, async ({ store, drive }) => {
-    const named = await getSession(store, id);
+    const named = id === undefined ? await findSessionToResume(store) : await getSession(store, id);
     // A child goes on with the session that waits for it.
     const isChild = named.info?.top !== undefined && isFolderChild(named.info.agent);
     const summary = isChild ? await getSession(store, named.info.top) : named;
@@ -46,12 +47,19 @@ export async function resume(id: string, options: DriveOptions, terminal: Termin
     const target = { sessionId, root: info.root, after: seq, lastModel: info.model, wantsData };
     return drive(target, (_agent, _canAsk, session) => {
       if (holder !== null && !isHolderDead(holder))
-        terminal.err(
+        terminal.hint(
           `Following the run in process ${holder.pid}. Ctrl-C leaves it running; pawl abort ${short} ends it.\n`,
         );
       return awaitOutcome(session);
     });
   });
+}
+
+/** Without an id: the newest session of this folder whose run has not ended; else the newest, of which the person is told why not. */
+async function findSessionToResume(store: Store): Promise<SessionSummary> {
+  const root = resolveFolder(".");
+  const unfinished = await findUnfinishedSession(store, root);
+  return unfinished ?? getLatestSession(store, root, '"pawl sessions --all" lists those of other folders.');
 }
 
 /** Whether the run in progress was started with `--output-schema`. */

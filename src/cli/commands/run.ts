@@ -4,8 +4,8 @@
 import { randomUUID } from "node:crypto";
 import { text } from "node:stream/consumers";
 import { type Json, PawlError, type SessionSummary, type Store, type UserPart } from "../../index.js";
-import { agentName } from "../agent/agent-name.js";
 import { composeMessage, createDataPart } from "../agent/attachments.js";
+import { getLatestSession } from "../agent/latest-session.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { findSession, shortId } from "../files/session-store.js";
 import {
@@ -25,6 +25,8 @@ export type RunCommandOptions = DriveOptions &
     readonly root?: string;
     readonly session?: string;
     readonly continue?: true;
+    /** Let another process do it, which goes on when this one ends. */
+    readonly background?: true;
     /** A file with the JSON Schema that the answer must fit. */
     readonly outputSchema?: string;
   };
@@ -99,26 +101,19 @@ async function readPipedParts({ err, style }: Terminal): Promise<readonly UserPa
 }
 
 /** The session to continue; undefined if the run needs a new one. */
-async function findSessionToContinue(
+export async function findSessionToContinue(
   store: Store,
   options: RunCommandOptions,
   folder: string,
 ): Promise<SessionSummary | undefined> {
   const existing =
     options.continue === true
-      ? await findLatestSession(store, folder)
+      ? await getLatestSession(store, folder, "Leave out --continue to start one.")
       : options.session === undefined
         ? undefined
         : await findSession(store, options.session);
   if (existing !== undefined && existing.activity !== "resting") throw createBusyError(existing);
   return existing;
-}
-
-async function findLatestSession(store: Store, folder: string): Promise<SessionSummary> {
-  const sessions = await store.list();
-  const latest = sessions.find(({ info }) => info?.agent === agentName && info.root === folder);
-  if (latest !== undefined) return latest;
-  throw new PawlError("no_session", `No session has worked in ${folder} yet. Leave out --continue to start one.`);
 }
 
 function createBusyError({ sessionId, status, activity }: SessionSummary): PawlError {

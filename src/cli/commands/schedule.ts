@@ -80,7 +80,7 @@ export async function add(
     const info = await schedules.put(schedule, ifNew === undefined ? {} : { ifNew });
     if (json === true) return terminal.json(info);
     terminal.out(`${id}: ${describeNext(info)}.\n`);
-    terminal.err("A worker fires it: pawl worker, or pawl serve.\n");
+    terminal.hint("A worker fires it: pawl worker, or pawl serve.\n");
   };
   return withSchedules(put, { creates: true });
 }

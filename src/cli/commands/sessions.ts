@@ -1,10 +1,12 @@
 /**
  * `pawl sessions`: lists and deletes sessions.
  */
+import { basename } from "node:path";
 import type { SessionSummary, Store } from "../../index.js";
 import { deleteSession } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 import { exitCodes } from "../exit.js";
+import { resolveFolder } from "../files/resolve-folder.js";
 import { getSession, openStore, shortId } from "../files/session-store.js";
 import { describeSearchedStore, resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -25,19 +27,35 @@ export async function withStore(
   }
 }
 
-export function list(options: JsonOption & { readonly limit: number }, terminal: Terminal): Promise<number> {
+export type ListCommandOptions = JsonOption & {
+  readonly limit: number;
+  /** Sessions of all folders. Absent: of the current folder, and those that work in no folder. */
+  readonly all?: true;
+};
+
+export function list(options: ListCommandOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
-    const all = await store.list();
+    const root = resolveFolder(".");
+    const everywhere = await store.list();
+    const isHere = ({ info }: SessionSummary) => info?.root === undefined || info.root === root;
+    const here = everywhere.filter(isHere);
+    const elsewhere = everywhere.filter((summary) => !isHere(summary));
+    const all = options.all === true ? [...here, ...elsewhere] : here;
     const shown = all.slice(0, options.limit).map(terminal.redaction.value);
     if (options.json === true) {
       for (const summary of shown) terminal.json({ ...summary, progress: progressOf(summary) });
       return;
     }
-    if (all.length === 0)
-      terminal.err(`There are no sessions in ${describeSearchedStore()}. Start one: pawl run "List the files"\n`);
-    else terminal.out(formatTable(shown, all, terminal));
+    if (everywhere.length === 0)
+      terminal.hint(`There are no sessions in ${describeSearchedStore()}. Start one: pawl run "List the files"\n`);
+    else if (all.length > 0) terminal.out(formatTable(shown, everywhere, options.all === true ? root : null, terminal));
+    const allOption = options.all === true ? " --all" : "";
     if (all.length > shown.length)
-      terminal.err(`${formatCount(all.length - shown.length, "older session")}: pawl sessions --limit ${all.length}\n`);
+      terminal.hint(
+        `${formatCount(all.length - shown.length, "more session")}: pawl sessions${allOption} --limit ${all.length}\n`,
+      );
+    if (options.all !== true && elsewhere.length > 0)
+      terminal.hint(`${formatCount(elsewhere.length, "session")} of other folders: pawl sessions --all\n`);
   });
 }
 
@@ -51,17 +69,27 @@ export function progressOf({ status, activity, holder, inbox }: SessionSummary):
   return activity === "waiting" && inbox === 0 ? "waiting" : "interrupted";
 }
 
-function formatTable(shown: readonly SessionSummary[], all: readonly SessionSummary[], terminal: Terminal): string {
+/** @param root the current folder, if the table says which folder each session works in; else null */
+function formatTable(
+  shown: readonly SessionSummary[],
+  all: readonly SessionSummary[],
+  root: string | null,
+  terminal: Terminal,
+): string {
   const ids = all.map(({ sessionId }) => sessionId);
   const now = Date.now();
   const rows = shown.map((summary) => [
     sanitize(shortId(summary.sessionId, ids)),
     progressOf(summary),
     formatAge(now - summary.updatedAt),
+    ...(root === null ? [] : [formatFolder(summary.info?.root, root)]),
     toOneLine(summary.info?.title ?? ""),
   ]);
   const columns = process.stdout.columns || Number.POSITIVE_INFINITY;
-  const widths = [0, 1, 2].map((at) => Math.max(...[headers, ...rows].map((row) => widthOf(row[at] ?? ""))));
+  const headers = ["ID", "STATUS", "AGE", ...(root === null ? [] : ["FOLDER"]), "TITLE"];
+  const widths = headers
+    .slice(0, -1)
+    .map((_, at) => Math.max(...[headers, ...rows].map((row) => widthOf(row[at] ?? ""))));
   const line = (row: readonly string[]) =>
     truncate(
       row.map((cell, at) => cell + " ".repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell)))).join("  "),
@@ -70,7 +98,13 @@ function formatTable(shown: readonly SessionSummary[], all: readonly SessionSumm
   return [terminal.styleOut("dim", line(headers)), ...rows.map(line)].map((text) => `${text}\n`).join("");
 }
 
-const headers = ["ID", "STATUS", "AGE", "TITLE"];
+/** The last part of the folder's path, which tells folders apart in a narrow table; "." for the current folder. */
+function formatFolder(folder: string | undefined, root: string): string {
+  if (folder === undefined) return "-";
+  return folder === root ? "." : truncate(toOneLine(basename(folder) || folder), maxFolderWidth);
+}
+
+const maxFolderWidth = 24;
 
 export type RemoveOptions = JsonOption & { readonly force?: true };
 

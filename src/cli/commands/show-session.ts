@@ -25,9 +25,9 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
     const { sessionId } = summary;
     const progress = progressOf(summary);
     const short = sanitize(shortId(sessionId));
-    if (progress === "interrupted") terminal.err(`The run was interrupted. To continue: pawl resume ${short}\n`);
+    if (progress === "interrupted") terminal.hint(`The run was interrupted. To continue: pawl resume ${short}\n`);
     if (progress === "waiting")
-      terminal.err(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
+      terminal.hint(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
   });
 }
 

@@ -7,6 +7,7 @@ import { isHolderDead } from "../../inspect.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
+import { nameAsStarted } from "../terminal/started-as.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 
@@ -22,7 +23,7 @@ export async function steer(id: string, words: readonly string[], options: Steer
       .session(summary.sessionId)
       .steer(message, skips ? { skip: "unstarted" } : {});
     if (options.json === true) terminal.json({ sessionId: summary.sessionId, steered: message });
-    else terminal.out(formatConfirmation(summary, skips));
+    else terminal.out(nameAsStarted(formatConfirmation(summary, skips)));
     return exitCodes.done;
   } finally {
     await store.close();

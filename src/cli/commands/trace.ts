@@ -3,7 +3,9 @@
  */
 import { PawlError } from "../../index.js";
 import { type LoopTrace, type TraceRecord, traceSession } from "../../inspect.js";
+import { getLatestSession } from "../agent/latest-session.js";
 import { exitCodes } from "../exit.js";
+import { resolveFolder } from "../files/resolve-folder.js";
 import { getSession, openStore, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
 import { renderWaterfall } from "../render/waterfall.js";
@@ -12,10 +14,13 @@ import { formatCount, formatDuration, sanitize, toOneLine, truncate } from "../t
 
 export type TraceCommandOptions = { readonly json?: true; readonly run?: string; readonly content?: true };
 
-export async function trace(id: string, options: TraceCommandOptions, terminal: Terminal): Promise<number> {
+export async function trace(id: string | undefined, options: TraceCommandOptions, terminal: Terminal): Promise<number> {
   const store = await openStore(resolveHome(process.env));
   try {
-    const { sessionId } = await getSession(store, id);
+    const { sessionId } =
+      id === undefined
+        ? await getLatestSession(store, resolveFolder("."), '"pawl sessions --all" lists those of other folders.')
+        : await getSession(store, id);
     const content = options.content === true;
     const all = await traceSession(store, sessionId, { content, asOf: Date.now(), redact: terminal.redaction.text });
     const records = options.run === undefined ? all : selectRuns(options.run, all, sessionId);

@@ -11,6 +11,7 @@ import { chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent } from "../agent/folder-agent.js";
+import { getLatestSession } from "../agent/latest-session.js";
 import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
@@ -116,9 +117,7 @@ async function findFirstSession({ store, root, options }: ConversationDeps): Pro
     throw new PawlError("agent_mismatch", `Session ${shortId(found.sessionId)} is not one of pawl.`);
   }
   if (options.continue !== true) return null;
-  const [latest] = await store.list({ agent: agentName, root, parent: null, limit: 1 });
-  if (latest !== undefined) return latest;
-  throw new PawlError("no_session", `No session has worked in ${root} yet. Leave out --continue to start one.`);
+  return getLatestSession(store, root, "Leave out --continue to start one.");
 }
 
 async function runTalks(conversation: ConversationDeps, first: SessionSummary | null, task: string): Promise<number> {
@@ -206,6 +205,7 @@ function createTalk(
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
     onContextFiles: (paths) => control.say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+    onHookCommand: (name) => control.showHook(name),
     // A mode that was chosen before the first message applies to the first call.
     beforeFirstCall: () => control.mode.storePending(),
   });

@@ -20,13 +20,14 @@ import { formatDollars } from "../render/format-closing-line.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
 import type { Redaction } from "../terminal/redaction.js";
+import { truncate } from "../terminal/text.js";
 import { loadHighlighting } from "./lines/highlight.js";
 import { wrapNote } from "./lines/view-lines.js";
 import { createRunSettingsStore, type RunSettingsStore } from "./run-settings.js";
 import { createSessionMode, type SessionMode } from "./session-mode.js";
 import type { Activity } from "./view/fold.js";
 import type { OpenQuestion } from "./view/questions.js";
-import { createView, type View } from "./view/view.js";
+import { createView, type View, type ViewState } from "./view/view.js";
 
 export type SessionControlDeps = {
   readonly agent: Agent;
@@ -81,6 +82,8 @@ export type SessionControl = {
   readonly say: (lines: readonly Line[]) => void;
   /** Shows an activity outside the session, such as a command; null if there is none. */
   readonly setOwn: (activity: Activity | null) => void;
+  /** Shows that a hook's command runs. @returns called when it has ended */
+  readonly showHook: (name: string) => () => void;
   readonly fail: (error: unknown) => void;
   /** Ends the stream and shuts the agent down. A run that is still in progress is interrupted after `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;
@@ -90,13 +93,18 @@ export type SessionControl = {
 const maxShown = 600;
 /** A timer of Node takes no more. When it ends early, the session sleeps on, and another timer is set. */
 const maxTimerMs = 2 ** 31 - 1;
+/** Room for the time and for how to stop it, on a screen of 40 columns. */
+const maxHookName = 24;
 /** How long the view works before it lets keys be handled; milliseconds. */
 const sliceMs = 8;
 
 export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = deps;
   const session = agent.session(sessionId);
-  const view = createView({ fileOf, models: deps.models });
+  const ownView = createView({ fileOf, models: deps.models });
+  /** The commands of hooks that run now. Agents that run side by side each have theirs. */
+  const hookCommands = new Set<Activity>();
+  const view: View = { ...ownView, state: () => showHookIn(ownView.state()) };
   const choices = createRunSettingsStore(session, by, deps.unpriced);
   const mode = createSessionMode(session, by);
   /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
@@ -104,6 +112,11 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const closing = new AbortController();
   let wakeTimer: ReturnType<typeof setTimer> | undefined;
   let display: Promise<void> | null = null;
+
+  function showHookIn(state: ViewState): ViewState {
+    const [first] = hookCommands;
+    return first === undefined ? state : { ...state, activity: first };
+  }
 
   function say(lines: readonly Line[]): void {
     view.say(lines, columns());
@@ -316,6 +329,15 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     setOwn(activity) {
       view.setOwn(activity);
       onChange();
+    },
+    showHook(name) {
+      const command = { name: truncate(`hook ${redaction.text(name)}`, maxHookName), since: Date.now() };
+      hookCommands.add(command);
+      onChange();
+      return () => {
+        hookCommands.delete(command);
+        onChange();
+      };
     },
     fail,
     async close(graceMs) {

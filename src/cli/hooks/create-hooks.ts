@@ -34,6 +34,8 @@ export type CreateHooksDeps = {
   readonly topSessions: TopSessions;
   /** Gets what hooks say of calls to the permission check. */
   readonly verdicts: HookVerdicts;
+  /** Called with a hook's name when its command starts. @returns called when it has ended */
+  readonly onCommand?: ((name: string) => () => void) | undefined;
 };
 
 /** @param agent the name of the agent in a file that the hooks are for; null for the session that the person sees */
@@ -84,7 +86,11 @@ function createPoints(hook: ResolvedHook, agent: string | null, deps: CreateHook
 
 type RunHook = (fields: { readonly [field: string]: Json }, context: HookContext) => Promise<HookAnswer>;
 
-function createRunner(hook: ResolvedHook, agent: string | null, { root, topSessions }: CreateHooksDeps): RunHook {
+function createRunner(
+  hook: ResolvedHook,
+  agent: string | null,
+  { root, topSessions, onCommand }: CreateHooksDeps,
+): RunHook {
   return async (fields, { sessionId, data, signal }) => {
     checkHookTrust(hook, root);
     const top = await topSessions.find({ sessionId, data });
@@ -96,7 +102,12 @@ function createRunner(hook: ResolvedHook, agent: string | null, { root, topSessi
       ...(agent === null ? {} : { agent_id: sessionId, agent_type: agent }),
       ...fields,
     };
-    return readHookAnswer(await runHookCommand(hook, input, { root, signal }), hook.event);
+    const onEnd = onCommand?.(formatHookName(hook));
+    try {
+      return readHookAnswer(await runHookCommand(hook, input, { root, signal }), hook.event);
+    } finally {
+      onEnd?.();
+    }
   };
 }
 

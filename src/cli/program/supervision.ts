@@ -1,12 +1,15 @@
 /**
- * The commands for people who supervise runs: approvals, approve, deny, steer, fork, trace and worker.
+ * The commands for people who supervise runs: agents, approvals, approve, deny, steer, fork, trace and worker.
  */
 
+import type { Command } from "commander";
+import type { AgentsOptions } from "../commands/agents.js";
 import type { AnswerCommandOptions } from "../commands/approve-deny.js";
 import type { ForkOptions } from "../commands/fork.js";
 import type { SteerCommandOptions } from "../commands/steer.js";
 import type { TraceCommandOptions } from "../commands/trace.js";
 import type { WorkerCommandOptions } from "../commands/worker.js";
+import type { DriveOptions } from "../run/drive-session.js";
 import {
   type AddCommand,
   addModelOptions,
@@ -22,8 +25,42 @@ import {
 type JsonOption = { readonly json?: true };
 
 export const addSupervisionCommands: AddCommand = (program, terminal, finish) => {
-  for (const add of [addApprovals, addApprove, addDeny, addSteer, addFork, addTrace, addWorker])
+  for (const add of [addAgents, addApprovals, addApprove, addDeny, addSteer, addFork, addTrace, addWorker])
     add(program, terminal, finish);
+};
+
+const addAgents: AddCommand = (program, terminal, finish) => {
+  const command = program
+    .command("agents")
+    .description("list the sessions of this folder that work, wait or were interrupted")
+    .option("--all", "those of all folders")
+    .option("--json", "print one JSON object per line")
+    .addHelpText("after", formatExamples("pawl agents", "pawl agents --all", "pawl agents stop 3f8c"))
+    .action(async (options: AgentsOptions) => {
+      const { agents } = await import("../commands/agents.js");
+      finish(await agents(options, terminal));
+    });
+  command
+    .command("stop")
+    .description("end the run of a session, whichever process drives it, as pawl abort does")
+    .argument(...sessionArgument)
+    .option("--json", "print the result as JSON")
+    .addHelpText("after", formatExamples("pawl agents stop 3f8c"))
+    .action(async (id: string, _: JsonOption, self: Command) => {
+      const { abort } = await import("../commands/abort.js");
+      finish(await abort(id, self.optsWithGlobals(), terminal));
+    });
+  const attach = command
+    .command("attach")
+    .description("follow a session until its run ends, and answer its questions, as pawl resume does; Ctrl-C leaves it")
+    .argument(...sessionArgument)
+    .option("--json", "print one JSON event per line");
+  addPermissionOptions(addModelOptions(attach))
+    .addHelpText("after", `${formatExamples("pawl agents attach 3f8c")}${exitCodeHelp}`)
+    .action(async (id: string, _: DriveOptions, self: Command) => {
+      const { resume } = await import("../commands/resume.js");
+      finish(await resume(id, self.optsWithGlobals(), terminal));
+    });
 };
 
 const addApprovals: AddCommand = (program, terminal, finish) => {
@@ -157,12 +194,15 @@ const addTrace: AddCommand = (program, terminal, finish) => {
   program
     .command("trace")
     .description("show how long model calls, tools, hooks and waits took in a session")
-    .argument(...sessionArgument)
+    .argument("[id]", "the session's id, or the beginning of it (default: the latest session of this folder)")
     .option("--run <id>", "show only this run; the beginning of its id is enough")
     .option("--content", "with --json: include messages, inputs and results, with secrets redacted")
     .option("--json", "print one JSON record per line")
-    .addHelpText("after", formatExamples("pawl trace 3f8c", "pawl trace 3f8c --json | jq 'select(.type == \"step\")'"))
-    .action(async (id: string, options: TraceCommandOptions) => {
+    .addHelpText(
+      "after",
+      formatExamples("pawl trace", "pawl trace 3f8c", "pawl trace 3f8c --json | jq 'select(.type == \"step\")'"),
+    )
+    .action(async (id: string | undefined, options: TraceCommandOptions) => {
       const { trace } = await import("../commands/trace.js");
       finish(await trace(id, options, terminal));
     });

@@ -80,14 +80,23 @@ function toSections(record: TraceRecord): readonly Section[] {
   }
 }
 
-function toRows({ attempts, calls, hooks, startedAt }: StepRecord): readonly Row[] {
+/** In the order of time. The steps of an attempt of a call stay below it. */
+function toRows(record: StepRecord): readonly Row[] {
+  const { attempts, calls, hooks, startedAt, durationMs, underWay } = record;
   const decidedAt = Math.max(startedAt, ...attempts.map(endOf));
-  const rows = [
-    ...hooks.map(toHookRow),
-    ...attempts.flatMap(toAttemptRows),
-    ...calls.flatMap((call) => toCallRows(call, decidedAt)),
+  const openUntil = underWay === true ? startedAt + durationMs : null;
+  const groups = [
+    ...hooks.filter(hasTakenTime).map((hook) => [toHookRow(hook)]),
+    ...attempts.flatMap(toAttemptRows).map((row) => [row]),
+    ...calls.flatMap((call) => toCallGroups(call, decidedAt, openUntil)),
   ];
-  return rows.sort((a, b) => a.startedAt - b.startedAt);
+  const startOf = ([first]: readonly Row[]) => first?.startedAt ?? 0;
+  return groups.sort((one, other) => startOf(one) - startOf(other)).flat();
+}
+
+/** A hook that had nothing to do, such as one whose matcher does not fit the call, takes no time and is not shown. */
+function hasTakenTime({ outcome, durationMs }: TracedHook): boolean {
+  return outcome !== "ok" || durationMs >= 1;
 }
 
 function toHookRow({ name, hook, outcome, message, startedAt, durationMs }: TracedHook): Row {
@@ -126,28 +135,52 @@ const waitReasons = {
   signal: "for a signal",
 } as const;
 
-function toCallRows({ name, outcome, ran, waits, steps = [], repair }: TracedCall, decidedAt: number): readonly Row[] {
+/** @param openUntil when the trace was made, if the step is not over; else null */
+function toCallGroups(call: TracedCall, decidedAt: number, openUntil: number | null): readonly (readonly Row[])[] {
+  const { name, outcome, ran, waits, steps = [], repair } = call;
   const failed = outcome !== undefined && outcome !== "ok";
   const repaired = repair === undefined ? "" : ", repaired";
-  const waited = waits.map((wait): Row => {
+  const waited = waits.map((wait): readonly Row[] => {
     const named = wait.by ?? wait.step;
     const by = named === undefined ? "" : ` (${named})`;
     const after = ran === undefined && wait === waits.at(-1) && outcome !== undefined ? `, then ${outcome}` : "";
     const { startedAt, durationMs } = wait;
-    return { kind: "wait", label: name, note: `${waitReasons[wait.for]}${by}${after}`, failed, startedAt, durationMs };
+    const note = `${waitReasons[wait.for]}${by}${after}`;
+    return [{ kind: "wait", label: name, note, failed, startedAt, durationMs }];
   });
+  const stepRows = steps.map(toStepRow);
   if (ran === undefined && waited.length === 0 && outcome !== undefined)
     return [
-      { kind: "tool", label: name, note: `${outcome}${repaired}`, notRun: true, startedAt: decidedAt, durationMs: 0 },
+      [{ kind: "tool", label: name, note: `${outcome}${repaired}`, notRun: true, startedAt: decidedAt, durationMs: 0 }],
     ];
-  if (ran === undefined) return [...waited, ...steps.map(toStepRow)];
+  if (ran === undefined) return [...waited, [...toOpenRows(call, decidedAt, openUntil), ...stepRows]];
   const again = ran.attempt > 1 ? ` (attempt ${ran.attempt})` : "";
   const { startedAt, durationMs } = ran;
+  const isEarlier = (row: Row) => row.startedAt < startedAt;
   return [
     ...waited,
-    { kind: "tool", label: name, note: `${outcome ?? "unknown"}${again}${repaired}`, failed, startedAt, durationMs },
-    ...steps.map(toStepRow),
+    toCutOffRows(name, stepRows.filter(isEarlier)),
+    [
+      { kind: "tool", label: name, note: `${outcome ?? "unknown"}${again}${repaired}`, failed, startedAt, durationMs },
+      ...stepRows.filter((row) => !isEarlier(row)),
+    ],
   ];
+}
+
+/** The row of a call that has no result yet, from when it could run. Empty if it waits, or if the run ended before the call did. */
+function toOpenRows({ name, outcome, waits }: TracedCall, decidedAt: number, openUntil: number | null): readonly Row[] {
+  const startedAt = Math.max(decidedAt, ...waits.map(endOf));
+  if (outcome !== undefined || openUntil === null || (waits.length > 0 && startedAt >= openUntil)) return [];
+  const durationMs = Math.max(0, openUntil - startedAt);
+  return [{ kind: "tool", label: name, note: "no result yet", startedAt, durationMs }];
+}
+
+/** An attempt that was cut off has no time of its own in the log: its steps say when it ran. */
+function toCutOffRows(name: string, steps: readonly Row[]): readonly Row[] {
+  if (steps.length === 0) return [];
+  const startedAt = Math.min(...steps.map((step) => step.startedAt));
+  const durationMs = Math.max(...steps.map(endOf)) - startedAt;
+  return [{ kind: "tool", label: name, note: "cut off", failed: true, startedAt, durationMs }, ...steps];
 }
 
 function toStepRow({ step, outcome, tries, message, startedAt, durationMs }: TracedToolStep): Row {

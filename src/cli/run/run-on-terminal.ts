@@ -241,7 +241,7 @@ async function abortOrDetach({ store, terminal }: TerminalRun, session: Session)
     const holder = (await findSession(store, session.id))?.holder ?? null;
     if (holder !== null && holder.pid !== process.pid && !isHolderDead(holder)) {
       const id = shortId(session.id);
-      terminal.err(`The run continues in process ${holder.pid}. To end it: pawl abort ${id}\n`);
+      terminal.hint(`The run continues in process ${holder.pid}. To end it: pawl abort ${id}\n`);
       return "detached";
     }
     await session.abort(ctrlCReason);

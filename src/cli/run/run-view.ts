@@ -108,7 +108,7 @@ export function createTextRunView(terminal: Terminal, { canAsk, isStored, wantsD
     end(result) {
       if (!hasShownEnd) write(renderer.end(result, Date.now()));
       const hint = isStored ? formatHint(result) : null;
-      if (hint !== null) terminal.err(`${style("dim", hint)}\n`);
+      if (hint !== null) terminal.hint(`${style("dim", hint)}\n`);
     },
     pause() {
       write(renderer.flush());

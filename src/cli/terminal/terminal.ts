@@ -3,15 +3,19 @@
  *
  * Standard error may end with a line of progress. It is erased before anything else is written.
  */
+
 import { stderr, stdin, stdout } from "node:process";
 import type { Prompt } from "../screen/early-prompt.js";
 import { createTerminalRedaction, type Redaction } from "./redaction.js";
+import { nameAsStarted } from "./started-as.js";
 import { formatJsonLine } from "./text.js";
 import { createStyleText, type StyleText, type Theme } from "./text-style.js";
 
 export type Terminal = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Writes a sentence of the program itself, which may name its commands. */
+  readonly hint: (text: string) => void;
   /** Shows a line of progress, on a terminal only; null erases it. */
   readonly status: (line: string | null) => void;
   /** Buffers output until the returned function is called. Meanwhile, a person can type on a separate line. */
@@ -98,6 +102,7 @@ export function openTerminal(
     json: (value) => write(stdout, formatJsonLine(redaction.value(value))),
     out: (text) => write(stdout, text),
     err: (text) => write(stderr, text),
+    hint: (text) => write(stderr, nameAsStarted(text)),
     status,
     bufferOutput,
     isInteractive: stdin.isTTY === true && stderr.isTTY === true,

@@ -2,6 +2,7 @@
  * Describes a file that the folder supplies: every character is visible, and after a change only the changed lines are shown.
  */
 import { sanitizeStrictly, wrapWords } from "../terminal/text.js";
+import type { HookScript } from "./hook-scripts.js";
 import { diffLines, type SuppliedFile } from "./trust.js";
 
 /**
@@ -15,9 +16,36 @@ export function describeFile(file: SuppliedFile, columns = Number.POSITIVE_INFIN
   const lines = hasChanged ? (changes.length === 0 ? [sameTextNotes[kind]] : changes) : text.trimEnd().split("\n");
   return [
     hasChanged ? `${sanitizeStrictly(path)} has changed since it was trusted:` : sanitizeStrictly(path),
-    ...lines.map((line) => `    ${sanitizeStrictly(line)}`.trimEnd()),
+    ...lines.map(indentLine),
+    ...describeScripts(file),
     ...(effects.length === 0 ? [] : ["It", ...effects.flatMap((effect) => describeEffect(effect, columns))]),
   ];
+}
+
+const indentLine = (line: string) => `    ${sanitizeStrictly(line)}`.trimEnd();
+
+/** The scripts in full; after a change, only what has changed in them. */
+function describeScripts({ scripts = [], scriptsBefore, before, isTrusted }: SuppliedFile): readonly string[] {
+  const hasChanged = before !== null && !isTrusted;
+  const removed = scriptsBefore.filter(({ path }) => !scripts.some((script) => script.path === path));
+  return [
+    ...scripts.flatMap((script) => {
+      const old = scriptsBefore.find(({ path }) => path === script.path);
+      if (!hasChanged || old === undefined)
+        return [`  ${sanitizeStrictly(script.path)}${hasChanged ? ", which is new" : ""}:`, ...describeText(script)];
+      if (old.hash === script.hash) return [];
+      const { text } = script;
+      const lines =
+        text === null || old.text === null ? describeText(script) : diffLines(old.text, text).map(indentLine);
+      return [`  ${sanitizeStrictly(script.path)} has changed:`, ...lines];
+    }),
+    ...(hasChanged ? removed.map(({ path }) => `  ${sanitizeStrictly(path)} is gone, or no longer run`) : []),
+  ];
+}
+
+function describeText({ text, hash }: HookScript): readonly string[] {
+  if (text === null) return [`    not shown, because it is not text or is too large: SHA-256 ${hash}`];
+  return text.trimEnd().split("\n").map(indentLine);
 }
 
 function describeEffect(effect: string, columns: number): readonly string[] {

@@ -27,24 +27,11 @@ import {
 } from "../configuration/command-files.js";
 import { type ConfigurationFile, configurationName, readConfiguration } from "../configuration/configuration.js";
 import { settingTable } from "../configuration/setting-table.js";
-import {
-  describeHooksEffects,
-  folderHooksName,
-  folderScriptsName,
-  type HooksFile,
-  readFolderHooks,
-  replaceRootVariables,
-} from "../hooks/hooks-file.js";
+import { describeHooksEffects, folderHooksName, type HooksFile, readFolderHooks } from "../hooks/hooks-file.js";
 import { folderServersName, formatServerTarget, readServersFile, type ServersFile } from "../mcp/servers-file.js";
 import { findAllowedRuleNote } from "../permissions/rule-note.js";
-import {
-  canRunOtherFiles,
-  hashFile,
-  hashFolderState,
-  listFilesBelow,
-  listFilesOfLine,
-  listNamedFiles,
-} from "./started-files.js";
+import { type HookScript, readHookScripts } from "./hook-scripts.js";
+import { canRunOtherFiles, hashFile, hashFolderState, listNamedFiles } from "./started-files.js";
 
 /** A file that the folder supplies. */
 export type SuppliedFile = {
@@ -61,6 +48,10 @@ export type SuppliedFile = {
   readonly startsPrograms?: boolean;
   /** The text that was trusted before the file changed; null if it was never trusted. */
   readonly before: string | null;
+  /** The scripts of the folder that its hooks run. Absent: it has none. */
+  readonly scripts?: readonly HookScript[];
+  /** The scripts as they were when the file was trusted; empty if it never was. */
+  readonly scriptsBefore: readonly HookScript[];
   /** Describes the effects of trusting the file. */
   readonly effects: readonly string[];
 };
@@ -83,6 +74,7 @@ type TrustedFile = {
   readonly text: string;
   /** Whether the programs that it starts run in the sandbox. */
   readonly inSandbox?: boolean;
+  readonly scripts?: readonly HookScript[];
 };
 type TrustRecord = {
   readonly folder: string;
@@ -126,7 +118,7 @@ export function readFolderSettings(
   return { configuration, isTrusted };
 }
 
-type UnjudgedFile = Omit<SuppliedFile, "isTrusted" | "inSandbox" | "before">;
+type UnjudgedFile = Omit<SuppliedFile, "isTrusted" | "inSandbox" | "before" | "scriptsBefore">;
 
 function toSettingsFile(file: ConfigurationFile): UnjudgedFile {
   const { path, text } = file;
@@ -147,13 +139,19 @@ function toServersFile(file: ServersFile, root: string): UnjudgedFile {
 
 function toHooksFile(file: HooksFile, root: string): UnjudgedFile {
   const { path, real, text } = file;
-  const hash = hashFileTrust(real, text, hashHookFiles(file, root));
+  const scripts = readHookScripts(file, root);
+  const hash = hashFileTrust(
+    real,
+    text,
+    scripts.map((script) => `${script.path}\0${script.hash}`),
+  );
   return {
     kind: "hooks",
     name: folderHooksName,
     path,
     text,
     hash,
+    scripts,
     effects: describeHooksEffects(file),
   };
 }
@@ -191,7 +189,8 @@ function judgeFile(file: UnjudgedFile, stored: readonly TrustedFile[]): Supplied
   const trustedFile = stored.find(({ name }) => name === file.name);
   const isTrusted = trustedFile?.hash === file.hash;
   const inSandbox = isTrusted && trustedFile.inSandbox === true;
-  return { ...file, isTrusted, inSandbox, before: trustedFile?.text ?? null };
+  const { text: before = null, scripts: scriptsBefore = [] } = trustedFile ?? {};
+  return { ...file, isTrusted, inSandbox, before, scriptsBefore };
 }
 
 /** Whether the file with this name is trusted. */
@@ -226,8 +225,9 @@ export function trustFiles(
   const names = new Set(files.map(({ name }) => name));
   const others = readTrustedFiles(root, home).filter(({ name }) => !names.has(name));
   const trusted = files.map(
-    ({ kind, name, hash, text }): TrustedFile => ({
+    ({ kind, name, hash, text, scripts }): TrustedFile => ({
       ...{ name, hash, text },
+      ...(scripts === undefined ? {} : { scripts }),
       ...(inSandbox && kind === "servers" ? { inSandbox } : {}),
     }),
   );
@@ -273,13 +273,6 @@ function hashStartedFiles({ servers }: ServersFile, root: string): readonly stri
     ...named.map((path) => `${path}\0${hashFile(join(root, path))}`),
     ...(started.some((server) => canRunOtherFiles(server, root)) ? [hashFolderState(root)] : []),
   ];
-}
-
-/** Hashes of the files of the folder that the hooks name, and of all files in the folder of their scripts. */
-function hashHookFiles({ hooks }: HooksFile, root: string): readonly string[] {
-  const named = hooks.flatMap(({ command }) => listFilesOfLine(replaceRootVariables(command), root));
-  const paths = [...new Set([...named, ...listFilesBelow(root, folderScriptsName)])].sort();
-  return paths.map((path) => `${path}\0${hashFile(join(root, path))}`);
 }
 
 function hashFileTrust(real: string, text: string, programs: readonly string[] = []): string {

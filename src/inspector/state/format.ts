@@ -103,6 +103,7 @@ const statusLabels: { readonly [status: string]: string } = {
   completed: "completed",
   failed: "failed",
   aborted: "aborted",
+  interrupted: "interrupted",
 };
 
 /** `sleeps until 2026-12-01 14:02`, `waits for order-7-paid`. */
@@ -113,6 +114,19 @@ export function formatWait({ on, until, key }: WaitFields): string {
 }
 
 type WaitFields = { readonly on: string; readonly until?: number; readonly key?: string };
+
+/** The status to show: a run in progress that no living process drives was interrupted. */
+export function resolveShownStatus({
+  status,
+  activity,
+  isHeld,
+}: {
+  readonly status: string;
+  readonly activity: string;
+  readonly isHeld: boolean;
+}): string {
+  return activity === "active" && !isHeld ? "interrupted" : status;
+}
 
 export function formatStatus(status: string): string {
   return statusLabels[status] ?? status;

@@ -6,7 +6,7 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import type { PublicEvent } from "../../index.js";
 import { formatErrorMessage } from "../api.js";
-import { formatCost, formatStatus, toOneLine } from "../state/format.js";
+import { formatCost, formatStatus, resolveShownStatus, toOneLine } from "../state/format.js";
 import { type Loaded, listWaits, type SessionNow } from "../state/session-state.js";
 import { type StepItem, toStepItems } from "../state/step-items.js";
 import { RouteLink } from "./common.js";
@@ -62,7 +62,8 @@ function ChildFacts({ child, childId }: { readonly child: Loaded<Child>; readonl
         Child session <span class="mono dim">{childId.slice(0, 8)}</span>
       </>
     );
-  const { info, status, run, waiting } = child.value.now;
+  const { info, run, waiting } = child.value.now;
+  const status = resolveShownStatus(child.value.now);
   const isWaiting = waiting.length + listWaits(child.value.now).length > 0;
   return (
     <>

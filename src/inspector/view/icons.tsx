@@ -42,6 +42,7 @@ const statusSigns: { readonly [status: string]: Sign } = {
   completed: "done",
   failed: "failed",
   aborted: "stopped",
+  interrupted: "stopped",
 };
 
 export function signOfStatus(status: string): Sign {

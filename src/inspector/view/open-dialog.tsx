@@ -4,7 +4,7 @@
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { ListedSession } from "../../server/client/index.js";
 import { formatErrorMessage } from "../api.js";
-import { formatStatus, toOneLine } from "../state/format.js";
+import { formatStatus, resolveShownStatus, toOneLine } from "../state/format.js";
 import { Age } from "./common.js";
 import { useInspector } from "./hooks.js";
 import { Icon, signOfStatus } from "./icons.js";
@@ -81,7 +81,7 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
             class={index === selectedIndex ? "open-line selected" : "open-line"}
             onClick={() => open(session)}
           >
-            <Icon sign={signOfStatus(session.status)} label={formatStatus(session.status)} />
+            <Icon sign={signOfStatus(resolveShownStatus(session))} label={formatStatus(resolveShownStatus(session))} />
             <span class="cut" dir="auto">
               {toOneLine(session.info?.title ?? "") || "Without a title"}
             </span>

@@ -6,7 +6,14 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Status } from "../../index.js";
 import type { ListedSession } from "../../server/client/index.js";
 import { type AppState, type ListRow, listRows } from "../state/app-state.js";
-import { formatCost, formatCount, formatShortCount, formatStatus, toOneLine } from "../state/format.js";
+import {
+  formatCost,
+  formatCount,
+  formatShortCount,
+  formatStatus,
+  resolveShownStatus,
+  toOneLine,
+} from "../state/format.js";
 import type { Route } from "../state/route.js";
 import { Age, EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { useInspector, useKeys } from "./hooks.js";
@@ -244,7 +251,8 @@ function Cell({
 }
 
 function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: ListRow; readonly isUnfolded: boolean }) {
-  const { sessionId, info, status, activity, updatedAt, lastRun } = session;
+  const { sessionId, info, activity, updatedAt, lastRun } = session;
+  const status = resolveShownStatus(session);
   const usage = lastRun?.usage;
   const sum = (usage?.inputTokens ?? 0) + (usage?.outputTokens ?? 0);
   const isUnknown = usage?.inputTokens === undefined && usage?.outputTokens === undefined;

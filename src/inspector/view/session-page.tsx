@@ -6,7 +6,15 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { RunWait } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { formatCost, formatCount, formatShortCount, formatStatus, formatWait, toOneLine } from "../state/format.js";
+import {
+  formatCost,
+  formatCount,
+  formatShortCount,
+  formatStatus,
+  formatWait,
+  resolveShownStatus,
+  toOneLine,
+} from "../state/format.js";
 import type { Route, SessionScreen, StepTab } from "../state/route.js";
 import { listWaits, type SessionNow, type SessionState } from "../state/session-state.js";
 import { isProblem } from "../state/steps.js";
@@ -163,8 +171,9 @@ function SessionFailed({ message }: { readonly message: string }) {
 export function SessionHeader({ session, screen }: { readonly session: SessionState; readonly screen: SessionScreen }) {
   const { now, rows, live } = session;
   if (now.status !== "ready") return <header class="session-head" aria-busy="true" />;
-  const { info, status, activity, sessionId, waiting, run } = now.value;
-  const isRunning = activity === "active" || status === "model_running" || status === "tool_running";
+  const { info, activity, sessionId, waiting, run } = now.value;
+  const status = resolveShownStatus(now.value);
+  const isRunning = activity === "active" && status !== "interrupted";
   const waits = listWaits(now.value);
   const isWaiting = waiting.length + waits.length > 0;
   return (

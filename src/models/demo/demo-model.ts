@@ -1,7 +1,7 @@
 /**
  * A model for trying Pawl without a key. It follows rules, requests real tool calls, and answers from their results.
  *
- * It is not an LLM, and says so in every answer.
+ * It is not an LLM, and says so in its first answer.
  */
 import type { Model, ModelDelta, ModelRequest } from "../../ports/model.js";
 import { type CallResult, type ConversationTurn, type PlannedCall, readTurns } from "./conversation.js";
@@ -63,7 +63,7 @@ function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
   const hasOnlyOtherTools = tools.length > 0 && !tools.some((tool) => folderTools.has(tool.name));
   const nameOption = hasOnlyOtherTools ? "PAWL_MODEL=provider/name" : "--model provider/name";
   let earlier: readonly CallResult[] = [];
-  for (const { request, own, steps } of readTurns(messages)) {
+  for (const [turn, { request, own, steps }] of readTurns(messages).entries()) {
     const plan = hasOnlyOtherTools
       ? createToolPlan(request, tools, earlier)
       : createFolderPlan({ request, own, earlier });
@@ -71,7 +71,8 @@ function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
     if ("say" in next) {
       reply = next;
     } else {
-      reply = { say: formatAnswer([...next.results, ...next.changed], next.notes, nameOption), calls: [] };
+      const shownOption = turn === 0 ? nameOption : null;
+      reply = { say: formatAnswer([...next.results, ...next.changed], next.notes, shownOption), calls: [] };
       earlier = next.results.filter((result) => !result.isError);
     }
   }

@@ -21,14 +21,18 @@ GOOGLE_GENERATIVE_AI_API_KEY, start a local model server such as Ollama, or name
 a model: ${nameOption}`;
 }
 
-/** @param notes More to say, after the results. */
+/**
+ * @param notes More to say, after the results.
+ * @param nameOption How to name a model instead, which the first answer of a conversation says; null for later answers.
+ */
 export function formatAnswer(
   results: readonly CallResult[],
   notes: readonly string[],
-  nameOption: NameOption = "--model provider/name",
+  nameOption: NameOption | null = "--model provider/name",
 ): string {
-  const sections = results.map((result) => formatSection(result, answerLimits));
-  return [...sections, ...notes, formatFooter(nameOption)].join("\n\n");
+  const sections = [...results.map((result) => formatSection(result, answerLimits)), ...notes];
+  const footer = nameOption === null ? (sections.length === 0 ? [disclaimer] : []) : [formatFooter(nameOption)];
+  return [...sections, ...footer].join("\n\n");
 }
 
 /** The text of the report file. The same results give the same text. */

@@ -87,7 +87,7 @@ export type ApprovalCount = {
 /** A session as lists show it. */
 export type ListedSession = Omit<SessionSummary, "holder" | "overview"> &
   SessionOverview & {
-    /** Whether a process drives it. */
+    /** Whether a process drives it. False if that process is known to be dead. */
     readonly isHeld: boolean;
     /** Whether it started other sessions. */
     readonly hasChildren: boolean;

@@ -13,7 +13,7 @@ import {
   type Store,
   type Usage,
 } from "../../index.js";
-import { findBeginning } from "../../inspect.js";
+import { findBeginning, isHolderDead } from "../../inspect.js";
 import type { ListedSession } from "../client/index.js";
 import { deriveId, randomBase64url } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
@@ -215,7 +215,8 @@ function pickListedFields(
   { sessionId, status, activity, seq, createdAt, updatedAt, inbox, holder }: SessionSummary,
   info: SessionInfo | null,
 ) {
-  return { sessionId, info, status, activity, seq, createdAt, updatedAt, inbox, isHeld: holder !== null };
+  const isHeld = holder !== null && !isHolderDead(holder);
+  return { sessionId, info, status, activity, seq, createdAt, updatedAt, inbox, isHeld };
 }
 
 /** The usage of a run, with its cost rounded as in results. */

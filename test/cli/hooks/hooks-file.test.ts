@@ -1,7 +1,7 @@
 /**
  * `hooks.json`: what it may contain, and when the hooks of a folder count.
  */
-import { mkdirSync, symlinkSync } from "node:fs";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { describeFile, formatTrust } from "../../../src/cli/trust/describe-file.js";
@@ -116,6 +116,41 @@ describe("The hooks of a folder", verifies("CHAT-6#trust"), () => {
     expect(describeFile(file).join("\n")).toContain("runs at PreToolUse of Bash: ./check.sh (with GH_TOKEN)");
     expect(describeFile(file).join("\n")).toContain("as you, outside of the sandbox");
     expect(formatTrust(file)).toBe("Not trusted: no hook in it runs.");
+  });
+
+  test("are shown with their scripts, and after a change with what has changed in each", () => {
+    const scripts = "root/.pawl/hooks";
+    const world = createHookWorld({
+      [folder]: hooksFile("PreToolUse", { command: "sh ./check.sh" }),
+      "root/check.sh": "first\nsecond\u001b[31m\n",
+      [`${scripts}/old.sh`]: "exit 0\n",
+    });
+    const shown = () => world.readTrust().files.flatMap((file) => describeFile(file));
+    expect(shown()).toEqual(
+      expect.arrayContaining([
+        "  check.sh:",
+        "    first",
+        "    second\\x1b[31m",
+        "  .pawl/hooks/old.sh:",
+        "    exit 0",
+      ]),
+    );
+    world.trust();
+    world.write("root/check.sh", "first\nthird\n");
+    world.write(`${scripts}/program`, "\0\0");
+    rmSync(join(world.root, ".pawl/hooks/old.sh"));
+    const changed = shown();
+    expect(changed).toEqual(
+      expect.arrayContaining([
+        "  check.sh has changed:",
+        "    - second\\x1b[31m",
+        "    + third",
+        "  .pawl/hooks/program, which is new:",
+        expect.stringMatching(/^ {4}not shown, because it is not text or is too large: SHA-256 [0-9a-f]{64}$/),
+        "  .pawl/hooks/old.sh is gone, or no longer run",
+      ]),
+    );
+    expect(changed).not.toContain("    first");
   });
 
   test.each([

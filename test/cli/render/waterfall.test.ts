@@ -81,6 +81,58 @@ describe("the waterfall", () => {
     expect(lines.at(-1)).toBe("█ model 60 ms   ▓ tools 20 ms   ░ hooks 10 ms   · waiting 30 h");
   });
 
+  test(
+    "has a row for a call without a result, with its steps below it, and one for an attempt that was cut off",
+    proven,
+    () => {
+      const of = { toolCallId: "a", waits: [] };
+      const toolStep = (name: string, startedAt: number) =>
+        ({ step: name, outcome: "ok", startedAt, durationMs: 10 }) as const;
+      const calls = [
+        {
+          ...of,
+          callKey: "r/1/1",
+          name: "import",
+          steps: [toolStep("open", 1_090), toolStep("load", 1_140)],
+          outcome: "ok",
+        },
+        { ...of, callKey: "r/1/2", name: "shell" },
+        { ...of, callKey: "r/1/3", name: "ask", waits: [{ for: "person", startedAt: 1_080, durationMs: 120 }] },
+      ] as const;
+      const ran = { startedAt: 1_130, durationMs: 50, attempt: 2 };
+      const record = { ...step, durationMs: 200, hooks: [], calls: [{ ...calls[0], ran }, calls[1], calls[2]] };
+      const show = (one: typeof record & { readonly underWay?: true }) =>
+        renderWaterfall([one], 100, plainText)
+          .slice(4, -1)
+          .map((line) =>
+            line
+              .replace(/[█▓▒░·]+ */, "")
+              .replace(/ +/g, " ")
+              .trim(),
+          );
+      expect(show({ ...record, underWay: true })).toEqual([
+        "shell 120 ms no result yet",
+        "ask 120 ms for a person",
+        "import 10 ms cut off",
+        "open 10 ms ok",
+        "import 50 ms ok (attempt 2)",
+        "load 10 ms ok",
+      ]);
+      // The run has ended without the result.
+      expect(show(record)).not.toContainEqual(expect.stringContaining("shell"));
+    },
+  );
+
+  test("leaves out hooks that had nothing to do", proven, () => {
+    const [hook] = step.hooks;
+    const quick = { ...hook, name: "quick", outcome: "ok", durationMs: 0.02 } as const;
+    const hooks = [quick, { ...quick, name: "slow", durationMs: 2 }, { ...quick, name: "changes", outcome: "changed" }];
+    const shown = renderWaterfall([{ ...step, hooks } as typeof step], 100, plainText).join("\n");
+    expect(shown).toContain("slow afterToolCall");
+    expect(shown).toContain("changes after");
+    expect(shown).not.toContain("quick");
+  });
+
   test("tells how often a request was sent again within an attempt", proven, () => {
     const attempts = step.attempts.map((attempt) => ({ ...attempt, resends: attempt.attempt }));
     const lines = renderWaterfall([{ ...step, attempts }], 160, plainText).join("\n");

@@ -1,13 +1,47 @@
 /**
- * `/agents`: the agents in files that the model can call, what each file says, and why some are off.
+ * `/agents`: the other sessions of the folder that work or wait, and the agents in files that the model can call, what each file
+ * says, and why some are off. `/agents stop ID` ends a run.
  */
+import { createPassiveAgent } from "../../agent/passive-agent.js";
+import { listRunningSessions } from "../../agent/running-sessions.js";
 import { listConfiguredAgents, type ResolvedAgent, resolveAgents } from "../../child-agents/resolve-agents.js";
-import { type Line, spanOf } from "../../screen/line.js";
-import { toOneLine } from "../../terminal/text.js";
+import { resolveUserName } from "../../decisions/user-name.js";
+import { getSession, shortId } from "../../files/session-store.js";
+import { renderRunningSessions } from "../../render/running-sessions.js";
+import { type Line, lineOf, spanOf } from "../../screen/line.js";
+import { sanitize, toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./sessions.js";
 
-export async function runAgentsCommand({ configured, redaction, columns, say }: CommandContext): Promise<void> {
+export async function runAgentsCommand(context: CommandContext, words: string): Promise<void> {
+  const { columns, say } = context;
+  const [, id] = /^stop\s+(\S+)$/.exec(words) ?? [];
+  if (id !== undefined) return stopRun(context, id);
+  if (words !== "") return say([lineOf("/agents lists them, and /agents stop ID ends the run of one.", "yellow")]);
+  const lines = [...(await renderRunning(context)), ...renderAgentFiles(context)];
+  say(lines.length === 0 ? wrapNote(emptyNote, columns(), "dim") : lines);
+}
+
+async function stopRun({ store, say }: CommandContext, id: string): Promise<void> {
+  const { sessionId, info, activity, inbox } = await getSession(store, id);
+  const short = sanitize(shortId(sessionId));
+  if (activity === "resting" && inbox === 0) return say([lineOf(`Session ${short} has no run under way.`, "dim")]);
+  await createPassiveAgent(store, info?.agent).session(sessionId).abort({ by: resolveUserName() });
+  say([lineOf(`Stopping the run of ${short}. /agents shows whether it has ended.`, "dim")]);
+}
+
+/** The sessions of this folder that work or wait, without the one that is shown. */
+async function renderRunning({ store, root, sessionId, redaction, columns }: CommandContext): Promise<readonly Line[]> {
+  const all = await listRunningSessions(store, root);
+  const others = all.filter((session) => session.sessionId !== sessionId).map((session) => redaction.value(session));
+  if (others.length === 0) return [];
+  const table = renderRunningSessions(others, { columns: columns() - 1, now: Date.now(), hasFolders: false });
+  return [...table.map((line) => lineOf(line)), ...wrapNote(runningNote, columns(), "dim"), []];
+}
+
+const runningNote = "/resume ID shows one and follows it; /agents stop ID ends its run.";
+
+function renderAgentFiles({ configured, redaction, columns }: CommandContext): readonly Line[] {
   const { ignored } = resolveAgents(configured.trust);
   const clean = (text: string) => toOneLine(redaction.text(text));
   const renderAgent = (agent: ResolvedAgent): readonly Line[] => {
@@ -25,11 +59,10 @@ export async function runAgentsCommand({ configured, redaction, columns, say }: 
       ...agent.notes.flatMap((note) => below(note, "yellow")),
     ];
   };
-  const lines = [
+  return [
     ...listConfiguredAgents(configured).flatMap(renderAgent),
     ...ignored.flatMap((problem) => wrapNote(clean(problem), columns(), "yellow")),
   ];
-  say(lines.length === 0 ? wrapNote(emptyNote, columns(), "dim") : lines);
 }
 
 const indent = "  ";

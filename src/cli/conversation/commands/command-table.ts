@@ -4,9 +4,6 @@
 
 import type { CommandName } from "../../command-names.js";
 import { type CustomCommand, expandCommand } from "../../configuration/resolve-commands.js";
-import type { Line } from "../../screen/line.js";
-import { renderList } from "../lines/list-lines.js";
-import { wrapNote } from "../lines/view-lines.js";
 import { runAgentsCommand } from "./agents.js";
 import { runApproveCommand } from "./approve.js";
 import { runBudgetCommand, runEffortCommand } from "./budget-effort.js";
@@ -17,6 +14,7 @@ import { runCostCommand } from "./cost.js";
 import { runDiffCommand } from "./diff.js";
 import { exportSession } from "./export.js";
 import { runForkCommand } from "./fork.js";
+import { renderHelp } from "./help.js";
 import { runHooksCommand } from "./hooks.js";
 import { renderKeyHelp } from "./key-help.js";
 import { runMcpCommand } from "./mcp.js";
@@ -56,7 +54,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     takes: "",
     about: "these commands",
     atRest: false,
-    run: async ({ say, columns, custom }) => say(renderHelp(columns(), listCommands(custom.list))),
+    run: async ({ say, columns, custom }) => say(renderHelp(columns(), commands, custom.list.map(toCommand))),
   },
   {
     name: "keys",
@@ -143,8 +141,8 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   { name: "skills", takes: "", about: "the skills that the model is told of", atRest: false, run: runSkillsCommand },
   {
     name: "agents",
-    takes: "",
-    about: "the agents that the model can call, their files, and why some are off",
+    takes: "[stop id]",
+    about: "the other sessions that work or wait here; the agents that the model can call, and why some are off",
     atRest: false,
     run: runAgentsCommand,
   },
@@ -238,19 +236,6 @@ function toCommand(custom: CustomCommand): Command {
     run: async ({ send }, words) => send(expandCommand(custom, words), words),
   };
 }
-
-function renderHelp(columns: number, commands: readonly Command[]): readonly Line[] {
-  const entries = commands.map(({ name, takes, about }) => ({ head: `/${name} ${takes}`, about }));
-  return [...renderList(entries, columns), ...helpNotes.flatMap((note) => wrapNote(note, columns, "dim"))];
-}
-
-const helpNotes: readonly string[] = [
-  "!command runs a command of yours in the folder; its output joins your next message.",
-  "@path adds a file of the folder to the message.",
-  "/server:prompt shows a prompt of an MCP server, and asks whether to send it.",
-  "// begins a message that starts with a slash.",
-  "pawl --screen-reader starts without a live screen; the setting ui.screenReader does so each time.",
-];
 
 export type CommandMatch =
   | { readonly type: "command"; readonly command: Command; readonly words: string }

@@ -29,12 +29,7 @@ const modeFacts: { readonly [Name in Mode]: string } = { ask: "", edits: "edits 
 /** Facts that do not fit are omitted, starting at the end. */
 export function renderStatusLine(state: ViewState, { columns, now, questions, mode, notice }: StatusOptions): Line {
   const fallback = state.fallback === null ? "" : `${toOneLine(state.fallback)} serves`;
-  const facts = [
-    fallback,
-    mode === undefined ? "" : modeFacts[mode],
-    formatTokens(state.usage),
-    formatCost(state.usage),
-  ];
+  const facts = [fallback, mode === undefined ? "" : modeFacts[mode], ...formatUsage(state, columns)];
   if (notice !== undefined) return lineOf(notice, "dim");
   const { activity } = state;
   if (questions > 0)
@@ -57,6 +52,16 @@ export function renderStatusLine(state: ViewState, { columns, now, questions, mo
   const queued = state.queued.length === 0 ? [] : [`${state.queued.length} queued`];
   const head = [spanOf(`${spinnerFrame} `, "cyan"), spanOf(`${toOneLine(activity?.name ?? "pawl")} ${time}`, "dim")];
   return appendFitting(head, ["esc stops", ...queued, ...facts], columns);
+}
+
+/** Narrower screens show the usage without saying whose it is, which leaves room for it. */
+const labelledColumns = 60;
+
+/** Tokens and cost of the run in progress, or of the last one. `/cost` has those of the session. */
+function formatUsage({ usage, runId }: ViewState, columns: number): readonly string[] {
+  const [tokens, cost] = [formatTokens(usage), formatCost(usage)];
+  const label = runId === null ? "last run" : "this run";
+  return columns < labelledColumns || tokens === "" ? [tokens, cost] : [`${label}: ${tokens}`, cost];
 }
 
 function formatQuestionCount(questions: number): string {

@@ -13,7 +13,28 @@ const maxHeadColumns = 40;
 const minTextColumns = 24;
 
 export function renderList(entries: readonly ListEntry[], columns: number): readonly Line[] {
-  const width = Math.min(maxHeadColumns, Math.max(0, ...entries.map(({ head }) => head.length))) + 2;
+  return renderEntries(entries, measureHeads(entries), columns);
+}
+
+/** Lists with a heading each, whose texts begin at the same column. */
+export function renderListGroups(
+  groups: readonly { readonly heading: string; readonly entries: readonly ListEntry[] }[],
+  columns: number,
+): readonly Line[] {
+  const width = measureHeads(groups.flatMap(({ entries }) => entries)) + groupIndent.length;
+  return groups.flatMap(({ heading, entries }, at): readonly Line[] => {
+    const indented = entries.map((entry) => ({ ...entry, head: `${groupIndent}${entry.head}` }));
+    return [...(at === 0 ? [] : [[]]), lineOf(heading, "dim"), ...renderEntries(indented, width, columns)];
+  });
+}
+
+const groupIndent = "  ";
+
+function measureHeads(entries: readonly ListEntry[]): number {
+  return Math.min(maxHeadColumns, Math.max(0, ...entries.map(({ head }) => head.length))) + 2;
+}
+
+function renderEntries(entries: readonly ListEntry[], width: number, columns: number): readonly Line[] {
   const isNarrow = columns - width < minTextColumns;
   return entries.flatMap(({ head, about, style = "bold" }): readonly Line[] => {
     const isSideBySide = !isNarrow && head.length <= maxHeadColumns;

@@ -13,6 +13,7 @@ import { formatCompaction } from "../../render/format-compaction.js";
 import { formatFailedAttempt } from "../../render/format-failed-attempt.js";
 import { formatRedaction } from "../../render/format-redaction.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { nameAsStarted } from "../../terminal/started-as.js";
 import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
@@ -20,9 +21,9 @@ import type { AskingAgent } from "../view/fold.js";
 import type { OpenQuestion } from "../view/questions.js";
 import { renderInput } from "./exact-lines.js";
 
-/** Wraps a sentence to the width of the screen. */
+/** Wraps a sentence of the program to the width of the screen. */
 export function wrapNote(text: string, columns: number, style?: TextStyle): readonly Line[] {
-  return wrapLine(lineOf(text.trim(), style), Math.max(8, Math.min(100, columns - 1)));
+  return wrapLine(lineOf(nameAsStarted(text.trim()), style), Math.max(8, Math.min(100, columns - 1)));
 }
 
 /**

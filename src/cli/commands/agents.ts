@@ -1,0 +1,45 @@
+/**
+ * `pawl agents`: lists the sessions that work, wait or were interrupted; those that an agent started are below it.
+ */
+import { listRunningSessions, type RunningSession } from "../agent/running-sessions.js";
+import { exitCodes } from "../exit.js";
+import { resolveFolder } from "../files/resolve-folder.js";
+import { openStore } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
+import { renderRunningSessions } from "../render/running-sessions.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { formatCount } from "../terminal/text.js";
+
+export type AgentsOptions = { readonly all?: true; readonly json?: true };
+
+export async function agents({ all, json }: AgentsOptions, terminal: Terminal): Promise<number> {
+  const store = await openStore(resolveHome(process.env));
+  try {
+    const everywhere = await listRunningSessions(store, null);
+    const here = all === true ? everywhere : await listRunningSessions(store, resolveFolder("."));
+    const shown = here.map((session) => terminal.redaction.value(session));
+    if (json === true) {
+      for (const session of shown) terminal.json(session);
+      return exitCodes.done;
+    }
+    const columns = process.stdout.columns || Number.POSITIVE_INFINITY;
+    for (const line of renderRunningSessions(shown, { columns, now: Date.now(), hasFolders: all === true }))
+      terminal.out(`${line}\n`);
+    const elsewhere = everywhere.length - here.length;
+    const more = elsewhere === 0 ? "" : ` ${formatCount(elsewhere, "session")} in other folders: pawl agents --all.`;
+    if (here.length === 0) terminal.hint(`No agent is at work here.${more}\n`);
+    else terminal.hint(`${formatAdvice(here)}${more}\n`);
+    return exitCodes.done;
+  } finally {
+    await store.close();
+  }
+}
+
+function formatAdvice(sessions: readonly RunningSession[]): string {
+  const has = (progress: RunningSession["progress"]) => sessions.some((session) => session.progress === progress);
+  return [
+    ...(has("running") ? ["To follow: pawl agents attach ID. To stop: pawl agents stop ID."] : []),
+    ...(has("waits_for_person") ? ["To answer: pawl approvals, or pawl --session ID."] : []),
+    ...(has("interrupted") ? ["To go on: pawl resume ID, or pawl worker."] : []),
+  ].join(" ");
+}
