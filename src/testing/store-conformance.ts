@@ -14,6 +14,7 @@ import { contentCases } from "./conformance/content.js";
 import { consumeCases, messageIdCases, postCases, recordCases } from "./conformance/inboxes.js";
 import { claimCases, expiryCases, releaseCases, renewCases } from "./conformance/leases.js";
 import { dueCases, listCases } from "./conformance/lists.js";
+import { noticeStoreCases } from "./conformance/notices.js";
 import { redactCases } from "./conformance/redacting.js";
 import { scheduleStoreCases } from "./conformance/schedules.js";
 import { signalling } from "./conformance/signals.js";
@@ -49,6 +50,7 @@ const caseGroups: { readonly [subject: string]: readonly StoreCase[] } = {
   redact: redactCases,
   signal: signalling,
   schedule: scheduleStoreCases,
+  notice: noticeStoreCases,
   delete: deleteCases,
   upkeep: upkeepCases,
 };

@@ -8,6 +8,7 @@
 import type { Commit, CommitResult, Lease } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
 import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
+import { encodeNotices } from "../shared/notice-rows.js";
 import { checkSeq } from "../shared/rules.js";
 import { isConnectionLost, isTransient } from "./client.js";
 import { createBackoff } from "./retry.js";
@@ -127,6 +128,7 @@ export function encodeCommit(
     toColumnText(root),
     toColumnText(principal),
     state.v,
+    JSON.stringify(encodeNotices(commit.notices).map(({ id, text, sum }) => ({ id, body: text, sum }))),
   ];
   return { row, eventsSum };
 }

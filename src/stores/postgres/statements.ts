@@ -3,6 +3,7 @@
  */
 import type { PostgresQuery } from "./client.js";
 import { liveLeaseSql } from "./functions.js";
+import { noticeStatements } from "./notice-statements.js";
 import { scheduleStatements } from "./schedule-functions.js";
 import { quoteIdentifier } from "./schema.js";
 
@@ -33,6 +34,7 @@ export const appendTypes = [
   "text",
   "text",
   "int",
+  "text",
 ] as const;
 
 export type Statements = ReturnType<typeof createStatements>;
@@ -52,6 +54,7 @@ export function createStatements(schema: string) {
     ...writeStatements(s),
     ...signalling(s),
     ...scheduleStatements(s),
+    ...noticeStatements(s),
     ...readStatements(s),
     ...listStatements(s),
     ...queueStatements(s),

@@ -17,6 +17,7 @@ import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
 import { corruptError, decodeHolder } from "../shared/decode.js";
 import { encodeEvents, encodeInfo, encodeState } from "../shared/encode.js";
 import { assumeAlive, isHeld, isLive, type LeaseHold } from "../shared/lease.js";
+import { type EncodedNotice, encodeNotices } from "../shared/notice-rows.js";
 import { type StateRow, toStateAt } from "../shared/rows.js";
 import { checkSeq, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
 import { type ByteColumns, decodeColumn, type SqliteBytes } from "./driver.js";
@@ -31,13 +32,20 @@ export type EncodedCommit = {
   readonly eventsSum: number;
   readonly state: string;
   readonly stateSum: number;
+  readonly notices: readonly EncodedNotice[];
 };
 
 export function encodeCommit(sessionId: string, commit: Commit): EncodedCommit {
   const events = encodeEvents(commit.events);
   const state = encodeState(commit.state);
   const prefix = checksumPrefixOf(sessionId, commit.expectedSeq + commit.events.length);
-  return { events, eventsSum: checksumOf(events, prefix), state, stateSum: checksumOf(state, prefix) };
+  return {
+    events,
+    eventsSum: checksumOf(events, prefix),
+    state,
+    stateSum: checksumOf(state, prefix),
+    notices: encodeNotices(commit.notices),
+  };
 }
 
 /** An inbox message; `body` is the JSON of all of it. */
@@ -133,6 +141,7 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
   if (waits !== undefined) changeWaits(db, head.id, waits, commit.at);
+  for (const { id, text, sum } of encoded.notices) statements.addNotice.run(id, lease.sessionId, commit.at, text, sum);
   if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
     statements.describe.run(activity, dueAt, askedAt, head.id);
   if (releases) clearHolder(db, head.id, seq);
@@ -177,6 +186,7 @@ export function deleteSession(
   statements.dropBlobs.run(head.id);
   statements.dropWaits.run(head.id);
   statements.dropDelayed.run(sessionId);
+  statements.dropNoticesOfSession.run(sessionId);
   statements.dropSession.run(head.id);
   return true;
 }
