@@ -220,6 +220,7 @@ const rooms = [
     about: "the same with Web APIs only, without models by name",
     imports: [...contracts, "models/registry"],
   },
+  { room: "notices", about: "delivers notices: signed web hooks that go out", imports: [...contracts, "tools/web"] },
   { room: "webhooks", about: "verifies web hooks", imports: contracts },
   {
     room: "evals",

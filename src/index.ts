@@ -133,6 +133,7 @@ export type {
   RunModel,
   ToolSpecification,
 } from "./ports/model.js";
+export type { CommittedNotice, NoticeChange, NoticeRow, NoticeStore } from "./ports/notice-store.js";
 export type { EventContext, Observer } from "./ports/observer.js";
 export type { CanExecuteTool, Permission, PermissionRequest } from "./ports/permission.js";
 export type { PromptCache } from "./ports/prompt-cache.js";
@@ -196,6 +197,7 @@ export type {
   ToolRun,
   WaitForOptions,
 } from "./ports/tool.js";
+export type { NoticeFailure, WorkerNotices } from "./ports/worker-notices.js";
 export type { WorkerScores } from "./ports/worker-scores.js";
 export type { AgentToolOptions } from "./runtime/agent/agent-tool.js";
 export type {

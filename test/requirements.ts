@@ -398,6 +398,8 @@ const rows = {
     "Schedules (cron, interval, once; time zone, missed, overlap, jitter, pause): each slot is one run or is counted as skipped or missed, over any number of processes, kills, clock jumps and edits; DST as Vixie's rule. Commands, routes, page, serverless tick.",
   "TIME-5":
     "`POST /v1/signals/:key` and verified web hooks (Standard Webhooks, GitHub, Stripe); without permission they are not there.",
+  "TIME-6":
+    "Notices by web hook when a run waits for a person or ends: written with the commit, at least once with one id, or listed as dead; signed; no private addresses.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -458,6 +460,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "PROT-4": ["stdio", "http"],
   // store: its rows; schedules: what fires them.
   "TIME-4": ["store", "schedules"],
+  // store: its rows; delivery: requests and retries; kill: of the worker that delivers.
+  "TIME-6": ["store", "delivery", "kill"],
   // deps: those of the agent; params: those of a run; prompt: a system prompt that is made for each run.
   "TYPE-1": ["deps", "params", "prompt"],
   // types: of tools and items, for the compiler; page: parts of a chat page, streamed and loaded.
@@ -698,6 +702,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TIME-3",
   "TIME-4",
   "TIME-5",
+  "TIME-6",
   "AGENT-4#files",
   "AGENT-4#rules",
   "AGENT-4#kill",

@@ -17,6 +17,7 @@ import { addCompletion } from "./program/completion.js";
 import { addConfigurationCommands } from "./program/configuration.js";
 import { addEval } from "./program/evals.js";
 import { addMcp } from "./program/mcp.js";
+import { addNotices } from "./program/notices.js";
 import {
   type AddCommand,
   addModelOptions,
@@ -64,6 +65,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addConfigurationCommands(program, terminal, finish);
   addReplay(program, terminal, finish);
   addEval(program, terminal, finish);
+  addNotices(program, terminal, finish);
   addSchedule(program, terminal, finish);
   addServe(program, terminal, finish);
   addUi(program, terminal, finish);
@@ -358,7 +360,7 @@ const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Calls that wait for a person:": ["approvals", "approve", "deny"],
   "Sessions:": ["sessions", "trace", "replay", "eval"],
   "Settings of a folder:": ["config", "permissions", "sandbox", "trust"],
-  "Servers and workers:": ["worker", "schedule", "serve", "ui", "acp", "mcp", "postgres"],
+  "Servers and workers:": ["worker", "schedule", "notices", "serve", "ui", "acp", "mcp", "postgres"],
 };
 
 function findHelpGroup(name: string): string {

@@ -36,7 +36,7 @@ export type EngineOptions<ModelLike> = {
   /** Default: a new store in memory. The shutdown does not close a store that you pass. */
   readonly store?: Store;
   /** Options of the engine's worker. */
-  readonly worker?: Pick<WorkerOptions, "concurrency" | "pollMs" | "onReport">;
+  readonly worker?: Pick<WorkerOptions, "concurrency" | "pollMs" | "notices" | "onReport">;
 };
 
 export type Engine<ModelLike> = {
@@ -77,8 +77,13 @@ const engineRules: OptionTable<EngineOptions<unknown>> = {
   worker: anObject,
 };
 
-const { concurrency, pollMs, onReport } = workerOptionRules;
-const workerRules: OptionTable<NonNullable<EngineOptions<unknown>["worker"]>> = { concurrency, pollMs, onReport };
+const { concurrency, pollMs, notices, onReport } = workerOptionRules;
+const workerRules: OptionTable<NonNullable<EngineOptions<unknown>["worker"]>> = {
+  concurrency,
+  pollMs,
+  notices,
+  onReport,
+};
 
 export async function buildEngine<ModelLike>(
   options: EngineOptions<ModelLike>,

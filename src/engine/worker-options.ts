@@ -15,6 +15,7 @@ import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import type { Clock } from "../ports/clock.js";
 import type { Store } from "../ports/store.js";
+import type { NoticeFailure, WorkerNotices } from "../ports/worker-notices.js";
 import type { WorkerScores } from "../ports/worker-scores.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
 
@@ -97,6 +98,8 @@ export type WorkerReport =
       readonly error: unknown;
       readonly retryInMs: number;
     }
+  /** A notice could not be delivered. `retryInMs` is null if the notice is dead: it is listed, and not tried again. */
+  | ({ readonly type: "notice_failed" } & NoticeFailure)
   /** The store could not say what is due. The worker asks again after `retryInMs`, in milliseconds. */
   | {
       readonly type: "store_failed";
@@ -126,6 +129,11 @@ export type WorkerOptions = {
    */
   readonly scores?: WorkerScores;
 
+  /**
+   * Tells other systems that a run waits for a person or has ended; made by `createNotices` of `pawl/notices`. Default: nobody is told.
+   */
+  readonly notices?: WorkerNotices;
+
   /** For tests: the clock by which sessions and schedules become due. Default: the system's. */
   readonly clock?: Clock;
   /** Is told what the worker does. */
@@ -147,7 +155,7 @@ export type Worker = {
   readonly run: () => Promise<void>;
   /**
    * Takes no more sessions, and waits up to `graceMs` (milliseconds, default: 5,000) for those under way. A session
-   * that is interrupted then is due again. Judges of `scores` are stopped.
+   * that is interrupted then is due again. Judges of `scores` and deliveries of `notices` are stopped.
    */
   readonly stop: (options?: { readonly graceMs?: number }) => Promise<void>;
   /** How many sessions this worker drives now, and which it has refused and not carried on since. */
@@ -168,6 +176,7 @@ export const workerOptionRules: OptionTable<WorkerOptions> = {
   concurrency: integerFrom(1),
   pollMs: numberFrom(1),
   scores: anObject,
+  notices: anObject,
   clock: anObject,
   onReport: aFunction,
 };

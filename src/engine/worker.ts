@@ -17,6 +17,7 @@ import { createCheckedClock } from "../runtime/agent/checked-clock.js";
 import { findDriversByName } from "../runtime/api/drivers.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
 import { createContention } from "./contention.js";
+import { createDelivering } from "./delivering.js";
 import { loadSessionChain, lookUpSession, type SessionLookup } from "./look-up-session.js";
 import { createStallDetector, isTransient, retryDelayMs } from "./retries.js";
 import { createScheduleLooks } from "./schedule-looks.js";
@@ -71,6 +72,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   const agents = new Set<WorkingAgent>();
   let agentsByName: ReadonlyMap<string, WorkingAgent> | null = null;
   const scoring = createScoring(options, clock);
+  const delivering = createDelivering(options, { clock, random });
   let isStopped = false;
   /** Whether something has happened that the last look may not have seen. */
   let isWoken = false;
@@ -270,6 +272,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
 
   async function runUntilIdle(): Promise<void> {
     if (typeof options.agents !== "function") indexAgents(options.agents);
+    await delivering.register();
     // A session may be done before its claim was waited for: only a look that begins with nothing says that nothing is due.
     await scheduleLooks.fire();
     while ((await claimDue()) || running.size > 0 || (await scheduleLooks.fire())) {
@@ -277,6 +280,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
       await scheduleLooks.fireIfDue();
     }
     await scoring.catchUp({ isForced: true });
+    await delivering.catchUp({ isForced: true });
     await dropOldSignals();
   }
 
@@ -290,11 +294,13 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     try {
       while (!isStopped) {
         try {
+          await delivering.register();
           const failure = await scheduleLooks.look();
           // Sessions are driven even while schedules cannot be fired.
           await claimDue();
           if (failure !== null) onReport({ type: "store_failed", ...failure });
           void scoring.catchUp();
+          void delivering.catchUp();
           await dropOldSignals();
           failures = 0;
           await waitForWake(scheduleLooks.msToNext());
@@ -333,6 +339,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     await Promise.all([...agents].map((agent) => agent.shutdown({ graceMs })));
     await Promise.all(running.values());
     await scoringEnd;
+    await delivering.stop();
   }
 
   const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...refusals.keys()]) });

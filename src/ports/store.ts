@@ -18,6 +18,7 @@ import type { InboxMessage } from "../core/machine/inbox.js";
 import type { SignalWait } from "../core/machine/signal-waits.js";
 import type { SessionInfo, State, Status } from "../core/machine/state.js";
 import type { SessionOverview } from "../core/view/session-overview.js";
+import type { CommittedNotice, NoticeStore } from "./notice-store.js";
 import type { ScheduleStore } from "./schedule-store.js";
 import type { SignalStore } from "./signal.js";
 
@@ -112,6 +113,10 @@ export type Commit = {
    * there for the next wait of the call. A store without `signals` ignores this.
    */
   readonly waits?: readonly CommittedWait[];
+  /**
+   * Written for each destination that the store knows, in the same transaction. A store without `notices` ignores this.
+   */
+  readonly notices?: readonly CommittedNotice[];
   /**
    * Gives the lease back in the same transaction; refused as `inbox_not_empty` if messages would be left in the inbox, or if a new wait
    * would get a signal at once.
@@ -343,6 +348,8 @@ export interface Store {
   readonly signals?: SignalStore;
   /** Schedules and delayed messages. Nothing fires them yet: they are reserved for the scheduler. */
   readonly schedules?: ScheduleStore;
+  /** Notices that are to be delivered. Without it, workers deliver none. */
+  readonly notices?: NoticeStore;
   /** Looks for damage: gaps, rows that do not parse, blobs that do not match their hash. */
   verify(sessionId?: string): Promise<readonly StoreProblem[]>;
   /** Ends the work of the store. What is asked of it afterwards is refused as `store_closed`. */

@@ -11,6 +11,7 @@ import {
   type Engine,
   type Redact,
   type Store,
+  type WorkerNotices,
 } from "../index.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
 import type { LogLine } from "./log-line.js";
@@ -119,6 +120,10 @@ type CommonOptions = {
    * request is genuine. Mount the server before code that parses bodies. Default: none.
    */
   readonly webhooks?: { readonly [path: string]: Webhook };
+  /**
+   * Tells other systems that a run waits for a person or has ended; made by `createNotices` of `pawl/notices`. Default: nobody is told.
+   */
+  readonly notices?: WorkerNotices;
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may ask, for example `https://chat.example.org`. Default: only this server's own. */
@@ -220,6 +225,7 @@ export type ServerSettings = {
   readonly uiTools: ReadonlySet<string>;
   readonly canSignal: CanSignal | null;
   readonly webhooks: { readonly [path: string]: Webhook };
+  readonly notices: WorkerNotices | undefined;
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -256,7 +262,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui", "uiTools", "oauth", "evalReports", "canSignal", "webhooks"],
+  ...["traceparent", "ui", "uiTools", "oauth", "evalReports", "canSignal", "webhooks", "notices"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -316,6 +322,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     uiTools: collectToolNames(options.uiTools ?? []),
     canSignal: checkCanSignal(options.canSignal),
     webhooks: checkWebhooks(options.webhooks),
+    notices: options.notices,
   };
 }
 

@@ -15,6 +15,7 @@ import { consumeCases, messageIdCases, postCases, recordCases } from "./conforma
 import { claimCases, expiryCases, releaseCases, renewCases } from "./conformance/leases.js";
 import { dueCases, listCases } from "./conformance/lists.js";
 import { overviewCases } from "./conformance/overviews.js";
+import { noticeStoreCases } from "./conformance/notices.js";
 import { redactCases } from "./conformance/redacting.js";
 import { scheduleStoreCases } from "./conformance/schedules.js";
 import { signalling } from "./conformance/signals.js";
@@ -51,6 +52,7 @@ const caseGroups: { readonly [subject: string]: readonly StoreCase[] } = {
   redact: redactCases,
   signal: signalling,
   schedule: scheduleStoreCases,
+  notice: noticeStoreCases,
   delete: deleteCases,
   upkeep: upkeepCases,
 };

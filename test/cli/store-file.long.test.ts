@@ -41,12 +41,16 @@ const reading: { readonly [command: string]: readonly string[] } = {
   "schedule resume": ["s"],
   "schedule run-now": ["s"],
   "schedule remove": ["s"],
+  "notices list": [],
+  "notices retry": ["7"],
+  "notices remove": ["7"],
 };
 /** Commands that may begin sessions. Those of PostgreSQL take no file. */
 const beginning = ["", "run", "serve", "ui", "acp", "mcp", "sessions import", "eval", "schedule add"];
 const ofPostgres = ["postgres", "postgres migrate", "postgres grants"];
 /** A group of commands, and commands that only show or change settings of MCP servers. */
-const isAbove = (name: string) => name === "schedule" || name === "mcp" || name.startsWith("mcp ");
+const isAbove = (name: string) =>
+  name === "schedule" || name === "notices" || name === "mcp" || name.startsWith("mcp ");
 
 function storeCommands(): readonly string[] {
   const program = createProgram({ out() {}, err() {} } as never, () => {});

@@ -25,7 +25,7 @@ function createLazyStore(open: OpenStore): Store {
   store.catch(() => {});
   openingStores.push(store);
   const forward =
-    (name: Exclude<keyof Store, "watch" | "tellsAllChanges" | "signals" | "schedules">) =>
+    (name: Exclude<keyof Store, "watch" | "tellsAllChanges" | "signals" | "schedules" | "notices">) =>
     async (...args: unknown[]) => {
       callCount += 1;
       const inner = await store;

@@ -341,7 +341,7 @@ function waysOf(agent: Agent, store: Store, id: string) {
     engine: ["agents", "plugins"],
     store: [
       ...["asking", "describe", "getBlob", "inbox", "list", "load", "loadAt", "messageIds", "read"],
-      ...["schedules", "signals", "verify"],
+      ...["notices", "schedules", "signals", "verify"],
     ],
   } as const;
   const schedules = createSchedules({ store });
@@ -394,6 +394,15 @@ function waysOf(agent: Agent, store: Store, id: string) {
     scheduleRow: () => store.schedules?.get("daily"),
     dueRows: () => store.schedules?.due(Number.MAX_SAFE_INTEGER, 10),
     slotRows: () => store.schedules?.slots("daily", 10),
+    destinations: async () => {
+      await store.notices?.addDestination("desk");
+      return store.notices?.destinations();
+    },
+    noticeRows: async () => {
+      const other = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store });
+      await other.run("Hello", { sessionId: "noticed" });
+      return store.notices?.list({ limit: 10 });
+    },
     findBeginning: () => findBeginning(store, id),
     modelRequest: () => modelRequest(store, id, { runId: "r", modelCallIndex: 2 }),
     modelRequests: () => modelRequests(store, id),

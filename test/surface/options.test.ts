@@ -15,6 +15,7 @@ import {
 } from "../../src/index.js";
 import * as inspect from "../../src/inspect.js";
 import * as models from "../../src/models/index.js";
+import * as notices from "../../src/notices/index.js";
 import * as opentelemetry from "../../src/protocols/opentelemetry.js";
 import * as restate from "../../src/restate/index.js";
 import * as postgres from "../../src/stores/postgres/index.js";
@@ -103,6 +104,8 @@ const calls: { readonly [name: string]: () => unknown } = {
   sameCalls: () => evals.sameCalls(wrong),
   simulated: () => evals.simulated(createAgent({ model }), wrong),
   toExitCode: () => evals.toExitCode(noReport, wrong),
+  createNotices: () => notices.createNotices([], wrong),
+  createOutbox: () => notices.createOutbox({ store, ...(wrong as object) }),
   createScriptedModel: () => createScriptedModel([], wrong),
   crashTest: () => testing.crashTest({ agent: () => createAgent({ model }), input: "Go", ...(wrong as object) }),
   killTest: () => testing.killTest({ script: "", openStore: async () => store, ...(wrong as object) }),
@@ -154,7 +157,10 @@ const withoutOptions: readonly string[] = [
   ...["textMatches", "textOf", "toModelFailure", "toolCallsOf", "variablesOf"],
 ];
 
-const entryPoints = [pawl, inspect, evals, models, sqlite, postgres, tools, mcp, opentelemetry, restate, testing];
+const entryPoints = [
+  ...[pawl, inspect, evals, models, sqlite, postgres],
+  ...[notices, tools, mcp, opentelemetry, restate, testing],
+];
 
 test("every exported function is in the walk", verifies("LOOP-15"), () => {
   const exported = new Set(

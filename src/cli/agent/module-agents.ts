@@ -12,6 +12,8 @@ export type ServedAgents = {
   readonly agents: readonly Agent[];
   /** The module's export `scores`, which judges ended sessions. Only a worker uses it. */
   readonly scores?: NonNullable<WorkerOptions["scores"]>;
+  /** The module's export `notices`, which tells other systems what happens. Only a worker uses it. */
+  readonly notices?: NonNullable<WorkerOptions["notices"]>;
   readonly close: () => Promise<void>;
 };
 
@@ -63,9 +65,12 @@ export async function loadAgents(
   const given: unknown = typeof loaded.default === "function" ? await loaded.default() : loaded.default;
   const withObservers = (agents: readonly Agent[]) =>
     agents.map((agent) => agent.with({ observers: [...(agent.options.observers ?? []), ...observers] }));
-  const scores = loaded.scores === undefined ? {} : { scores: loaded.scores };
+  const more = {
+    ...(loaded.scores === undefined ? {} : { scores: loaded.scores }),
+    ...(loaded.notices === undefined ? {} : { notices: loaded.notices }),
+  };
   if (isEngine(given))
-    return { store: given.store, agents: withObservers(given.agents), ...scores, close: () => given.shutdown() };
+    return { store: given.store, agents: withObservers(given.agents), ...more, close: () => given.shutdown() };
   const agents = [given].flat();
   const [first] = agents;
   if (!agents.every(isAgent) || !isAgent(first))
@@ -76,10 +81,10 @@ export async function loadAgents(
   const store = requireStore(first);
   if (agents.some((agent) => requireStore(agent) !== store))
     throw new PawlError("bad_configuration", `The agents of ${module} have several stores. Give all of them the same.`);
-  return { store, agents: withObservers(agents), ...scores, close: () => store.close() };
+  return { store, agents: withObservers(agents), ...more, close: () => store.close() };
 }
 
-type Loaded = { readonly default?: unknown; readonly scores?: NonNullable<WorkerOptions["scores"]> };
+type Loaded = { readonly default?: unknown } & Pick<ServedAgents, "scores" | "notices">;
 
 function isFile(path: string): boolean {
   return statSync(resolve(path), { throwIfNoEntry: false })?.isFile() === true;

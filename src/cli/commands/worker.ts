@@ -57,13 +57,14 @@ export async function worker(
   const view = options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal);
   const metrics = createMetrics();
   const observers = [view.observer, metrics.observer];
-  const { store, agents, scores, close } =
+  const { store, agents, scores, notices, close } =
     module === undefined
       ? await loadFolderAgents(options, observers, terminal)
       : await loadAgents(module, options, ...observers);
   const { concurrency } = options;
   const onReport = (report: WorkerReport) => view.report(report, formatReportError(report));
-  const runner = createWorker({ store, agents, concurrency, onReport, ...(scores === undefined ? {} : { scores }) });
+  const more = { ...(scores === undefined ? {} : { scores }), ...(notices === undefined ? {} : { notices }) };
+  const runner = createWorker({ store, agents, concurrency, onReport, ...more });
   const shutdownWatch = stopOnSignal(interruptions, () => {
     terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
     return runner.stop({ graceMs });
@@ -116,7 +117,9 @@ async function serveMetrics(
   };
 }
 
-type WorkerAgents = Pick<WorkerOptions, "store" | "agents" | "scores"> & { readonly close: () => Promise<void> };
+type WorkerAgents = Pick<WorkerOptions, "store" | "agents" | "scores" | "notices"> & {
+  readonly close: () => Promise<void>;
+};
 
 async function loadFolderAgents(
   options: WorkerCommandOptions,

@@ -94,6 +94,16 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         terminal.err(`${what}: ${toOneLine(redaction.text(text))} ${again}\n`);
         break;
       }
+      case "notice_failed": {
+        const { retryInMs, destination } = report;
+        const again =
+          retryInMs === null
+            ? `Not tried again: pawl notices retry ${report.notice}`
+            : `Trying again in ${Math.round(retryInMs / 1_000)} s.`;
+        const what = style("red", `not notified: ${sanitize(destination)}`);
+        writeLine(report.sessionId, `${what}: ${toOneLine(redaction.text(text))} ${again}`);
+        break;
+      }
       case "store_failed": {
         const again = `Asking again in ${report.retryInMs / 1_000} s.`;
         terminal.err(`${style("red", "The store failed")}: ${toOneLine(redaction.text(text))} ${again}\n`);

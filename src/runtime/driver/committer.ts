@@ -11,6 +11,7 @@ import type { Closing } from "../log/closing.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import type { LeaseHold } from "../work/effect-context.js";
 import { type PromptBlobs, writePromptBlobs } from "../work/prompt-blobs.js";
+import { findNotices } from "./find-notices.js";
 import type { KeptLease } from "./lease-keeper.js";
 
 export type WriteResult =
@@ -57,11 +58,13 @@ export async function commit(
   const { parts, hold, kept, memory, seq, sessionId } = committer;
   const { store, clock } = parts;
   const { dueAt, consume, record, release, onUnsure } = options;
+  const at = clock.now();
+  const notices = findNotices(sessionId, entries, at);
   const row: Commit = {
     expectedSeq: seq,
     events: entries.map((item) => item.entry.event),
     state,
-    at: clock.now(),
+    at,
     activity: activityOf(state),
     dueAt,
     askedAt: askedAt(state),
@@ -69,6 +72,7 @@ export async function commit(
     ...(record.length === 0 ? {} : { record }),
     ...(release ? { release } : {}),
     ...changedWaits(entries),
+    ...(notices.length === 0 ? {} : { notices }),
   };
   try {
     const writing = writePromptBlobs(memory.texts);

@@ -93,7 +93,7 @@ function delegateTo(store: Store): Store {
     getBlob: (sessionId, hash) => store.getBlob(sessionId, hash),
     delete: (sessionId, options) => store.delete(sessionId, options),
     verify: (sessionId) => store.verify(sessionId),
-    ...defined({ signals: store.signals, schedules: store.schedules }),
+    ...defined({ signals: store.signals, schedules: store.schedules, notices: store.notices }),
     close: () => store.close(),
   };
 }

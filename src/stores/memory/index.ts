@@ -38,6 +38,7 @@ import {
   sortAskingSessions,
   toSummary,
 } from "./lists.js";
+import { addNotices, createMemoryNotices, createNoticeStore, deleteNotices, type MemoryNotices } from "./notices.js";
 import { createScheduleStore, deleteDelayed, type MemorySchedules } from "./schedules.js";
 import * as signals from "./signals.js";
 
@@ -53,6 +54,7 @@ type MemoryState = {
   sortedAsking: readonly AskingMemorySession[] | null;
   readonly signals: signals.MemorySignals;
   readonly schedules: MemorySchedules;
+  readonly notices: MemoryNotices;
   epoch: number;
   open: boolean;
 };
@@ -81,6 +83,7 @@ export function createMemoryStore(): Store {
       post: (sessionId, message) => void post(memory, sessionId, message),
     },
     schedules: new Map(),
+    notices: createMemoryNotices(),
     epoch: 0,
     open: true,
   };
@@ -154,6 +157,7 @@ export function createMemoryStore(): Store {
       assertOpen: () => void getSessions(memory),
       post: (sessionId, message) => void post(memory, sessionId, message),
     }),
+    notices: createNoticeStore(memory.notices, () => void getSessions(memory)),
     close: async () => {
       memory.open = false;
       memory.watchers.end();
@@ -251,6 +255,7 @@ function appendCommit(memory: MemoryState, session: Session | undefined, lease: 
   if (session.inbox.size === 0) session.inbox = emptyInbox;
   for (const id of record) signals.takeId(session, id);
   if (waits !== undefined) signals.changeWaits(memory.signals, session, waits, commit.at);
+  addNotices(memory.notices, { sessionId: session.sessionId, at: commit.at }, commit.notices ?? []);
   if (commit.events.length > 0) {
     recordState(session, commit.state);
     session.updatedAt = commit.at;
@@ -330,6 +335,7 @@ function deleteSession(
   memory.maybeDue.delete(session);
   signals.forgetWaits(memory.signals, session);
   deleteDelayed(memory.schedules, session.sessionId);
+  deleteNotices(memory.notices, ({ sessionId }) => sessionId === session.sessionId);
   for (const blob of session.blobs.values()) releaseBlob(memory, blob);
   if (session.askedAt !== null) memory.sortedAsking = null;
   memory.watchers.notify({ sessionId: session.sessionId });

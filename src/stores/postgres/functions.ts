@@ -149,8 +149,11 @@ const firstAppendParameters = `p_name text, p_epoch bigint, p_holder text, p_exp
       p_events text, p_events_sum bigint, p_state text, p_state_sum bigint, p_activity text, p_due float8, p_asked float8,
       p_consume text, p_record text, p_release boolean, p_info text, p_info_sum bigint, p_agent text, p_parent text, p_title text,
       p_root text, p_principal text`;
-/** `p_v` is the format of the state; what lists show is null in calls of processes that do not know it. */
-const appendParameters = `${firstAppendParameters}, p_v int, p_search text, p_overview text, p_overview_sum bigint`;
+/**
+ * `p_v` is the format of the state. What lists show is null in calls of processes that do not know it. `p_notices` is a list of
+ * `{ id, body, sum }`.
+ */
+const appendParameters = `${firstAppendParameters}, p_v int, p_search text, p_overview text, p_overview_sum bigint, p_notices text`;
 const appendResult = "OUT outcome text, OUT tail bigint, OUT message text";
 
 /** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
@@ -194,6 +197,12 @@ function buildAppend(clauses: string): string {
     IF p_record <> '[]' THEN
       INSERT INTO messages (session, id, at) SELECT s.id, r, p_at FROM jsonb_array_elements_text(p_record::jsonb) AS r;
     END IF;
+    IF p_notices <> '[]' THEN
+      -- Due at once, whatever the clocks of those who commit and of those who deliver.
+      INSERT INTO notices (endpoint, id, session, at, due_at, body, body_sum)
+        SELECT e.id, n->>'id', p_name, p_at, 0, n->>'body', (n->>'sum')::bigint
+        FROM endpoints e, jsonb_array_elements(p_notices::jsonb) n ON CONFLICT DO NOTHING;
+    END IF;
 ${rowUpdateSql}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END IF;
     outcome := 'ok'; tail := present + p_count;
   END $$`;
@@ -201,12 +210,12 @@ ${rowUpdateSql}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END I
 
 /** What processes of 0.1 call: they go on while newer ones have the store, and know sessions of the first format alone. */
 function ofFirstRelease(clauses: string): readonly string[] {
-  const calls = (name: string, parameters: string) =>
+  const calls = (name: string, parameters: string, more = "") =>
     `BEGIN SELECT * INTO ${name === "claim" ? "outcome, new_epoch, by_holder, left_ms, seq, v, state, state_sum" : "outcome, tail, message"}
-      FROM ${name}(${namesOf(parameters)}, ${initialFormat}${name === "claim" ? "" : ", NULL, NULL, NULL"}); END`;
+      FROM ${name}(${namesOf(parameters)}, ${initialFormat}${more}); END`;
   return [
     `CREATE FUNCTION claim(${claimParameters}, ${claimResult}) ${clauses} $$ ${calls("claim", claimParameters)} $$`,
-    `CREATE FUNCTION append(${firstAppendParameters}, ${appendResult}) ${clauses} $$ ${calls("append", firstAppendParameters)} $$`,
+    `CREATE FUNCTION append(${firstAppendParameters}, ${appendResult}) ${clauses} $$ ${calls("append", firstAppendParameters, ", NULL, NULL, NULL, '[]'")} $$`,
   ];
 }
 

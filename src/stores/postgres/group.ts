@@ -8,6 +8,7 @@
 import type { Commit, CommitResult, Lease } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
 import { buildSearchText, encodeEvents, encodeInfo, encodeOverview, encodeState } from "../shared/encode.js";
+import { encodeNotices } from "../shared/notice-rows.js";
 import { checkSeq } from "../shared/rules.js";
 import { isConnectionLost, isTransient } from "./client.js";
 import { createBackoff } from "./retry.js";
@@ -131,6 +132,7 @@ export function encodeCommit(
     toColumnText(buildSearchText(sessionId, state.session)),
     overview,
     overview === null ? null : checksumOf(overview, checksumPrefix),
+    JSON.stringify(encodeNotices(commit.notices).map(({ id, text, sum }) => ({ id, body: text, sum }))),
   ];
   return { row, eventsSum };
 }

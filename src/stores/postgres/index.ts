@@ -14,6 +14,7 @@ import { toOpenError, toStoreError } from "./client.js";
 import { connect, connectionRules, type OpenConnection, otherNames, type PostgresConnection } from "./connect.js";
 import { createCommitQueue } from "./group.js";
 import { ensureTables } from "./migrate.js";
+import { createNoticeStore } from "./notices.js";
 import { createPgliteListener, openListener } from "./pool.js";
 import * as reads from "./reads.js";
 import { applyRedaction, prepareRedaction } from "./redact.js";
@@ -194,6 +195,7 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
     },
     signals: createSignalStore(db, access),
     schedules: createScheduleStore(db, access),
+    notices: createNoticeStore(db, access),
     verify: (sessionId) => runWithRetry(() => verify(db, sessionId ?? null)),
     close: () => {
       closing ??= close();

@@ -3,6 +3,7 @@
  */
 import type { PostgresQuery } from "./client.js";
 import { liveLeaseSql } from "./functions.js";
+import { noticeStatements } from "./notice-statements.js";
 import { scheduleStatements } from "./schedule-functions.js";
 import { quoteIdentifier } from "./schema.js";
 
@@ -36,6 +37,7 @@ export const appendTypes = [
   "text",
   "text",
   "bigint",
+  "text",
 ] as const;
 
 export type Statements = ReturnType<typeof createStatements>;
@@ -55,6 +57,7 @@ export function createStatements(schema: string) {
     ...writeStatements(s),
     ...signalling(s),
     ...scheduleStatements(s),
+    ...noticeStatements(s),
     ...readStatements(s),
     ...listStatements(s),
     ...queueStatements(s),

@@ -16,6 +16,7 @@ import { checkHandle, isBusy, openHandle, type SqliteHandle } from "./driver.js"
 import { toOpenError, toStoreError } from "./errors.js";
 import { createFile, findHandlePath, prepareFile, protectFiles, type Synchronous } from "./file.js";
 import { createIdentityCheck, noIdentityCheck } from "./identity.js";
+import { createNoticeStore } from "./notices.js";
 import * as reads from "./reads.js";
 import {
   applyRedaction,
@@ -247,6 +248,7 @@ function createStore(
     },
     signals: createSignalStore(db, access),
     schedules: createScheduleStore(db, access),
+    notices: createNoticeStore(db, access),
     verify: (sessionId) => verify(db, read, sessionId ?? null),
     close: () => {
       closing ??= close();

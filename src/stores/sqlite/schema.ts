@@ -10,7 +10,7 @@
 import { maxLeaseFactor } from "../shared/lease.js";
 import { bytes, numbers } from "./columns.js";
 import type { SqliteHandle, SqliteStatement } from "./driver.js";
-import { scheduleStatements, signalStatements, timeTables } from "./time-schema.js";
+import { noticeStatements, scheduleStatements, signalStatements, timeTables } from "./time-schema.js";
 
 /** "Pawl" in ASCII: marks the file as ours. */
 export const applicationId = 0x5061776c;
@@ -246,6 +246,7 @@ export const statements = {
 
   ...signalStatements,
   ...scheduleStatements,
+  ...noticeStatements,
 
   dataVersion: "PRAGMA data_version",
   lastMessage: "SELECT coalesce(max(number), 0) AS number FROM messages",

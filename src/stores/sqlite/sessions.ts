@@ -17,6 +17,7 @@ import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
 import { corruptError, decodeHolder } from "../shared/decode.js";
 import { buildSearchText, encodeEvents, encodeInfo, encodeOverview, encodeState } from "../shared/encode.js";
 import { assumeAlive, isHeld, isLive, type LeaseHold } from "../shared/lease.js";
+import { type EncodedNotice, encodeNotices } from "../shared/notice-rows.js";
 import { type StateRow, toStateAt } from "../shared/rows.js";
 import { checkSeq, isValidId, noSessionError, sessionActiveError } from "../shared/rules.js";
 import { type ByteColumns, decodeColumn, type SqliteBytes } from "./driver.js";
@@ -34,6 +35,7 @@ export type EncodedCommit = {
   /** Null if the commit keeps the lease: the overview is then read from the state. */
   readonly overview: string | null;
   readonly overviewSum: number | null;
+  readonly notices: readonly EncodedNotice[];
 };
 
 export function encodeCommit(sessionId: string, commit: Commit): EncodedCommit {
@@ -48,6 +50,7 @@ export function encodeCommit(sessionId: string, commit: Commit): EncodedCommit {
     stateSum: checksumOf(state, prefix),
     overview,
     overviewSum: overview === null ? null : checksumOf(overview, prefix),
+    notices: encodeNotices(commit.notices),
   };
 }
 
@@ -144,6 +147,7 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   for (const id of consume) statements.consume.run(head.id, id);
   for (const id of record) statements.take.run(head.id, id, commit.at, null, null);
   if (waits !== undefined) changeWaits(db, head.id, waits, commit.at);
+  for (const { id, text, sum } of encoded.notices) statements.addNotice.run(id, lease.sessionId, commit.at, text, sum);
   if (activity !== activities[head.activity ?? -1] || dueAt !== head.dueAt || askedAt !== head.askedAt)
     statements.describe.run(activity, dueAt, askedAt, head.id);
   if (encoded.overview !== null) statements.summarize.run(encoded.overview, seq, encoded.overviewSum, head.id);
@@ -190,6 +194,7 @@ export function deleteSession(
   statements.dropBlobs.run(head.id);
   statements.dropWaits.run(head.id);
   statements.dropDelayed.run(sessionId);
+  statements.dropNoticesOfSession.run(sessionId);
   statements.dropSession.run(head.id);
   return true;
 }

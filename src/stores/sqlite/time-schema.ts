@@ -3,7 +3,8 @@
  *
  * 1. `waits` follows from the states of sessions, as `due_at` does. `given` is the id of the message by which a wait got its signal.
  * 2. `pending` marks a signal that has not reached all waits yet: those are served in pages, and whoever sends next goes on.
- * 3. A row of `schedules` with a `session` is a delayed message of that session. `last` is the run that was posted last, as JSON.
+ * 3. `endpoints` are the destinations of notices. A row of `notices` without `due_at` is dead.
+ * 4. A row of `schedules` with a `session` is a delayed message of that session. `last` is the run that was posted last, as JSON.
  */
 import { bytes, numbers } from "./columns.js";
 
@@ -123,4 +124,24 @@ export const scheduleStatements = {
   trimSlots:
     "DELETE FROM slots WHERE schedule = ? AND number <= (SELECT number FROM slots WHERE schedule = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
   dropSlots: "DELETE FROM slots WHERE schedule = ?",
+} as const;
+
+const noticeColumns = `number, ${bytes("endpoint", "id", "session", "body")}, tries, ${numbers("at", "due_at", "body_sum")}`;
+
+export const noticeStatements = {
+  /** Due at once, whatever the clocks of those who commit and of those who deliver. */
+  addNotice: `INSERT OR IGNORE INTO notices (endpoint, id, session, at, due_at, body, body_sum)
+    SELECT endpoints.id, ?, ?, ?, 0, ?, ? FROM endpoints`,
+  addDestination: "INSERT OR IGNORE INTO endpoints (id, body, body_sum) VALUES (?, ?, ?)",
+  hasDestination: "SELECT 1 FROM endpoints WHERE id = ?",
+  dropDestination: "DELETE FROM endpoints WHERE id = ?",
+  destinations: `SELECT ${bytes("id")} FROM endpoints ORDER BY endpoints.id`,
+  notice: `SELECT ${noticeColumns} FROM notices WHERE number = ?`,
+  dueNotices: `SELECT ${noticeColumns} FROM notices WHERE notices.endpoint = ? AND notices.due_at <= ? ORDER BY notices.due_at, number LIMIT ?`,
+  noticeList: `SELECT ${noticeColumns} FROM notices WHERE (? = 0 OR notices.due_at IS NULL) AND number > ? ORDER BY number LIMIT ?`,
+  replaceNotice: "UPDATE notices SET due_at = ?, tries = ?, body = ?, body_sum = ? WHERE number = ?",
+  dropNotice: "DELETE FROM notices WHERE number = ?",
+  dropNoticesOfDestination: "DELETE FROM notices WHERE endpoint = ?",
+  dropNoticesOfSession: "DELETE FROM notices WHERE session = ?",
+  oldNotices: "SELECT number FROM notices WHERE notices.at < ? ORDER BY number LIMIT 1000",
 } as const;

@@ -1,0 +1,61 @@
+/**
+ * Delivers notices alongside the sessions that a worker drives.
+ */
+import type { Clock } from "../ports/clock.js";
+import { retryDelayMs } from "./retries.js";
+import type { WorkerOptions } from "./worker-options.js";
+
+/** One look at a time. If the store fails, the worker reports it and looks again later. */
+export function createDelivering(
+  { store, notices, pollMs = 1_000, onReport = () => {} }: WorkerOptions,
+  { clock, random }: { readonly clock: Clock; readonly random: () => number },
+) {
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let look: Promise<void> | null = null;
+  let isRegistered = false;
+  let failures = 0;
+  /** When the next look is due: by the clock's `elapsed`. */
+  let nextLookAt = Number.NEGATIVE_INFINITY;
+
+  /** Before the first session is driven, so that its notices are written. Rejects if the store fails. */
+  async function register(): Promise<void> {
+    if (!isRegistered) await notices?.register(store);
+    isRegistered = true;
+  }
+
+  async function deliverAll(): Promise<void> {
+    if (notices === undefined) return;
+    const onFailure = (failure: Parameters<Parameters<typeof notices.deliver>[1]["onFailure"]>[0]) =>
+      onReport({ type: "notice_failed", ...failure });
+    while (!signal.aborted && (await notices.deliver(store, { signal, clock, random, onFailure })) > 0);
+  }
+
+  /** @param isForced whether to look now, however recent the last look was */
+  function catchUp({ isForced = false } = {}): Promise<void> {
+    if (notices === undefined || signal.aborted || (!isForced && clock.elapsed() < nextLookAt))
+      return Promise.resolve();
+    look ??= deliverAll()
+      .then(() => {
+        failures = 0;
+        nextLookAt = clock.elapsed() + pollMs;
+      })
+      .catch((error: unknown) => {
+        failures += 1;
+        const retryInMs = retryDelayMs(failures);
+        nextLookAt = clock.elapsed() + retryInMs;
+        if (!signal.aborted) onReport({ type: "store_failed", error, retryInMs });
+      })
+      .finally(() => {
+        look = null;
+      });
+    return look;
+  }
+
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await look;
+  }
+
+  return { register, catchUp, stop };
+}

@@ -1,0 +1,181 @@
+/**
+ * Delivers the notices of a store to destinations.
+ *
+ * 1. Whoever delivers a notice first moves its due time, as a lease: a worker that is killed meanwhile leaves it to the next one. So a
+ *    notice is delivered at least once, with the same id in each attempt.
+ * 2. An attempt counts when it begins. After the last one, or when the destination is gone (410), the notice is dead. The store keeps it for
+ *    ten days, and lists it.
+ * 3. A notice that a run waits is dropped if its question was answered meanwhile.
+ */
+import { anArray, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
+import type { Json } from "../core/data/message.js";
+import { askedAt } from "../core/view/outcome.js";
+import { PawlError } from "../errors.js";
+import { sha256 } from "../platform/hash.js";
+import type { NoticeRow, NoticeStore } from "../ports/notice-store.js";
+import type { Store } from "../ports/store.js";
+import type { WorkerNotices } from "../ports/worker-notices.js";
+import { createAddressRules } from "../tools/web/address-rules.js";
+import { type CompiledDestination, compileDestinations, type NoticeDestination } from "./destinations.js";
+import { requireNotices } from "./require-notices.js";
+import { sendNotice } from "./send-notice.js";
+
+/** Options of `createNotices`. */
+export type NoticesOptions = {
+  /**
+   * Private or local addresses, or ranges such as `10.1.0.0/16`, that may get notices. Names are not allowed here, because the owner of a name
+   * can point it anywhere. Default: none.
+   */
+  readonly allowAddresses?: readonly string[];
+  /** The timeout of an attempt, in milliseconds. Default: 10,000. */
+  readonly timeoutMs?: number;
+};
+
+const optionRules: OptionTable<NoticesOptions> = {
+  allowAddresses: anArray,
+  timeoutMs: integerFrom(1, "milliseconds"),
+};
+
+/** The time between two attempts, in milliseconds; up to a fifth is added by chance. There is one attempt more. */
+const retryDelaysMs = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000] as const;
+
+/** How long an attempt may take beyond its timeout before another worker tries, in milliseconds. */
+const leaseMarginMs = 20_000;
+
+const rowsPerLook = 32;
+/** The number of requests to a destination at a time. */
+const maxRequests = 4;
+
+const dayMs = 86_400_000;
+const keptMs = 10 * dayMs;
+const dropEveryMs = 3_600_000;
+
+type DeliverOptions = Parameters<WorkerNotices["deliver"]>[1];
+type Attempt =
+  | { readonly isDelivered: true }
+  | { readonly isDelivered: false; readonly error: Error; readonly isFinal: boolean };
+
+/**
+ * Notices for the option `notices` of `createWorker`: signed web hooks that say that a run waits for a person, or has ended.
+ *
+ * @throws PawlError `bad_configuration`
+ *
+ * @example
+ * ```ts
+ * import { createWorker } from "pawl";
+ * import { createNotices } from "pawl/notices";
+ *
+ * const secret = process.env.NOTICES_SECRET ?? "";
+ * const notices = createNotices([{ id: "desk", url: "https://desk.example.org/pawl", secret, kinds: ["run.waiting"] }]);
+ * const worker = createWorker({ store, agents: [agent], notices });
+ * ```
+ */
+export function createNotices(destinations: readonly NoticeDestination[], options: NoticesOptions = {}): WorkerNotices {
+  checkOptions("createNotices()", optionRules, options);
+  const { allowAddresses = [], timeoutMs = 10_000 } = options;
+  const compiled = compileDestinations(destinations);
+  const rules = { allowed: createAddressRules(allowAddresses), public: createAddressRules([]) };
+  let nextDropAt = Number.NEGATIVE_INFINITY;
+
+  async function attempt(destination: CompiledDestination, row: NoticeRow, options: DeliverOptions): Promise<Attempt> {
+    const { url, keys } = destination;
+    const deadline = AbortSignal.timeout(timeoutMs);
+    const delivery = { url, keys, id: toDeliveryId(row), now: options.clock.now(), body: JSON.stringify(row.notice) };
+    try {
+      const status = await sendNotice(delivery, rules, AbortSignal.any([options.signal, deadline]));
+      if (status >= 200 && status < 300) return { isDelivered: true };
+      return { isDelivered: false, error: new Error(`The destination answered ${status}.`), isFinal: status === 410 };
+    } catch (cause) {
+      const error = deadline.aborted
+        ? new Error(`The destination did not answer within ${timeoutMs} ms.`)
+        : cause instanceof Error
+          ? cause
+          : new Error(String(cause));
+      return { isDelivered: false, error, isFinal: false };
+    }
+  }
+
+  async function deliverRow(store: Store, destination: CompiledDestination, row: NoticeRow, options: DeliverOptions) {
+    const rows = requireNotices(store);
+    const { signal, clock, random, onFailure } = options;
+    const { number, sessionId, notice } = row;
+    if (notice !== null && !(await isWanted(store, destination, row))) return void (await rows.remove(number));
+    const leased = { number, tries: row.tries + 1, dueAt: clock.now() + timeoutMs + leaseMarginMs };
+    if (notice !== null && !(await rows.replace(row, { ...row, ...leased }))) return;
+    const seen = notice === null ? row : leased;
+    const result: Attempt =
+      notice === null
+        ? { isDelivered: false, error: new Error(row.error ?? "The store cannot read the notice."), isFinal: true }
+        : await attempt(destination, row, options);
+    if (result.isDelivered) return void (await rows.remove(number));
+    // The worker stops: others need not wait for the lease to end.
+    if (signal.aborted) return void (await rows.replace(seen, { ...row, dueAt: 0 }));
+    const delayMs = result.isFinal ? undefined : retryDelaysMs[seen.tries - 1];
+    const retryInMs = delayMs === undefined ? null : Math.round(delayMs * (1 + random() / 5));
+    const dueAt = retryInMs === null ? null : clock.now() + retryInMs;
+    const error = result.error.message.slice(0, maxErrorText);
+    if (await rows.replace(seen, { notice, tries: seen.tries, dueAt, error }))
+      onFailure({ destination: destination.id, sessionId, notice: number, error: result.error, retryInMs });
+  }
+
+  async function deliverTo(store: Store, destination: CompiledDestination, options: DeliverOptions): Promise<number> {
+    const found = await requireNotices(store).due(destination.id, options.clock.now(), rowsPerLook);
+    const waiting = [...found];
+    const deliverNext = async (): Promise<void> => {
+      for (let row = waiting.shift(); row !== undefined && !options.signal.aborted; row = waiting.shift())
+        await deliverRow(store, destination, row, options);
+    };
+    await Promise.all(Array.from({ length: maxRequests }, deliverNext));
+    return found.length;
+  }
+
+  /** Also those of destinations that nobody delivers to any more. */
+  async function dropOld(rows: NoticeStore, { clock }: DeliverOptions): Promise<void> {
+    if (clock.elapsed() < nextDropAt) return;
+    nextDropAt = clock.elapsed() + dropEveryMs;
+    await rows.drop(clock.now() - keptMs);
+  }
+
+  return Object.freeze({
+    async register(store: Store) {
+      const rows = requireNotices(store);
+      for (const { id } of compiled) await rows.addDestination(id);
+    },
+    async deliver(store: Store, options: DeliverOptions) {
+      await dropOld(requireNotices(store), options);
+      const counts = await Promise.all(compiled.map((destination) => deliverTo(store, destination, options)));
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+  });
+}
+
+const maxErrorText = 500;
+
+/** A session of the same id in another store, or one that was deleted and begun again, has other notices. */
+function toDeliveryId({ id, at }: NoticeRow): string {
+  return `msg_${sha256(`${id}\n${at}`).slice(0, 32)}`;
+}
+
+async function isWanted(store: Store, { kinds, agents }: CompiledDestination, { sessionId, notice }: NoticeRow) {
+  const { type, data } = readNotice(notice);
+  if (!kinds.includes(type) || (agents !== undefined && !agents.includes(String(data.agent)))) return false;
+  return type !== "run.waiting" || (await isStillAsked(store, sessionId, data.askedAt));
+}
+
+async function isStillAsked(store: Store, sessionId: string, since: Json | undefined): Promise<boolean> {
+  try {
+    const loaded = await store.load(sessionId);
+    return loaded !== null && askedAt(loaded.state) === since;
+  } catch (error) {
+    // The session cannot be read here: the receiver finds out. Other notices are not held up.
+    if (error instanceof PawlError && (error.code === "newer_format" || error.code === "store_corrupt")) return true;
+    throw error;
+  }
+}
+
+type NoticeFields = { readonly type: string; readonly data: { readonly [name: string]: Json } };
+
+function readNotice(notice: Json): NoticeFields {
+  const { type, data } = (notice ?? {}) as Partial<NoticeFields>;
+  return { type: typeof type === "string" ? type : "", data: data ?? {} };
+}

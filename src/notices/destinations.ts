@@ -1,0 +1,99 @@
+/**
+ * Destinations of notices: who gets which notices, and how they are signed.
+ */
+import { anArray, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
+import { PawlError } from "../errors.js";
+
+/** What a notice is about. */
+export type NoticeKind = "run.waiting" | "run.ended";
+
+export const noticeKinds: readonly NoticeKind[] = ["run.waiting", "run.ended"];
+
+/** Who gets notices. */
+export type NoticeDestination = {
+  /** Names the destination in the store: 1 to 100 of `A-Za-z0-9_.-`. */
+  readonly id: string;
+  /** Gets the notices as POST requests. It must be https, except for addresses of `allowAddresses`. */
+  readonly url: string;
+  /**
+   * Signs the notices: `whsec_` and 24 to 64 bytes in base64. Two while you replace one: each notice then has both signatures. Secrets are not
+   * stored.
+   */
+  readonly secret: string | readonly string[];
+  /** Default: all. */
+  readonly kinds?: readonly NoticeKind[];
+  /** Only notices about sessions of these agents. Default: of all. */
+  readonly agents?: readonly string[];
+};
+
+export type CompiledDestination = {
+  readonly id: string;
+  readonly url: URL;
+  readonly keys: readonly Uint8Array[];
+  readonly kinds: readonly string[];
+  readonly agents: readonly string[] | undefined;
+};
+
+const aSecret = {
+  accepts: (value: unknown) => typeof value === "string" || Array.isArray(value),
+  expected: "a string, or an array of two",
+};
+
+const rules: OptionTable<NoticeDestination> = {
+  id: nonEmptyString,
+  url: nonEmptyString,
+  secret: aSecret,
+  kinds: anArray,
+  agents: anArray,
+};
+
+/** @throws PawlError `bad_configuration` */
+export function compileDestinations(destinations: readonly NoticeDestination[]): readonly CompiledDestination[] {
+  const compiled = destinations.map((destination, index) => {
+    checkOptions(`createNotices(): destination ${index + 1}`, rules, destination);
+    return compileDestination(destination);
+  });
+  const ids = compiled.map(({ id }) => id);
+  const repeated = ids.find((id, index) => ids.indexOf(id) < index);
+  if (repeated !== undefined) throw createError(`two destinations have the id "${repeated}". Give each its own.`);
+  return compiled;
+}
+
+function compileDestination(destination: NoticeDestination): CompiledDestination {
+  const { id, kinds = noticeKinds, agents } = destination;
+  if (!/^[\w.-]{1,100}$/.test(id))
+    throw createError(`the id ${JSON.stringify(id)} is invalid: use 1 to 100 letters, digits and "_.-".`);
+  const unknown = kinds.find((kind) => !noticeKinds.includes(kind));
+  if (unknown !== undefined)
+    throw createError(
+      `the destination "${id}" has the kind ${JSON.stringify(unknown)}. There are: ${noticeKinds.join(", ")}.`,
+    );
+  return { id, url: parseUrl(destination), keys: decodeSecrets(destination), kinds, agents };
+}
+
+function parseUrl({ id, url: text }: NoticeDestination): URL {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "")
+    throw createError(`the URL of the destination "${id}" must be an https URL without a user name and password.`);
+  return url;
+}
+
+function decodeSecrets({ id, secret }: NoticeDestination): readonly Uint8Array[] {
+  const given: readonly unknown[] = [secret].flat();
+  const keys = given.map((one) => (typeof one === "string" ? decodeSecret(one) : null));
+  if (keys.length === 0 || keys.length > 2 || !keys.every((key) => key !== null))
+    throw createError(
+      `the destination "${id}" needs a secret: whsec_ and 24 to 64 bytes in base64, for example whsec_$(openssl rand -base64 32). An environment variable may be missing.`,
+    );
+  return keys;
+}
+
+function decodeSecret(secret: string): Uint8Array | null {
+  if (!/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) return null;
+  const key = Buffer.from(secret.slice("whsec_".length), "base64");
+  return key.length >= 24 && key.length <= 64 ? key : null;
+}
+
+function createError(text: string): PawlError {
+  return new PawlError("bad_configuration", `createNotices(): ${text}`);
+}

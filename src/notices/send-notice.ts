@@ -1,0 +1,77 @@
+/**
+ * Sends a notice to a destination, signed as the Standard Webhooks specification says.
+ *
+ * 1. The host's name is resolved once. The connection goes to one of the addresses that were checked.
+ * 2. Redirects are not followed, no proxy is used, and the body of the response is not read.
+ * 3. Plain http is only for addresses that are not public and were allowed: nobody in between can read a notice.
+ */
+import { createHmac } from "node:crypto";
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { AddressRules } from "../tools/web/address-rules.js";
+import { createFixedLookup, resolveAddresses } from "../tools/web/resolve-host.js";
+
+export type SignedDelivery = {
+  readonly url: URL;
+  /** The same in each attempt. */
+  readonly id: string;
+  /** The present time, in epoch milliseconds. */
+  readonly now: number;
+  readonly body: string;
+  /** The bytes of the secrets. The delivery has a signature of each. */
+  readonly keys: readonly Uint8Array[];
+};
+
+export type SendRules = {
+  /** Allows public addresses, and those that were named. */
+  readonly allowed: AddressRules;
+  /** Allows public addresses alone. */
+  readonly public: AddressRules;
+};
+
+/** Resolves to the status of the response. @throws Error if the host has no permitted address, or does not respond */
+export async function sendNotice(delivery: SignedDelivery, rules: SendRules, signal: AbortSignal): Promise<number> {
+  const { url, body } = delivery;
+  const isHttps = url.protocol === "https:";
+  const addresses = await resolveAddresses(url.hostname.replace(/^\[|\]$/g, ""), signal);
+  const permitted = addresses.filter(
+    ({ address }) => rules.allowed.isAllowed(address) && (isHttps || !rules.public.isAllowed(address)),
+  );
+  if (permitted.length === 0) throw createRefusal(url, isHttps);
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    const request: ClientRequest = (isHttps ? requestHttps : requestHttp)(
+      url,
+      { method: "POST", agent: false, lookup: createFixedLookup(permitted), signal, headers: createHeaders(delivery) },
+      resolve,
+    );
+    request.on("error", reject);
+    request.end(body);
+  });
+  // Aborted later, it would throw.
+  response.on("error", () => {});
+  response.destroy();
+  return response.statusCode ?? 0;
+}
+
+/** The URL may contain a token: only its host is named. */
+function createRefusal({ hostname }: URL, isHttps: boolean): Error {
+  return new Error(
+    isHttps
+      ? `${hostname} is not on the public internet. If it is yours, add its address to allowAddresses.`
+      : `${hostname} gets no notices over http. Use https, or add its address to allowAddresses if it is private and yours.`,
+  );
+}
+
+function createHeaders({ id, now, body, keys }: SignedDelivery): { readonly [name: string]: string } {
+  const timestamp = Math.floor(now / 1_000);
+  const signed = `${id}.${timestamp}.${body}`;
+  const signatures = keys.map((key) => `v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
+  return {
+    "content-type": "application/json",
+    "content-length": String(Buffer.byteLength(body)),
+    "user-agent": "pawl",
+    "webhook-id": id,
+    "webhook-timestamp": String(timestamp),
+    "webhook-signature": signatures.join(" "),
+  };
+}

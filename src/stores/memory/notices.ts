@@ -1,0 +1,89 @@
+/**
+ * Notices in memory.
+ */
+import { deepFreeze } from "../../core/data/freeze.js";
+import type { CommittedNotice, NoticeRow, NoticeStore } from "../../ports/notice-store.js";
+
+export type MemoryNotices = {
+  readonly destinations: Set<string>;
+  /** By number. */
+  readonly rows: Map<number, NoticeRow>;
+  lastNumber: number;
+};
+
+export function createMemoryNotices(): MemoryNotices {
+  return { destinations: new Set(), rows: new Map(), lastNumber: 0 };
+}
+
+/** Writes the notices of a commit. */
+export function addNotices(
+  notices: MemoryNotices,
+  { sessionId, at }: Pick<NoticeRow, "sessionId" | "at">,
+  added: readonly CommittedNotice[],
+): void {
+  const { destinations, rows } = notices;
+  for (const { id, notice } of added)
+    for (const destination of destinations) {
+      notices.lastNumber += 1;
+      const number = notices.lastNumber;
+      const row = { number, destination, id, sessionId, at, dueAt: 0, tries: 0, notice };
+      // A caller may change its own object later.
+      rows.set(number, deepFreeze(structuredClone(row)));
+    }
+}
+
+export function deleteNotices({ rows }: MemoryNotices, isDeleted: (row: NoticeRow) => boolean): number {
+  const deleted = [...rows.values()].filter(isDeleted);
+  for (const { number } of deleted) rows.delete(number);
+  return deleted.length;
+}
+
+/** @param assertOpen throws PawlError `store_closed` */
+export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void): NoticeStore {
+  const { destinations, rows } = notices;
+  const listRows = (passes: (row: NoticeRow) => boolean): readonly NoticeRow[] => {
+    assertOpen();
+    return [...rows.values()].filter(passes);
+  };
+  return {
+    async addDestination(id) {
+      assertOpen();
+      if (destinations.has(id)) return false;
+      destinations.add(id);
+      return true;
+    },
+    async removeDestination(id) {
+      assertOpen();
+      deleteNotices(notices, (row) => row.destination === id);
+      return destinations.delete(id);
+    },
+    async destinations() {
+      assertOpen();
+      return deepFreeze([...destinations].sort());
+    },
+    due: async (destination, now, limit) =>
+      deepFreeze(
+        listRows((row) => row.destination === destination && row.dueAt !== null && row.dueAt <= now)
+          .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.number - b.number)
+          .slice(0, limit),
+      ),
+    list: async ({ isDead = false, after = 0, limit }) =>
+      deepFreeze(listRows((row) => row.number > after && (!isDead || row.dueAt === null)).slice(0, limit)),
+    async replace({ number, dueAt, tries }, change) {
+      assertOpen();
+      const stored = rows.get(number);
+      if (stored === undefined || stored.dueAt !== dueAt || stored.tries !== tries) return false;
+      const { error: _, ...row } = stored;
+      rows.set(number, deepFreeze(structuredClone({ ...row, ...change })));
+      return true;
+    },
+    async remove(number) {
+      assertOpen();
+      return rows.delete(number);
+    },
+    async drop(before) {
+      assertOpen();
+      return deleteNotices(notices, ({ at }) => at < before);
+    },
+  };
+}

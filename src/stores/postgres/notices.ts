@@ -1,0 +1,45 @@
+/**
+ * Notices in PostgreSQL.
+ */
+import type { NoticeStore } from "../../ports/notice-store.js";
+import { checksumOf } from "../shared/checksum.js";
+import { decodeNotice, encodeNotice, type NoticeColumns } from "../shared/notice-rows.js";
+import type { SignalAccess } from "./signals.js";
+import type { Database } from "./statements.js";
+
+/** What the row of a destination holds. Reserved: destinations have nothing but their ids yet. */
+const destinationBody = "{}";
+
+export function createNoticeStore(db: Database, { run }: Pick<SignalAccess, "run">): NoticeStore {
+  const { statements, storeName } = db;
+  const query = async <Row>(text: string, values: readonly unknown[] = []) =>
+    (await db.query(text, [...values])).rows as readonly Row[];
+  const queryNotices = async (text: string, values: readonly unknown[]) =>
+    (await query<NoticeColumns>(text, values)).map((row) => decodeNotice(row, storeName));
+  return {
+    addDestination: (id) =>
+      run(async (isAgain) => {
+        const values = [id, destinationBody, checksumOf(destinationBody)];
+        return (await query(statements.addDestination, values)).length > 0 || isAgain;
+      }),
+    removeDestination: (id) =>
+      run(async (isAgain) => (await query(statements.dropDestination, [id])).length > 0 || isAgain),
+    destinations: () =>
+      run(async () => (await query<{ readonly id: string }>(statements.destinations)).map(({ id }) => id)),
+    due: (destination, now, limit) => run(() => queryNotices(statements.dueNotices, [destination, now, limit])),
+    list: ({ isDead = false, after = 0, limit }) =>
+      run(() => queryNotices(statements.noticeList, [isDead, after, limit])),
+    // If an answer was lost, the row looks changed. The caller leaves it then, and it is due again when its lease ends.
+    replace({ number, dueAt, tries }, change) {
+      const { text, sum } = encodeNotice(change);
+      const values = [number, dueAt, tries, change.dueAt, change.tries, text, sum];
+      return run(async () => (await query(statements.replaceNotice, values)).length > 0);
+    },
+    remove: (number) => run(async (isAgain) => (await query(statements.dropNotice, [number])).length > 0 || isAgain),
+    drop: (before) =>
+      run(async () => {
+        const [row] = await query<{ readonly count: number }>(statements.dropOldNotices, [before]);
+        return row?.count ?? 0;
+      }),
+  };
+}

@@ -1,0 +1,259 @@
+/**
+ * Notices: what commits write, and how a worker delivers it to a real receiver.
+ */
+import { describe, expect, test } from "vitest";
+import { createAgent, createMemoryStore, createWorker, type WorkerReport } from "../../src/index.js";
+import { createNotices, createOutbox, type NoticeDestination, type NoticesOptions } from "../../src/notices/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { standard } from "../../src/webhooks/index.js";
+import { verifies } from "../verifies.js";
+import { local, secret, startReceiver } from "./receiver.js";
+
+const proven = verifies("TIME-6#delivery");
+const question = "Pay 9,900 cents to Mallory?";
+
+/** An agent whose only tool needs approval, and a worker that delivers notices. */
+function createBench(
+  destination: Partial<NoticeDestination> & { readonly url: string },
+  options: NoticesOptions = local,
+) {
+  const store = createMemoryStore();
+  const clock = createTestClock();
+  const model = createScriptedModel(({ messages }) =>
+    messages.some(({ role }) => role === "tool")
+      ? { text: "Paid." }
+      : { calls: [{ name: "pay", input: { question } }] },
+  );
+  const pay = {
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object" },
+    needsApproval: true,
+    execute: () => "ok",
+  };
+  const agent = createAgent({ name: "cashier", model, tools: [pay], store, clock });
+  const reports: WorkerReport[] = [];
+  const createNoticesWorker = (more: Partial<NoticeDestination> = {}) =>
+    createWorker({
+      ...{ store, agents: [agent], clock },
+      notices: createNotices([{ id: "desk", secret, ...destination, ...more }], options),
+      onReport: (report) => reports.push(report),
+    });
+  const failures = () => reports.flatMap((report) => (report.type === "notice_failed" ? [report] : []));
+  return {
+    store,
+    clock,
+    agent,
+    worker: createNoticesWorker(),
+    createNoticesWorker,
+    failures,
+    outbox: createOutbox({ store }),
+  };
+}
+
+/** A worker adds its destinations when it starts. */
+async function ask({ worker, agent }: ReturnType<typeof createBench>, sessionId = "s"): Promise<void> {
+  await worker.runUntilIdle();
+  expect(await agent.run("Pay.", { sessionId, runId: "r1" })).toMatchObject({ status: "awaiting_human" });
+}
+
+describe("a notice", () => {
+  test("says that a run waits, and that it ended: signed, and without anything that was said", proven, async () => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url });
+    await ask(bench);
+    await bench.worker.runUntilIdle();
+    const session = bench.agent.session("s");
+    const [approval] = await session.pendingApprovals();
+    await session.answer(approval?.callKey ?? "", { type: "approve" });
+    await session.resume();
+    await bench.worker.runUntilIdle();
+
+    const base = { sessionId: "s", agent: "cashier", runId: "r1" };
+    expect(received.map(({ body }) => JSON.parse(body))).toEqual([
+      { type: "run.waiting", timestamp: expect.any(String), data: { ...base, tools: ["pay"], askedAt: 1_000_000 } },
+      { type: "run.ended", timestamp: expect.any(String), data: { ...base, status: "completed", reason: "stop" } },
+    ]);
+    for (const { headers, body } of received) {
+      const verify = standard(secret, { now: () => bench.clock.now() });
+      const delivery = await verify({ headers: new Headers(headers as Record<string, string>) }, Buffer.from(body));
+      expect(delivery).toEqual({ id: headers["webhook-id"], value: JSON.parse(body) });
+      expect(body).not.toMatch(/Mallory|Paid|Pay\./);
+    }
+    expect(await bench.outbox.list()).toEqual([]);
+    expect(bench.failures()).toEqual([]);
+  });
+
+  test("is tried again with the same id, later each time, and is dead after eight attempts", proven, async () => {
+    const { received, url } = await startReceiver((count) => (count <= 8 ? 503 : 200));
+    const bench = createBench({ url, kinds: ["run.waiting"] });
+    await ask(bench);
+    for (let attempt = 1; attempt <= 8; attempt += 1) {
+      await bench.worker.runUntilIdle();
+      expect(received).toHaveLength(attempt);
+      const retryInMs = bench.failures().at(-1)?.retryInMs ?? null;
+      if (attempt === 8) expect(retryInMs).toBeNull();
+      // One millisecond before its time, nobody is told.
+      await bench.clock.advance((retryInMs ?? 1) - 1);
+      await bench.worker.runUntilIdle();
+      expect(received).toHaveLength(attempt);
+      await bench.clock.advance(1);
+    }
+    expect(new Set(received.map(({ headers }) => headers["webhook-id"])).size).toBe(1);
+    const delays = bench.failures().map(({ retryInMs }) => (retryInMs ?? 0) / 1_000);
+    for (const [index, least] of [5, 30, 120, 600, 3_600, 21_600, 86_400].entries()) {
+      expect(delays[index]).toBeGreaterThanOrEqual(least);
+      expect(delays[index]).toBeLessThanOrEqual(least * 1.2);
+    }
+
+    const [dead] = await bench.outbox.list({ isDead: true });
+    expect(dead).toMatchObject({
+      destination: "desk",
+      sessionId: "s",
+      tries: 8,
+      error: "The destination answered 503.",
+    });
+    await bench.clock.advance(86_400_000);
+    await bench.worker.runUntilIdle();
+    expect(received).toHaveLength(8);
+    // Somebody has repaired the receiver.
+    expect(await bench.outbox.retry(dead?.number ?? 0)).toBe(true);
+    expect(await bench.outbox.retry(dead?.number ?? 0)).toBe(false);
+    await bench.worker.runUntilIdle();
+    expect(received[8]?.headers["webhook-id"]).toBe(received[0]?.headers["webhook-id"]);
+    expect(await bench.outbox.list()).toEqual([]);
+  });
+
+  test("is not sent if its question was answered meanwhile", proven, async () => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url, kinds: ["run.waiting"] });
+    await ask(bench);
+    const session = bench.agent.session("s");
+    const [approval] = await session.pendingApprovals();
+    await session.answer(approval?.callKey ?? "", { type: "deny" });
+    await session.resume();
+    await bench.worker.runUntilIdle();
+    expect(received).toEqual([]);
+    expect(await bench.outbox.list()).toEqual([]);
+  });
+
+  test("goes only to destinations of its kind and agent", proven, async () => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url, agents: ["someone else"] });
+    await ask(bench);
+    await bench.worker.runUntilIdle();
+    expect([received, await bench.outbox.list()]).toEqual([[], []]);
+  });
+
+  test("has the signatures of both secrets while one is replaced", proven, async () => {
+    const { received, url } = await startReceiver();
+    const next = `whsec_${Buffer.alloc(24, 9).toString("base64")}`;
+    const bench = createBench({ url, secret: [next, secret] });
+    await ask(bench);
+    await bench.worker.runUntilIdle();
+    const [{ headers, body } = { headers: {}, body: "" }] = received;
+    const request = { headers: new Headers(headers as Record<string, string>) };
+    for (const one of [next, secret])
+      await expect(standard(one, { now: () => bench.clock.now() })(request, Buffer.from(body))).resolves.toBeDefined();
+  });
+
+  test("for a destination that no worker has any more is removed after ten days", proven, async () => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url });
+    await ask(bench);
+    await bench.clock.advance(10 * 86_400_000 + 1);
+    await bench.createNoticesWorker({ id: "other" }).runUntilIdle();
+    expect([received, await bench.outbox.list()]).toEqual([[], []]);
+    expect(await bench.outbox.destinations()).toEqual(["desk", "other"]);
+    expect(await bench.outbox.removeDestination("desk")).toBe(true);
+    expect(await bench.outbox.destinations()).toEqual(["other"]);
+  });
+
+  test("about a child's question comes from the parent, once", proven, async () => {
+    const store = createMemoryStore();
+    await store.notices?.addDestination("desk");
+    const pay = {
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object" },
+      needsApproval: true,
+      execute: () => "ok",
+    };
+    const cashier = createAgent({
+      name: "cashier",
+      model: createScriptedModel([{ calls: [{ name: "pay" }] }]),
+      tools: [pay],
+    });
+    const tools = [cashier.asTool({ description: "Pays." })];
+    const model = createScriptedModel([{ calls: [{ name: "cashier", input: { task: "Pay." } }] }]);
+    const agent = createAgent({ name: "boss", model, tools, store });
+    expect(await agent.run("Pay.", { sessionId: "top" })).toMatchObject({ status: "awaiting_human" });
+    const written = (await store.notices?.list({ limit: 10 })) ?? [];
+    expect(written.map(({ notice }) => notice)).toMatchObject([
+      { type: "run.waiting", data: { sessionId: "top", agent: "boss", tools: ["cashier"] } },
+    ]);
+  });
+});
+
+describe("a destination", () => {
+  test.each<[string, Partial<NoticeDestination>, NoticesOptions, RegExp]>([
+    ["on this machine", {}, {}, /127\.0\.0\.1 gets no notices over http/],
+    ["on this machine, by https", { url: "https://127.0.0.1:9/" }, {}, /127\.0\.0\.1 is not on the public internet/],
+    ["of a cloud's metadata", { url: "https://169.254.169.254/" }, local, /not on the public internet/],
+    ["on the public internet, by http", { url: "http://93.184.216.34/" }, local, /gets no notices over http/],
+    ["that redirects", {}, local, /answered 302/],
+  ])("%s is not reached", proven, async (_, destination, options, message) => {
+    const { received, url } = await startReceiver(() => 302);
+    const bench = createBench({ url, ...destination }, options);
+    await ask(bench);
+    await bench.worker.runUntilIdle();
+    const [failure] = bench.failures();
+    expect(failure).toMatchObject({
+      destination: "desk",
+      sessionId: "s",
+      error: { message: expect.stringMatching(message) },
+    });
+    expect(received.length).toBe(options === local && destination.url === undefined ? 1 : 0);
+    // Neither the secret nor a token in the URL is written anywhere.
+    const kept = JSON.stringify([await bench.outbox.list(), String(failure?.error)]);
+    expect(kept).not.toMatch(/whsec_|BwcHBw|hidden/);
+  });
+
+  test("that is gone (410) gets no second attempt", proven, async () => {
+    const { received, url } = await startReceiver(() => 410);
+    const bench = createBench({ url });
+    await ask(bench);
+    await bench.worker.runUntilIdle();
+    expect(received).toHaveLength(1);
+    expect(bench.failures()).toMatchObject([{ retryInMs: null }]);
+    expect(await bench.outbox.list({ isDead: true })).toMatchObject([{ tries: 1 }]);
+  });
+
+  test("that does not answer is given up after the timeout", proven, async () => {
+    const { url } = await startReceiver(() => new Promise<number>(() => {}));
+    const bench = createBench({ url }, { ...local, timeoutMs: 50 });
+    await ask(bench);
+    await bench.worker.runUntilIdle();
+    expect(bench.failures()).toMatchObject([{ error: { message: "The destination did not answer within 50 ms." } }]);
+  });
+
+  test.each<[string, object]>([
+    ["no secret", { secret: "" }],
+    ["a secret that is too short", { secret: "whsec_AAAA" }],
+    ["an invalid id", { id: "a b" }],
+    ["a URL with a password", { url: "https://user:pass@example.org" }],
+    ["another scheme", { url: "ftp://example.org" }],
+    ["an unknown kind", { kinds: ["run.started"] }],
+  ])("with %s is refused", proven, (_, change) => {
+    const destination = { id: "desk", url: "https://example.org", secret, ...change };
+    expect(() => createNotices([destination])).toThrow(expect.objectContaining({ code: "bad_configuration" }));
+  });
+
+  test("of the same id as another is refused, and so is a store that keeps no notices", proven, async () => {
+    const destination = { id: "desk", url: "https://example.org", secret };
+    expect(() => createNotices([destination, destination])).toThrow('two destinations have the id "desk"');
+    const { notices: _, ...store } = createMemoryStore();
+    expect(() => createOutbox({ store })).toThrow(expect.objectContaining({ code: "store_lacks" }));
+  });
+});
