@@ -22,9 +22,12 @@ export function findEndedKey(event: PublicEvent): string | null {
 }
 
 /** Whether something has ended that the item belongs to. */
-export function isOver(item: Exclude<StreamItem, PublicEvent>, ended: ReadonlySet<string>): boolean {
+export function isOver(item: Exclude<StreamItem, PublicEvent>, ended: Pick<ReadonlySet<string>, "has">): boolean {
   if (item.type === "lagged") return false;
-  if (item.type === "progress" || item.type === "preliminary") return ended.has(`call ${item.callKey}`);
+  if (item.type === "progress" || item.type === "preliminary") {
+    const { callKey } = item;
+    return ended.has(`call ${callKey}`) || ended.has(`run ${callKey.split("/").slice(0, -2).join("/")}`);
+  }
   const attempt: AttemptOfCall = item.type === "delta" ? item.delta : item;
   return ended.has(toAttemptKey(attempt)) || ended.has(`run ${attempt.runId}`);
 }
