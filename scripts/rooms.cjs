@@ -24,7 +24,11 @@ const rooms = [
     about: "the public view of a session: events and results",
     imports: ["core/data", "core/machine", "core/transcript"],
   },
-  { room: "stream", about: "cursors in a session's stream; the same code in Node and in the browser", imports: [] },
+  {
+    room: "stream",
+    about: "cursors and other names in a session's stream; the same code in Node and in the browser",
+    imports: [],
+  },
   { room: "ports", about: "the contracts: store, model, tool, hook, context, services, clock", imports: core },
   { room: "platform", about: "what differs between runtimes, implemented for Node", imports: ["ports"] },
   {
@@ -65,7 +69,7 @@ const rooms = [
   {
     room: "runtime/agent",
     about: "an agent's options, checked and compiled once",
-    imports: [...contracts, "context", "runtime/lib", "runtime/model", "runtime/observers", "runtime/tools"],
+    imports: [...contracts, "context", "runtime/lib", "runtime/model", "runtime/observers", "runtime/tools", "stream"],
   },
   {
     room: "runtime/trace",
@@ -73,9 +77,14 @@ const rooms = [
     imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/observers"],
   },
   {
+    room: "stream/tail",
+    about: "joins a session's log with what happens live, for one consumer",
+    imports: ["core/data", "core/view", "ports", "runtime/agent", "stream"],
+  },
+  {
     room: "runtime/subscribers",
     about: "the subscribers of a session in this process",
-    imports: [...contracts, "runtime/agent", "runtime/log", "runtime/model", "runtime/trace", "stream"],
+    imports: [...contracts, "runtime/agent", "runtime/log", "runtime/model", "runtime/trace", "stream/tail"],
   },
   {
     room: "runtime/work",
@@ -152,6 +161,7 @@ const rooms = [
       "runtime/trace",
       "runtime/work",
       "stream",
+      "stream/tail",
     ],
   },
   {
@@ -173,6 +183,7 @@ const rooms = [
       "runtime/tools",
       "runtime/work",
       "stream",
+      "stream/tail",
     ],
   },
   {

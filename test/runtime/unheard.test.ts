@@ -34,19 +34,17 @@ test("a subscriber that joins in the middle of such a commit gets its events fro
   await begun.promise;
   const items = agent.session("s").events();
   const got: Position[] = [];
-  let lags = 0;
   for await (const item of items) {
     // From its first item on, which comes from the log, the consumer is a subscriber.
     mayCommit.resolve();
     if ("seq" in item) got.push(toPosition(item));
-    if (item.type === "lagged") lags += 1;
+    // The consumer was still reading the log, so nothing that it got is missing.
+    expect(item.type).not.toBe("lagged");
     if (item.type === "final") break;
   }
   expect(await ended).toMatchObject({ status: "completed", text: "Done." });
   const logged = filterEvents(await collect(agent.session("s").events({ follow: false })));
   expect(got).toEqual(logged.map(toPosition));
-  // However many entries the commit had.
-  expect(lags).toBe(1);
 });
 
 test("the caller of a queued run that is aborted gets its result while the other run goes on", async () => {

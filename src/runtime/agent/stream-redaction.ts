@@ -12,8 +12,8 @@ import { anArray, checkOptions, type OptionTable } from "../../check-options.js"
 import type { Json } from "../../core/data/message.js";
 import { skeletonOf } from "../../core/data/skeleton.js";
 import type { MessageDelta } from "../../ports/model.js";
+import { toAttemptKey } from "../../stream/attempt-key.js";
 import { type Redact, redactJson } from "../observers/redact.js";
-import { toAttemptKey } from "./attempt-key.js";
 import type { Snapshot, StreamItem } from "./stream-types.js";
 
 /** What to remove from a stream. */

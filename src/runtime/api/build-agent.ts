@@ -9,6 +9,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Model, ToolSpecification } from "../../ports/model.js";
 import type { Tool } from "../../ports/tool.js";
+import { createItems } from "../../stream/tail/tail.js";
 import type { ParentLink } from "../agent/agent-family.js";
 import { bindAgent, createGraph } from "../agent/agent-graph.js";
 import { type AgentToolOptions, type BindChild, type BoundChild, createAgentTool } from "../agent/agent-tool.js";
@@ -37,7 +38,6 @@ import {
 import { createItemsOf } from "../session/session-items.js";
 import { createInboxWatch } from "../session/watch-inbox.js";
 import { createWatchedLogs } from "../session/watch-logs.js";
-import { createItems } from "../subscribers/subscription.js";
 import { type AgentOptions, checkAgentOptions, freezeOptions } from "./agent-options.js";
 import { checkCall } from "./check-call-options.js";
 import { compileAgent, compileReachedAgent, type Surroundings } from "./compile-agent.js";

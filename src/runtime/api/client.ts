@@ -293,7 +293,7 @@ async function readItemsNow(id: string, { store, followed }: ClientDeps, options
   if (options.follow === false) return readLoggedEvents(store, id, options, load);
   const state = await load();
   const { seq } = state;
-  const items: ItemsOf = (_, wanted) => streamItems(createFollowedSource(id, followed), seq, wanted);
+  const items: ItemsOf = (_, wanted) => streamItems(() => createFollowedSource(id, followed), seq, wanted);
   return await openItems(items, store, id, state, options);
 }
 

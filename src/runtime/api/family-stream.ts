@@ -12,6 +12,7 @@ import { deepFreeze } from "../../core/data/freeze.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
 import { type Cursor, cursorAfter, startCursor } from "../../stream/cursor.js";
+import { createItems, endTail, type Tail } from "../../stream/tail/tail.js";
 import { type AgentFamily, findChildAgent, joinFamilies } from "../agent/agent-family.js";
 import { type CompiledAgent, listFamilies } from "../agent/compiled-agent.js";
 import type { FamilyItem, ItemsOf, OfFamily, StreamItem } from "../agent/stream-types.js";
@@ -20,7 +21,6 @@ import { type ChildPlace, type FamilyCursor, formatFamilyCursor, maxOpenSessions
 import { findOpenChildCalls } from "../log/open-children.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
-import { endSubscription, createItems as itemsOfSubscription, type Subscription } from "../subscribers/subscription.js";
 import { createArrivals, type ItemIterator } from "./arrivals.js";
 
 export type FamilyStreamOptions = {
@@ -269,11 +269,11 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
 /** The items of a run and of its children, from the cursor of the subscription on. */
 export function streamRunItems(
   sessionId: string,
-  subscription: Subscription,
+  subscription: Tail,
   { parts, itemsOf }: { readonly parts: CompiledAgent; readonly itemsOf: ItemsOf },
 ): AsyncGenerator<FamilyItem, void, undefined> {
   const from = { cursor: subscription.cursor, children: new Map() };
-  const live = { items: itemsOfSubscription(subscription), stop: () => endSubscription(subscription) };
+  const live = { items: createItems(subscription), stop: () => endTail(subscription) };
   const family = joinFamilies(listFamilies(parts, undefined));
   return streamFamily({ sessionId, store: parts.store, family, itemsOf, from, tellsRest: true, live });
 }

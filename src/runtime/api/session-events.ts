@@ -5,6 +5,7 @@
 import { defined } from "../../core/data/defined.js";
 import type { State } from "../../core/machine/state.js";
 import { formatCursor } from "../../stream/cursor.js";
+import { createLazyItems } from "../../stream/lazy-items.js";
 import { type AgentFamily, joinFamilies } from "../agent/agent-family.js";
 import { type CompiledAgent, listFamilies } from "../agent/compiled-agent.js";
 import type { EventsOptions, FamilyItem, ItemsOf, SessionSource, StreamItem } from "../agent/stream-types.js";
@@ -47,7 +48,7 @@ export function createSessionEvents(
       return { seq, items: childAgent.items, family: () => joinFamilies(childAgent.families(undefined)) };
     return {
       seq,
-      items: (_, wanted) => streamItems(createItemSource(live()), seq, wanted),
+      items: (_, wanted) => streamItems(() => createItemSource(live()), seq, wanted),
       family: () => joinFamilies(listFamilies(parts, undefined)),
     };
   }
@@ -86,14 +87,7 @@ export function createSessionEvents(
     return await openItems((await readSession(state)).items, store, id, state, options);
   }
 
-  return (options = {}) => lazily(() => openItemsNow(options));
-}
-
-/** Calls `begin` when the first item is requested. */
-async function* lazily<Item>(
-  begin: () => Promise<AsyncGenerator<Item, void, undefined>>,
-): AsyncGenerator<Item, void, undefined> {
-  yield* await begin();
+  return (options = {}) => createLazyItems(() => openItemsNow(options));
 }
 
 /** Wraps the items of a session with the caller's `itemsOf`. */

@@ -4,6 +4,7 @@
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { SeededHistory } from "../../core/machine/history.js";
 import type { RunResult } from "../../core/view/outcome.js";
+import { endTail, type Tail } from "../../stream/tail/tail.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import { checkRunTools, checkStartOptions } from "../agent/check-run-options.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
@@ -15,7 +16,6 @@ import { runWithOutput } from "../agent/structured-output.js";
 import { runToResult } from "../session/deliver.js";
 import { type InterruptedRuns, recordInterrupted } from "../session/interrupted-runs.js";
 import type { LocalSession } from "../session/local-session.js";
-import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import { createStoreFailedResult } from "../subscribers/waiters.js";
 import { refuseUnlessNew, seedHistory } from "./seed.js";
 
@@ -42,7 +42,7 @@ export type RunMethod = {
 export type StartedRun = {
   readonly sessionId: string;
   readonly runId: string;
-  readonly begin: (subscription?: Subscription) => Promise<RunResult>;
+  readonly begin: (subscription?: Tail) => Promise<RunResult>;
 };
 
 /** @throws PawlError `bad_input`, `bad_configuration` */
@@ -64,7 +64,7 @@ export function startRun(
   checkRunTools(locals?.tools, parts);
   const shared = options.runId !== undefined;
   let history = checkRunHistory(options);
-  const begin = (subscription?: Subscription): Promise<RunResult> => {
+  const begin = (subscription?: Tail): Promise<RunResult> => {
     const act = async () => {
       const body = known ?? (await readBlobsOrEnd(input, toBody, subscription));
       const message = { id: `run/${runId}`, at: parts.clock.now(), body };
@@ -90,12 +90,12 @@ export function startRun(
 async function readBlobsOrEnd<Body>(
   input: Input,
   toBody: (read: Input) => Body,
-  subscription: Subscription | undefined,
+  subscription: Tail | undefined,
 ): Promise<Body> {
   try {
     return toBody(await readBlobs(input));
   } catch (error) {
-    if (subscription !== undefined) endSubscription(subscription);
+    if (subscription !== undefined) endTail(subscription);
     throw error;
   }
 }
@@ -116,14 +116,14 @@ async function seedRunHistory(
   history: CheckedHistory,
   session: LocalSession,
   runId: string,
-  subscription: Subscription | undefined,
+  subscription: Tail | undefined,
 ): Promise<SeededHistory | RunResult> {
   const { sessionId, parts } = session;
   try {
     await refuseUnlessNew(sessionId, parts.store, runId);
     return await seedHistory(history, session);
   } catch (error) {
-    if (subscription !== undefined) endSubscription(subscription);
+    if (subscription !== undefined) endTail(subscription);
     return createStoreFailedResult(sessionId, { runId }, error, false);
   }
 }

@@ -9,6 +9,7 @@ import { eventsOf, type InboxMessage } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PostResult } from "../../ports/store.js";
+import { endTail, type Tail } from "../../stream/tail/tail.js";
 import { checkAgent, holderDefaults } from "../agent/compiled-agent.js";
 import { type Driver, dispatch, wake } from "../driver/driver.js";
 import { createAbortMessage, startQueuedRun } from "../driver/internal-messages.js";
@@ -25,7 +26,6 @@ import {
 } from "../log/driver-errors.js";
 import { storeHistoryInBlobs } from "../log/posted-history.js";
 import { removeSignals, watchSignal } from "../subscribers/run-signals.js";
-import { endSubscription, type Subscription } from "../subscribers/subscription.js";
 import {
   addWaiter,
   createStoreFailedResult,
@@ -200,7 +200,7 @@ export function runToResult(
   localSession: LocalSession,
   runId: string,
   message: InboxMessage,
-  options: Omit<RequestOptions, "looksForResult" | "fate"> & { readonly subscription?: Subscription },
+  options: Omit<RequestOptions, "looksForResult" | "fate"> & { readonly subscription?: Tail },
 ): Promise<RunResult> {
   const waiter = addWaiter(localSession, { runId });
   localSession.operationsUnderWay += 1;
@@ -217,7 +217,7 @@ async function awaitResult(
   waiter: Waiter,
   pendingDelivery: Promise<Delivery>,
   fate: Fate,
-  subscription: Subscription | undefined,
+  subscription: Tail | undefined,
 ): Promise<RunResult> {
   try {
     const delivery = await pendingDelivery;
@@ -233,7 +233,7 @@ async function awaitResult(
       (await isRequested(localSession.parts.store, localSession.sessionId, runId).catch(() => false));
     return createStoreFailedResult(localSession.sessionId, waiter.awaited, error, isStored);
   } finally {
-    if (subscription !== undefined) endSubscription(subscription);
+    if (subscription !== undefined) endTail(subscription);
     removeWaiter(localSession, waiter);
     removeSignals(localSession, runId);
     localSession.operationsUnderWay -= 1;

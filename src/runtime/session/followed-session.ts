@@ -2,9 +2,9 @@
  * A session that this process only watches: its log is followed, and it is never driven here. All its consumers share
  * one follower. When the last consumer leaves, the session is dropped.
  */
-import { defined } from "../../core/data/defined.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
+import type { Tail } from "../../stream/tail/tail.js";
 import {
   addSubscription,
   type Broadcast,
@@ -13,7 +13,7 @@ import {
   hasNoConsumers,
   removeSubscription,
 } from "../subscribers/broadcast.js";
-import type { Subscription } from "../subscribers/subscription.js";
+import { sourceMethods } from "../subscribers/stream-source.js";
 import { type Following, followLog } from "./follow.js";
 import type { ItemSource } from "./session-items.js";
 import { createWatchedLogs, type WatchedLogs } from "./watch-logs.js";
@@ -36,15 +36,14 @@ export function createFollowedSource(sessionId: string, sessions: FollowedSessio
   return {
     sessionId,
     store,
-    subscribe({ stayAfter = 0, maxBehind, joinDeltas }) {
+    subscribe({ stayAfter = 0, ...options }) {
       const session = sessions.byId.get(sessionId) ?? createFollowedSession(sessionId, store, stayAfter);
       sessions.byId.set(sessionId, session);
       const onLeave = () => {
         removeSubscription(session, subscription);
         evictIfIdle(session, sessions);
       };
-      const options = { runId: undefined, stays: true, onLeave, ...defined({ maxBehind, joinDeltas }) };
-      const subscription: Subscription = addSubscription(session, options);
+      const subscription: Tail = addSubscription(session, { ...options, stays: true, onLeave });
       follow(session, sessions);
       return subscription;
     },
@@ -57,6 +56,7 @@ const noLocals: FollowedSession["parts"]["locals"] = new Map();
 
 function createFollowedSession(sessionId: string, store: Store, publishedSeq: number): FollowedSession {
   return {
+    ...sourceMethods,
     sessionId,
     parts: { store, listeners: none, locals: noLocals },
     memory: null,

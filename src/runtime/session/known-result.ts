@@ -7,8 +7,9 @@ import { initialState } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
+import { cursorBefore } from "../../stream/cursor.js";
+import { pushItem, type Tail } from "../../stream/tail/tail.js";
 import { findFinalEvent } from "../log/read-log.js";
-import { pushItem, type Subscription } from "../subscribers/subscription.js";
 import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subscribers/waiters.js";
 
 /**
@@ -19,14 +20,18 @@ import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subs
 export async function awaitKnownResult(
   session: HasWaiters & { readonly parts: { readonly store: Store } },
   runId: string,
-  subscription: Subscription | undefined,
+  subscription: Tail | undefined,
   settle: () => Promise<void>,
 ): Promise<RunResult> {
   const { sessionId, parts } = session;
   for (;;) {
     const ended = await findFinalEvent(parts.store, sessionId, runId);
     if (ended !== null) {
-      if (subscription !== undefined) pushItem(subscription, ended);
+      if (subscription !== undefined) {
+        // It may be before the place where the subscription began.
+        subscription.cursor = cursorBefore(ended);
+        pushItem(subscription, ended);
+      }
       return ended.result;
     }
     await refuseUnrequested(parts.store, sessionId, runId);

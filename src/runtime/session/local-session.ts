@@ -4,12 +4,12 @@
  * An idle session has no lease, no transcript and no timer. A process may have many waiting sessions, so each
  * is plain data without closures, and functions work on it.
  */
-import { defined } from "../../core/data/defined.js";
 import { effects } from "../../core/machine/effects.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { type InboxMessage, messagesBeforeRestart } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
+import type { Tail, TailOptions } from "../../stream/tail/tail.js";
 import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent, getSessionAgent, getSessionFamily } from "../agent/compiled-agent.js";
 import { cancelChildren } from "../driver/cancel-children.js";
@@ -34,7 +34,7 @@ import {
   hasNoConsumers,
   removeSubscription,
 } from "../subscribers/broadcast.js";
-import type { Subscription } from "../subscribers/subscription.js";
+import { sourceMethods } from "../subscribers/stream-source.js";
 import { closeWaiters } from "../subscribers/waiters.js";
 import { whileValidatorLoads } from "../tools/schema.js";
 import { createTracing } from "../trace/tracing.js";
@@ -75,6 +75,7 @@ const none: readonly never[] = [];
 
 export function createLocalSession(sessionId: string, parts: CompiledAgent, host: SessionHost): LocalSession {
   return {
+    ...sourceMethods,
     sessionId,
     parts,
     host,
@@ -351,21 +352,14 @@ async function skipToCurrent(localSession: LocalSession): Promise<void> {
   localSession.publishedSeq = Math.max(localSession.publishedSeq, Math.min(currentSeq, ...neededSeqs));
 }
 
-export type SubscribeOptions = {
-  /** Only items of this run. Default: all items. */
-  readonly runId?: string;
+export type SubscribeOptions = Omit<TailOptions, "stays" | "onLeave"> & {
   /**
    * If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder.
    */
   readonly stayAfter?: number;
-  /** How many items may wait for the consumer. Default: 1,024. */
-  readonly maxBehind?: number;
-  /** Whether waiting deltas of one text are joined. Default: false. */
-  readonly joinDeltas?: boolean;
 };
 
-export function subscribe(localSession: LocalSession, options: SubscribeOptions = {}): Subscription {
-  const { runId, stayAfter, maxBehind, joinDeltas } = options;
+export function subscribe(localSession: LocalSession, { stayAfter, ...options }: SubscribeOptions = {}): Tail {
   // No other subscriber needs earlier events, and no waiter that does not say from where on.
   if (isInactive(localSession) && !hasLastingSubscriber(localSession))
     localSession.publishedSeq = Math.max(
@@ -377,7 +371,7 @@ export function subscribe(localSession: LocalSession, options: SubscribeOptions 
     removeSubscription(localSession, subscription);
     evictIfIdle(localSession);
   };
-  const subscription = addSubscription(localSession, { runId, stays, onLeave, ...defined({ maxBehind, joinDeltas }) });
+  const subscription = addSubscription(localSession, { ...options, stays, onLeave });
   if (stays && localSession.driver === null) followUnlessOpening(localSession);
   return subscription;
 }

@@ -6,21 +6,21 @@ import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
-import { type Cursor, cursorAfter, isAfter } from "../../stream/cursor.js";
-import { type AttemptOfCall, toAttemptKey } from "../agent/attempt-key.js";
+import { createLazyItems } from "../../stream/lazy-items.js";
+import { isOfRun } from "../../stream/tail/item-owner.js";
+import { createItems, endOnAbort, type ItemIterator, type Tail } from "../../stream/tail/tail.js";
 import type { EventsOptions, ItemsOf, ItemsOptions, StreamItem } from "../agent/stream-types.js";
 import { readCursor } from "../log/family-cursor.js";
 import { findOpenRunId } from "../log/open-runs.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
-import { createItems, endSubscription, isOfRun, type Subscription } from "../subscribers/subscription.js";
 import { type LocalSession, type SubscribeOptions, subscribe } from "./local-session.js";
 
 /** A session to whose items a consumer can subscribe, driven here or followed. */
 export type ItemSource = {
   readonly sessionId: string;
   readonly store: LogStore & Pick<Store, "inbox">;
-  readonly subscribe: (options: SubscribeOptions) => Subscription;
+  readonly subscribe: (options: SubscribeOptions) => Tail;
 };
 
 export function createItemSource(live: LocalSession): ItemSource {
@@ -28,56 +28,23 @@ export function createItemSource(live: LocalSession): ItemSource {
 }
 
 /** @param seq the last entry of the session, as far as the caller knows */
-export async function* streamItems(
-  source: ItemSource,
+function openTail(source: ItemSource, seq: number, options: ItemsOptions): ItemIterator {
+  const { from, signal, ...wanted } = options;
+  const { until } = wanted;
+  const isOver = until === undefined ? undefined : () => hasEnded(source.store, source.sessionId, until);
+  // Live items begin at the end of the log, not at the cursor: one beyond it would hide events from other consumers.
+  const tail = source.subscribe({ ...wanted, after: from, hasEnded: isOver, stayAfter: seq });
+  if (signal !== undefined) endOnAbort(tail, signal);
+  return createItems(tail);
+}
+
+/** @param seq the last entry of the session, as far as the caller knows */
+export function streamItems(
+  source: () => ItemSource,
   seq: number,
   options: ItemsOptions,
 ): AsyncGenerator<StreamItem, void, undefined> {
-  const { from, signal, maxBehind, limit = Number.POSITIVE_INFINITY, live = true, until, joinDeltas } = options;
-  const { sessionId, store } = source;
-  // Not the cursor: one beyond the end of the log would hide events from other consumers.
-  const subscription = source.subscribe({ stayAfter: seq, ...defined({ maxBehind, joinDeltas }) });
-  const stop = () => endSubscription(subscription);
-  signal?.addEventListener("abort", stop, { once: true });
-  if (signal?.aborted === true) stop();
-  const items = createItems(subscription);
-  let remaining = limit;
-  try {
-    const seen: SeenItems = { upTo: from, attempts: null };
-    // If the run has ended before this check, the log that is read next contains its end.
-    const ended = until !== undefined && (await hasEnded(store, sessionId, until));
-    // The subscription brings what comes after its cursor.
-    if (live !== "only" && (ended || isAfter(subscription.cursor, from)))
-      for await (const event of readEvents(store, sessionId, from)) {
-        seen.upTo = cursorAfter(event);
-        if (event.type === "step_finished" || event.type === "attempt_failed") recordEnded(seen, event);
-        if (isWanted(event, options)) {
-          yield deepFreeze(event);
-          remaining -= 1;
-        }
-        if (remaining <= 0 || isRunEnd(event, until)) return;
-      }
-    if (ended) return;
-    for await (const item of items) {
-      if (!isKnown(item, seen) && isWanted(item, options)) {
-        yield item;
-        if ("seq" in item) remaining -= 1;
-      }
-      if (remaining <= 0 || isRunEnd(item, until)) return;
-    }
-  } finally {
-    signal?.removeEventListener("abort", stop);
-    await items.return();
-  }
-}
-
-function isWanted(item: StreamItem, { live = true, runId }: Pick<ItemsOptions, "live" | "runId">): boolean {
-  if (live !== true && "seq" in item === (live === "only")) return false;
-  return runId === undefined || isOfRun(item, runId);
-}
-
-function isRunEnd(item: StreamItem, until: string | undefined): boolean {
-  return until !== undefined && item.type === "final" && item.runId === until;
+  return createLazyItems(async () => openTail(source(), seq, options));
 }
 
 /** The events of the log, up to its current end. */
@@ -89,7 +56,7 @@ export async function* streamLoggedEvents(
   let remaining = options.limit ?? Number.POSITIVE_INFINITY;
   if (options.live === "only") return;
   for await (const event of readEvents(store, sessionId, options.from)) {
-    if (!isWanted(event, options)) continue;
+    if (options.runId !== undefined && !isOfRun(event, options.runId)) continue;
     yield deepFreeze(event);
     remaining -= 1;
     if (remaining <= 0) return;
@@ -141,21 +108,9 @@ async function hasEnded(store: ItemSource["store"], sessionId: string, runId: st
 
 /** Creates the reader of any session's items. The session need not have begun. */
 export function createItemsOf(store: Pick<Store, "load">, live: (sessionId: string) => LocalSession): ItemsOf {
-  return async function* items(sessionId, options) {
-    const { seq = 0 } = (await store.load(sessionId)) ?? {};
-    yield* streamItems(createItemSource(live(sessionId)), seq, options);
-  };
-}
-
-/** What the consumer has received from the log: the last event, and the attempts whose messages are complete. */
-type SeenItems = { upTo: Cursor; attempts: Set<string> | null };
-
-function recordEnded(seen: SeenItems, attempt: AttemptOfCall): void {
-  seen.attempts = (seen.attempts ?? new Set()).add(toAttemptKey(attempt));
-}
-
-function isKnown(item: StreamItem, { upTo, attempts }: SeenItems): boolean {
-  if (item.type === "delta") return attempts?.has(toAttemptKey(item.delta)) === true;
-  if (item.type === "snapshot" || item.type === "partial_output") return attempts?.has(toAttemptKey(item)) === true;
-  return "seq" in item && !isAfter(item, upTo);
+  return (sessionId, options) =>
+    createLazyItems(async () => {
+      const { seq = 0 } = (await store.load(sessionId)) ?? {};
+      return openTail(createItemSource(live(sessionId)), seq, options);
+    });
 }

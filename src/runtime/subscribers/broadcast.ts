@@ -15,6 +15,7 @@ import { createTranscript, type Transcript } from "../../core/transcript/transcr
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { EventContext } from "../../ports/observer.js";
+import { createTail, endTail, pushItem, readFromLog, type Tail, type TailOptions } from "../../stream/tail/tail.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { forgetLocals } from "../agent/local-run-options.js";
 import type { StreamItem } from "../agent/stream-types.js";
@@ -24,16 +25,7 @@ import { endWith } from "../model/message-assembly.js";
 import type { PartialOutput } from "../model/partial-output.js";
 import type { Tracing } from "../trace/tracing.js";
 import { type RunSignals, removeSignals } from "./run-signals.js";
-import {
-  createSubscription,
-  endSubscription,
-  pushItem,
-  readFromLog,
-  type StreamedWork,
-  type StreamSource,
-  type Subscription,
-  type SubscriptionOptions,
-} from "./subscription.js";
+import type { StreamedWork, StreamSource } from "./stream-source.js";
 import { closeWaiters, type HasWaiters, settleRunWaiters } from "./waiters.js";
 
 export type EntryListener = (committed: CommittedEntry, transcript: Transcript) => void;
@@ -42,7 +34,7 @@ export type EntryListener = (committed: CommittedEntry, transcript: Transcript) 
 export type Subscribers = {
   readonly sessionId: string;
   readonly parts: Pick<CompiledAgent, "listeners">;
-  subscriptions: readonly Subscription[];
+  subscriptions: readonly Tail[];
 };
 
 export type Broadcast = Subscribers &
@@ -191,13 +183,13 @@ export async function catchUpTo(audience: Broadcast, state: State): Promise<void
   audience.publishedSeq = Math.max(audience.publishedSeq, seq);
 }
 
-export function addSubscription(audience: Broadcast, options: SubscriptionOptions): Subscription {
-  const subscription = createSubscription(audience, options, audience.publishedSeq);
+export function addSubscription(audience: Broadcast, options: TailOptions): Tail {
+  const subscription = createTail(audience, audience.publishedSeq, options);
   audience.subscriptions = audience.subscriptions.concat(subscription);
   return subscription;
 }
 
-export function removeSubscription(audience: Broadcast, subscription: Subscription): void {
+export function removeSubscription(audience: Broadcast, subscription: Tail): void {
   audience.subscriptions = audience.subscriptions.filter((other) => other !== subscription);
 }
 
@@ -212,14 +204,14 @@ export function addEntryListener(audience: Broadcast, listener: EntryListener): 
 /** Ends waiters and lasting subscriptions, because the process shuts down. */
 export function closeForShutdown(audience: Broadcast): void {
   closeWaiters(audience, { type: "interrupted", reason: "shutdown" }, initialState, createTranscript());
-  for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription);
+  for (const subscription of audience.subscriptions) if (subscription.stays) endTail(subscription);
 }
 
 /** Ends waiters and lasting subscriptions with an error, because the log can no longer be followed. */
 export function closeWithError(audience: Broadcast, cause: unknown): void {
   const closing = { type: "interrupted", reason: "store_failed", error: cause } as const;
   closeWaiters(audience, closing, initialState, createTranscript());
-  for (const subscription of audience.subscriptions) if (subscription.stays) endSubscription(subscription, { cause });
+  for (const subscription of audience.subscriptions) if (subscription.stays) endTail(subscription, { cause });
 }
 
 export function hasNoConsumers({ subscriptions, waiters, signals }: Broadcast): boolean {

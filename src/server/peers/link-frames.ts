@@ -9,7 +9,7 @@ import { formatCursor, parseCursor } from "../../stream/cursor.js";
 /** An item that is not in the log. */
 export type LiveItem = Exclude<StreamItem, PublicEvent | { readonly type: "lagged" }>;
 
-export type AttemptId = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
+type AttemptId = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
 
 /** What an event ends: the message of an attempt, or a run. */
 export type AttemptEnd =
@@ -30,7 +30,7 @@ export function createToldFrame(event: PublicEvent): LinkFrame {
 }
 
 /** What an event ends; null if it ends neither an attempt nor a run. */
-export function findEnd(event: PublicEvent): AttemptEnd | null {
+function findEnd(event: PublicEvent): AttemptEnd | null {
   switch (event.type) {
     case "message":
     case "attempt_failed":

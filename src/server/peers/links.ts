@@ -8,7 +8,7 @@ import { type Cursor, formatCursor } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
 import type { FindReadingAgent } from "../find-reading-agent.js";
 import { connect } from "./connect.js";
-import { mergeItems } from "./merge-items.js";
+import { mergeItems, passItems } from "./merge-items.js";
 import type { Peers } from "./peer-options.js";
 import { createSessionLink, type LinkDeps, type SessionLink } from "./session-link.js";
 
@@ -70,7 +70,7 @@ export function createLinks(deps: LinksDeps): Links {
   return {
     isLocalHolder,
     items: (session, after, { signal, onLive, summary = null }) =>
-      mergeItems({
+      (peers === null ? passItems : mergeItems)({
         followed: session.events({
           after: formatCursor(after),
           joinDeltas: true,

@@ -7,9 +7,11 @@
  */
 
 import type { PublicEvent, StreamItem } from "../../index.js";
+import { toAttemptKey } from "../../stream/attempt-key.js";
 import { type Cursor, cursorAfter, isAfter } from "../../stream/cursor.js";
+import { findEndedKey, isOver } from "../../stream/tail/item-owner.js";
 import type { LiveSource } from "../client/index.js";
-import { type AttemptId, findEnd, type LiveItem } from "./link-frames.js";
+import type { LiveItem } from "./link-frames.js";
 import type { LinkListener, SessionLink } from "./session-link.js";
 
 export type MergeSource = {
@@ -25,6 +27,22 @@ export type MergeSource = {
 
 /** How many live items may wait for their position in the log, or for the consumer. */
 const maxQueuedItems = 4_096;
+
+/** The items that this process follows, where no other process can send live ones. The link hears of each event all the same. */
+export async function* passItems({ followed, link, onLive }: MergeSource): AsyncGenerator<StreamItem, void, undefined> {
+  const listener = { item: noop, advanced: noop, reset: noop, live: (live: LiveSource) => onLive?.(live) };
+  link.join(listener);
+  try {
+    for await (const item of followed) {
+      if ("seq" in item) link.observeEvent(item);
+      yield item;
+    }
+  } finally {
+    link.leave(listener);
+  }
+}
+
+function noop(): void {}
 
 export async function* mergeItems(source: MergeSource): AsyncGenerator<StreamItem, void, undefined> {
   const { logged, link } = source;
@@ -174,7 +192,7 @@ function createLiveQueue(link: SessionLink): LiveQueue {
   function hasEnded(item: LiveItem, mark: Cursor): boolean {
     for (const [what, cursor] of endedAt ?? []) if (!isAfter(cursor, mark)) endedAt?.delete(what);
     if (restartedAt !== null && isAfter(restartedAt, mark)) return true;
-    return listEndKeys(item).some((name) => endedAt?.has(name) === true);
+    return endedAt !== null && isOver(item, endedAt);
   }
 
   return {
@@ -199,11 +217,8 @@ function createLiveQueue(link: SessionLink): LiveQueue {
       if (link.mark() === null) return;
       const cursor = cursorAfter(event);
       if (event.type === "restarted") restartedAt = cursor;
-      endedAt ??= new Map();
-      if (event.type === "call_complete") endedAt.set(`call ${event.callKey}`, cursor);
-      const end = findEnd(event);
-      if (end === null) return;
-      endedAt.set(end.type === "final" ? `run ${end.runId}` : toAttemptKey(end), cursor);
+      const key = findEndedKey(event);
+      if (key !== null) endedAt = (endedAt ?? new Map<string, Cursor>()).set(key, cursor);
     },
     next() {
       const mark = link.mark();
@@ -236,21 +251,4 @@ function joinDeltas(item: LiveItem, next: LiveItem): LiveItem | null {
   if (toAttemptKey(delta) !== toAttemptKey(more) || more.seq !== delta.seq + count) return null;
   if ("providerMetadata" in delta || "providerMetadata" in more || delta.text.length > maxJoinedCharacters) return null;
   return { type: "delta", n: n + count, delta: { ...more, text: delta.text + more.text } };
-}
-
-function toAttemptKey({ runId, modelCallIndex, attempt }: AttemptId): string {
-  return `attempt ${runId}/${modelCallIndex}/${attempt}`;
-}
-
-/** The keys of what an item belongs to: if any of them has ended, the item is too late. */
-function listEndKeys(item: LiveItem): readonly string[] {
-  switch (item.type) {
-    case "delta":
-      return [toAttemptKey(item.delta), `run ${item.delta.runId}`];
-    case "snapshot":
-    case "partial_output":
-      return [toAttemptKey(item), `run ${item.runId}`];
-    default:
-      return [`call ${item.callKey}`, `run ${item.callKey.split("/").slice(0, -2).join("/")}`];
-  }
 }

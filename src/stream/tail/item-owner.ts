@@ -1,0 +1,40 @@
+/**
+ * What an item belongs to: an attempt of a model call, a tool call, a run. An event ends it, and nothing of it comes later.
+ */
+import type { PublicEvent } from "../../core/view/public-event.js";
+import type { StreamItem } from "../../runtime/agent/stream-types.js";
+import { type AttemptOfCall, toAttemptKey } from "../attempt-key.js";
+
+/** The key of what an event ends; null if it ends nothing. */
+export function findEndedKey(event: PublicEvent): string | null {
+  switch (event.type) {
+    case "message":
+    case "attempt_failed":
+    case "attempt_withdrawn":
+      return toAttemptKey(event);
+    case "call_complete":
+      return `call ${event.callKey}`;
+    case "final":
+      return `run ${event.runId}`;
+    default:
+      return null;
+  }
+}
+
+/** Whether something has ended that the item belongs to. */
+export function isOver(item: Exclude<StreamItem, PublicEvent>, ended: Pick<ReadonlySet<string>, "has">): boolean {
+  if (item.type === "lagged") return false;
+  if (item.type === "progress" || item.type === "preliminary") {
+    const { callKey } = item;
+    return ended.has(`call ${callKey}`) || ended.has(`run ${callKey.split("/").slice(0, -2).join("/")}`);
+  }
+  const attempt: AttemptOfCall = item.type === "delta" ? item.delta : item;
+  return ended.has(toAttemptKey(attempt)) || ended.has(`run ${attempt.runId}`);
+}
+
+/** An item without a run id belongs to the session, and so to every run. */
+export function isOfRun(item: StreamItem, runId: string): boolean {
+  if (item.type === "delta") return item.delta.runId === runId;
+  if (item.type === "progress" || item.type === "preliminary") return item.callKey.startsWith(`${runId}/`);
+  return !("runId" in item) || item.runId === runId;
+}
