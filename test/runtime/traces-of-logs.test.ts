@@ -1,18 +1,9 @@
 /**
  * What holds for the trace of any log: of random ones, and of those that were recorded.
  */
-import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  type Entry,
-  type Event,
-  formatVersion,
-  type HookPoint,
-  initialFormat,
-  initialState,
-  transition,
-} from "../../src/core/index.js";
+import { type Entry, type Event, type HookPoint, initialState, transition } from "../../src/core/index.js";
 import { createMemoryStore, createRedaction } from "../../src/index.js";
 import { type SessionStep, sessionSteps, sessionTracePage, type TraceRecord, traceSession } from "../../src/inspect.js";
 import type { StateAt } from "../../src/ports/store.js";
@@ -20,8 +11,11 @@ import { readCommittedEntries } from "../../src/runtime/log/read-log.js";
 import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createTracing } from "../../src/runtime/trace/tracing.js";
 import { randomSessions } from "../core/random-sessions.js";
-import { loadInto, type Recording } from "../golden/recording.js";
+import { recordPresent } from "../golden/present.js";
+import { loadInto } from "../golden/recording.js";
 import { verifies } from "../verifies.js";
+
+const recordings = await recordPresent();
 
 type Log = readonly Entry[];
 type Store = Parameters<typeof traceSession>[0];
@@ -149,12 +143,7 @@ describe("the trace of any log", () => {
     );
   });
 
-  const folder = new URL("../golden/", import.meta.url);
-  const files = [initialFormat, formatVersion].flatMap((format) =>
-    readdirSync(new URL(`v${format}/`, folder)).map((file) => `v${format}/${file}`),
-  );
-  test.each(files)("recorded in %s holds to the same", verifies("TRC-1"), async (file) => {
-    const recording = JSON.parse(readFileSync(new URL(file, folder), "utf8")) as Recording;
+  test.each(recordings)("recorded in $version $name holds to the same", verifies("TRC-1"), async ({ recording }) => {
     const store = createMemoryStore();
     await loadInto(store, recording);
     for (const { sessionId } of recording.sessions) {
