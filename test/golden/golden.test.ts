@@ -26,7 +26,7 @@ import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { createBench } from "./bench.js";
 import { carryOn } from "./play.js";
-import { type Golden, recordPresent } from "./present.js";
+import { type Golden, presentRecordings } from "./present.js";
 import { eventTypesOf, formatOf, lastState, loadInto, type Recording } from "./recording.js";
 import { scenarios } from "./sessions.js";
 
@@ -36,15 +36,14 @@ const folder = fileURLToPath(new URL(".", import.meta.url));
 const formatFile = join(folder, "format.txt");
 const proven = verifies("STOR-5");
 
-const ofPresent = await recordPresent();
 const recordingsOf = (golden: readonly Golden[]) => golden.map(({ recording }) => recording);
 
 const toWrite = process.env.PAWL_GOLDEN;
-if (toWrite === "format") writeFileSync(formatFile, `${formatOf(recordingsOf(ofPresent)).join("\n")}\n`);
+if (toWrite === "format") writeFileSync(formatFile, `${formatOf(recordingsOf(presentRecordings)).join("\n")}\n`);
 else if (toWrite !== undefined) {
   const files = join(folder, "released", toWrite);
   mkdirSync(files, { recursive: true });
-  for (const { name, recording } of ofPresent)
+  for (const { name, recording } of presentRecordings)
     writeFileSync(join(files, `${name}.json`), `${JSON.stringify(recording)}\n`);
 }
 
@@ -59,9 +58,9 @@ const released = readdirSync(join(folder, "released")).map((release) => ({
   ),
 }));
 const bytesOf = ({ recording }: Golden) => JSON.stringify(recording);
-const known = new Set(ofPresent.map(bytesOf));
+const known = new Set(presentRecordings.map(bytesOf));
 const golden: readonly Golden[] = [
-  ...ofPresent,
+  ...presentRecordings,
   // Those that the present code records in just the same way are played once.
   ...released.flatMap((one) => one.golden).filter((one) => !known.has(bytesOf(one))),
 ];
@@ -69,12 +68,12 @@ const golden: readonly Golden[] = [
 describe("the durable format", proven, () => {
   test("is that of format.txt: `npm run golden` writes what was added to it", () => {
     const kept = readFileSync(formatFile, "utf8").trimEnd().split("\n");
-    expect(formatOf(recordingsOf(ofPresent))).toEqual(kept);
+    expect(formatOf(recordingsOf(presentRecordings))).toEqual(kept);
   });
 
   test("keeps what each release wrote: whoever takes something away raises `formatVersion`", () => {
     expect(released.length).toBeGreaterThan(0);
-    const present = new Set(formatOf(recordingsOf(ofPresent)));
+    const present = new Set(formatOf(recordingsOf(presentRecordings)));
     for (const one of released) {
       const formats = one.golden.flatMap(({ recording }) => recording.sessions.map((session) => lastState(session).v));
       if (!formats.some((format) => written.includes(format))) continue;
@@ -90,9 +89,9 @@ describe("the durable format", proven, () => {
     expect([...new Set(golden.map(({ version }) => version))]).toEqual(
       expect.arrayContaining(readableFormats.map((version) => `v${version}`)),
     );
-    expect(ofPresent.map(({ name }) => name).sort()).toEqual(scenarios.map(({ name }) => name).sort());
+    expect(presentRecordings.map(({ name }) => name).sort()).toEqual(scenarios.map(({ name }) => name).sort());
     const missing = new Set(Object.keys(transitionTable.idle) as EventType[]);
-    for (const type of eventTypesOf(recordingsOf(ofPresent))) missing.delete(type);
+    for (const type of eventTypesOf(recordingsOf(presentRecordings))) missing.delete(type);
     expect([...missing].sort()).toEqual(notRecorded);
   });
 });

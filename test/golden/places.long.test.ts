@@ -6,10 +6,8 @@ import { createAgent, type PublicEvent, type Session, type Store } from "../../s
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
-import { recordPresent } from "./present.js";
+import { presentRecordings } from "./present.js";
 import { loadInto } from "./recording.js";
-
-const recordings = await recordPresent();
 
 async function eventsAfter(session: Session, after: number | string): Promise<readonly PublicEvent[]> {
   const events: PublicEvent[] = [];
@@ -18,7 +16,7 @@ async function eventsAfter(session: Session, after: number | string): Promise<re
 }
 
 describe.each(localStores)("in $name", ({ open }) => {
-  describe.each(recordings)("$name", verifies("STRM-9"), ({ recording }) => {
+  describe.each(presentRecordings)("$name", verifies("STRM-9"), ({ recording }) => {
     const inStore = (work: (store: Store) => Promise<void>) =>
       withStore(open, async (store) => {
         await loadInto(store, recording);

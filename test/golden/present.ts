@@ -13,7 +13,10 @@ export type Golden = { readonly version: string; readonly name: string; readonly
 export const formatOfRecording = ({ sessions }: Recording): number =>
   Math.max(...sessions.map((session) => lastState(session).v ?? initialState.v));
 
-export async function recordPresent(): Promise<readonly Golden[]> {
+/** Recorded once for each worker of the tests. */
+export const presentRecordings = await recordPresent();
+
+async function recordPresent(): Promise<readonly Golden[]> {
   const recorded: Golden[] = [];
   for (const scenario of scenarios) {
     const recording = await record(scenario);

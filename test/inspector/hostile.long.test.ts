@@ -5,15 +5,12 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
-import { recordPresent } from "../golden/present.js";
+import { presentRecordings } from "../golden/present.js";
 import { loadInto } from "../golden/recording.js";
 import { startTestServer } from "../server/rig.js";
 import { hostileText as corpus } from "../support/hostile-text.js";
 import { verifies } from "../verifies.js";
 import { type InspectorPage, openBrowser, openInspector, pressUntil } from "./browser.js";
-
-/** Logs with every event of a session but one, of each format. */
-const recordings = await recordPresent();
 
 const write = defineTool({
   name: "write",
@@ -130,7 +127,7 @@ describe("text of strangers", () => {
   }, async () => {
     const browser = await openBrowser();
     const types = new Set<string>();
-    for (const { recording } of recordings) {
+    for (const { recording } of presentRecordings) {
       const store = createMemoryStore();
       await loadInto(store, recording);
       const session = (id: string) => createClient({ store }).session(id);

@@ -11,11 +11,9 @@ import { readCommittedEntries } from "../../src/runtime/log/read-log.js";
 import { compileListeners } from "../../src/runtime/observers/listeners.js";
 import { createTracing } from "../../src/runtime/trace/tracing.js";
 import { randomSessions } from "../core/random-sessions.js";
-import { recordPresent } from "../golden/present.js";
+import { presentRecordings } from "../golden/present.js";
 import { loadInto } from "../golden/recording.js";
 import { verifies } from "../verifies.js";
-
-const recordings = await recordPresent();
 
 type Log = readonly Entry[];
 type Store = Parameters<typeof traceSession>[0];
@@ -143,17 +141,21 @@ describe("the trace of any log", () => {
     );
   });
 
-  test.each(recordings)("recorded in $version $name holds to the same", verifies("TRC-1"), async ({ recording }) => {
-    const store = createMemoryStore();
-    await loadInto(store, recording);
-    for (const { sessionId } of recording.sessions) {
-      const log = await store.read(sessionId);
-      const records = await traceSession(store, sessionId, { asOf: log.at(-1)?.event.at ?? 0 });
-      checkTrace(log, records);
-      const everywhere = new Set(log.map(({ seq }) => seq));
-      expect((await tellFrom(store, log, sessionId, everywhere)).told).toEqual(await traceSession(store, sessionId));
-    }
-  });
+  test.each(presentRecordings)(
+    "recorded in $version $name holds to the same",
+    verifies("TRC-1"),
+    async ({ recording }) => {
+      const store = createMemoryStore();
+      await loadInto(store, recording);
+      for (const { sessionId } of recording.sessions) {
+        const log = await store.read(sessionId);
+        const records = await traceSession(store, sessionId, { asOf: log.at(-1)?.event.at ?? 0 });
+        checkTrace(log, records);
+        const everywhere = new Set(log.map(({ seq }) => seq));
+        expect((await tellFrom(store, log, sessionId, everywhere)).told).toEqual(await traceSession(store, sessionId));
+      }
+    },
+  );
 });
 
 describe("a page from any place of a trace", () => {

@@ -3,11 +3,11 @@
  */
 import { createMemoryStore, exportSessions, importSessions, type Store } from "../../src/index.js";
 import { createMessage, t0 } from "../../src/testing/conformance/bench.js";
-import { recordPresent } from "../golden/present.js";
+import { presentRecordings } from "../golden/present.js";
 import { loadInto } from "../golden/recording.js";
 
 /** What the present code records. */
-export const goldenRecordings = await recordPresent();
+export const goldenRecordings = presentRecordings;
 
 /** The whole export, as text. */
 export async function exportToText(store: Store, sessionIds?: readonly string[]): Promise<string> {
