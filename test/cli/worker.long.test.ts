@@ -358,7 +358,7 @@ describe("pawl fork", () => {
     expect(stdout).toContain("Replaced 1 occurrence in notes.txt");
     expect(readFileSync(join(world.root, "sub", "notes.txt"), "utf8")).toBe("color\n");
     expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("colour\n");
-    expect(parseJsonLines((await world.pawl(["sessions", "--json"])).stdout)).toMatchObject([
+    expect(parseJsonLines((await world.pawl(["sessions", "--all", "--json"])).stdout)).toMatchObject([
       { sessionId: "t", info: { root: join(world.root, "sub"), model: "demo" } },
       { sessionId: "s" },
     ]);
