@@ -196,9 +196,9 @@ describe("pawl doctor", () => {
       const [{ checks }] = parseJsonLines((await pawl(["doctor", "--json"])).stdout);
       return checks.find(({ name }: { readonly name: string }) => name === "sqlite").details;
     };
-    expect(await details()).toEqual({ tables: 3, format: null });
+    expect(await details()).toEqual({ tables: 4, format: null });
     await pawl(["run", "List the files"]);
-    expect(await details()).toEqual({ tables: 3, format: 2 });
+    expect(await details()).toEqual({ tables: 4, format: 2 });
   });
 
   test("says what waits for a person, and for a worker", async () => {
