@@ -80,8 +80,8 @@ describe("pawl acp", () => {
       const { sessionId } = await editor.request("session/new", open);
       await editor.prompt(sessionId, "run: touch a");
       expect(editor.permissionRequests[0]?.options.map(({ name }) => name)).toEqual([
-        "Allow",
-        "Reject",
+        "Approve",
+        "Deny",
         'Always allow shell "touch" with any arguments, in this session',
         'Always allow shell "touch" with any arguments, in this folder',
         'Always allow shell "touch a", exactly this, in this session',
