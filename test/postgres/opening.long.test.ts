@@ -4,6 +4,7 @@
 import { chmodSync, chownSync, copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, type Store } from "../../src/index.js";
 import {
@@ -73,6 +74,34 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     expect(again).toMatchObject({ status: "completed", text: "Done." });
     expect(await store.verify()).toEqual([]);
   });
+
+  test(
+    "a process of 0.1 that goes on leaves no overview, and lists read it from its commit",
+    verifies("STOR-5"),
+    async () => {
+      const url = await createDatabase(server());
+      const store = await open({ url });
+      const runIn = (of: Store) => createAgent({ model: model(), store: of }).run("Go", { sessionId: "s" });
+      await runIn(store);
+      const pool = new pg.Pool({ connectionString: url });
+      onTestFinished(() => pool.end());
+      // It calls the functions that it knows, whose last parameter is the principal.
+      const old = await open({
+        pool: {
+          query: (text, values) =>
+            text.includes(".append($1::text")
+              ? pool.query(text.replace(/, \$(25|26|27|28|29)::\w+/g, ""), values?.slice(0, 24))
+              : pool.query(text, values === undefined ? [] : [...values]),
+        },
+      });
+      const { runId } = await runIn(old);
+      expect(await server().run("SELECT overview FROM pawl.sessions", url.split("/").at(-1))).toEqual([
+        { overview: null },
+      ]);
+      expect(await store.list({ overview: true, text: "S" })).toMatchObject([{ overview: { lastRun: { runId } } }]);
+      expect(await store.verify()).toEqual([]);
+    },
+  );
 
   test("tables of another version are refused, and say what to do", verifies("STOR-5"), async () => {
     const url = await createDatabase(server());

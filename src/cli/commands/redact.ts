@@ -8,6 +8,8 @@ import { text as textOf } from "node:stream/consumers";
 import { createClient, PawlError, type RedactionResult } from "../../index.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { getSession, shortId } from "../files/session-store.js";
+import { resolveHome } from "../files/store-location.js";
+import { removeLog } from "../run/background-log.js";
 import { promptSecret } from "../terminal/prompt-secret.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize } from "../terminal/text.js";
@@ -34,6 +36,8 @@ export function redact(id: string, options: RedactCommandOptions, terminal: Term
     const result = await createClient({ store })
       .session(sessionId)
       .redact({ ...target, by: resolveUserName(), ...(note === undefined ? {} : { note }) });
+    // It repeats what the session has, and may contain the text in another form.
+    for (const redacted of listFamily(result)) removeLog(resolveHome(process.env), redacted.sessionId);
     if (options.json === true) terminal.json(result);
     else terminal.out(formatReport(result));
   });

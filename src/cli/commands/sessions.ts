@@ -9,6 +9,7 @@ import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { getSession, openStore, shortId } from "../files/session-store.js";
 import { describeSearchedStore, resolveHome } from "../files/store-location.js";
+import { removeLog } from "../run/background-log.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatAge, formatCount, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
 
@@ -112,6 +113,7 @@ export function remove(id: string, options: RemoveOptions, terminal: Terminal): 
   return withStore(async (store) => {
     const { sessionId } = await getSession(store, id);
     await deleteSession(store, sessionId, { now: Date.now(), force: options.force === true });
+    removeLog(resolveHome(process.env), sessionId);
     if (options.json === true) terminal.json({ deleted: sessionId });
     else terminal.out(`Deleted ${sanitize(shortId(sessionId))}.\n`);
   });

@@ -9,6 +9,7 @@ import { once } from "node:events";
 import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Store } from "../../index.js";
+import { resolveLogPath } from "./background-log.js";
 
 export type BackgroundStart = {
   readonly store: Store;
@@ -61,10 +62,3 @@ export async function startInBackground(start: BackgroundStart): Promise<Backgro
     stopWatching();
   }
 }
-
-/** The file that takes the output of a session's processes in the background. */
-export function resolveLogPath(home: string, sessionId: string): string {
-  return join(home, "logs", `${encodeURIComponent(sessionId).slice(0, maxNameLength)}.log`);
-}
-
-const maxNameLength = 200;

@@ -12,14 +12,20 @@ import { diffLines, type SuppliedFile } from "./trust.js";
 export function describeFile(file: SuppliedFile, columns = Number.POSITIVE_INFINITY): readonly string[] {
   const { kind, path, text, effects, before, isTrusted } = file;
   const hasChanged = before !== null && !isTrusted;
-  const changes = hasChanged ? diffLines(before, text) : [];
-  const lines = hasChanged ? (changes.length === 0 ? [sameTextNotes[kind]] : changes) : text.trimEnd().split("\n");
+  const lines = hasChanged ? describeChange(before, text, sameTextNotes[kind]) : text.trimEnd().split("\n");
   return [
     hasChanged ? `${sanitizeStrictly(path)} has changed since it was trusted:` : sanitizeStrictly(path),
     ...lines.map(indentLine),
     ...describeScripts(file),
     ...(effects.length === 0 ? [] : ["It", ...effects.flatMap((effect) => describeEffect(effect, columns))]),
   ];
+}
+
+/** The changed lines. If none was added or removed, their order has changed, and all of them are shown. */
+function describeChange(before: string, text: string, sameTextNote: string): readonly string[] {
+  const changes = diffLines(before, text);
+  if (changes.length > 0) return changes;
+  return before === text ? [sameTextNote] : ["(the same lines in another order)", ...text.trimEnd().split("\n")];
 }
 
 const indentLine = (line: string) => `    ${sanitizeStrictly(line)}`.trimEnd();
@@ -36,7 +42,9 @@ function describeScripts({ scripts = [], scriptsBefore, before, isTrusted }: Sup
       if (old.hash === script.hash) return [];
       const { text } = script;
       const lines =
-        text === null || old.text === null ? describeText(script) : diffLines(old.text, text).map(indentLine);
+        text === null || old.text === null
+          ? describeText(script)
+          : describeChange(old.text, text, "(only its encoding)").map(indentLine);
       return [`  ${sanitizeStrictly(script.path)} has changed:`, ...lines];
     }),
     ...(hasChanged ? removed.map(({ path }) => `  ${sanitizeStrictly(path)} is gone, or no longer run`) : []),

@@ -169,7 +169,8 @@ function listStatements(s: string) {
       SELECT ${columns} FROM (SELECT id FROM resting UNION ALL SELECT id FROM held) p JOIN ${s}.sessions s ON s.id = p.id ${last}
       ORDER BY "updatedAt" DESC, s.name LIMIT $8::bigint`;
   const lastSeq = "CASE WHEN s.holder IS NULL THEN s.seq ELSE coalesce(t.seq, 0) END";
-  const isCurrent = `s.overview_seq IS NOT DISTINCT FROM (${lastSeq})`;
+  // A process of 0.1 writes none: `append` then leaves null with the number of its commit.
+  const isCurrent = `(s.overview IS NOT NULL AND s.overview_seq IS NOT DISTINCT FROM (${lastSeq}))`;
   const ofLastCommit = (column: string) =>
     `CASE WHEN NOT ${isCurrent} THEN (SELECT c.${column} FROM ${s}.commits c WHERE c.session = s.id AND c.seq = ${lastSeq}) END`;
   // The overview that the row has, if no commit came after it; else the state that it follows from.

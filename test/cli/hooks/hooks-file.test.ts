@@ -153,6 +153,23 @@ describe("The hooks of a folder", verifies("CHAT-6#trust"), () => {
     expect(changed).not.toContain("    first");
   });
 
+  test("whose script has the same lines in another order are shown with all of them", () => {
+    const world = createHookWorld({
+      [folder]: hooksFile("PreToolUse", { command: "sh ./check.sh" }),
+      "root/check.sh": "exit 0\nrm -r build\n",
+    });
+    world.trust();
+    world.write("root/check.sh", "rm -r build\nexit 0\n");
+    expect(world.readTrust().files.flatMap((file) => describeFile(file))).toEqual(
+      expect.arrayContaining([
+        "  check.sh has changed:",
+        "    (the same lines in another order)",
+        "    rm -r build",
+        "    exit 0",
+      ]),
+    );
+  });
+
   test.each([
     ["a script that a command names", "root/check.sh", "sh ./check.sh"],
     ["a script that it names from the root", "root/check.sh", 'sh "$CLAUDE_PROJECT_DIR"/check.sh'],

@@ -1,0 +1,16 @@
+/**
+ * The file with the output of a session's processes in the background. It has what the session has, so it goes with the session.
+ */
+import { rmSync } from "node:fs";
+import { join } from "node:path";
+
+export function resolveLogPath(home: string, sessionId: string): string {
+  return join(home, "logs", `${encodeURIComponent(sessionId).slice(0, maxNameLength)}.log`);
+}
+
+const maxNameLength = 200;
+
+/** Removes the file if there is one. */
+export function removeLog(home: string, sessionId: string): void {
+  rmSync(resolveLogPath(home, sessionId), { force: true });
+}
