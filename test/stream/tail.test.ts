@@ -14,6 +14,7 @@ import {
   pushItem,
   readFromLog,
   type Tail,
+  type TailSource,
 } from "../../src/stream/tail/tail.js";
 import { createSessionView } from "../../src/view/session-view.js";
 import { verifies } from "../verifies.js";
@@ -100,6 +101,8 @@ function createWorld(timeline: readonly StreamItem[], startAt: number) {
 }
 
 type World = ReturnType<typeof createWorld>;
+
+const emptySource: TailSource = { async *logged() {}, inProgress: () => [] };
 
 async function settle(ticks: number): Promise<void> {
   for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
@@ -233,3 +236,18 @@ test("a log that cannot be read ends the items with its error, once, and with no
     }),
     { numRuns: 50 },
   ));
+
+test("a look for the end of the run that fails is not repeated: the items end with its error", async () => {
+  const failure = new Error("The store is down.");
+  let looks = 0;
+  const hasEnded = async () => {
+    looks += 1;
+    // Without an end, the test would never get to its timeout.
+    if (looks < 10) throw failure;
+    return false;
+  };
+  const items = createItems(createTail(emptySource, 0, { until: "run", hasEnded, onLeave: () => {} }));
+  await expect(items.next()).rejects.toBe(failure);
+  expect((await items.next()).done).toBe(true);
+  expect(looks).toBe(1);
+});
