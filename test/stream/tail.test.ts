@@ -251,3 +251,15 @@ test("a look for the end of the run that fails is not repeated: the items end wi
   expect((await items.next()).done).toBe(true);
   expect(looks).toBe(1);
 });
+
+test("a consumer that is always a little behind keeps nothing that it has read", async () => {
+  const tail = createTail(emptySource, 0, { onLeave: () => {} });
+  const items = createItems(tail);
+  const toProgress = (note: number): StreamItem => ({ type: "progress", callKey: "run/1/1", note: `${note}` });
+  for (let note = 0; note < 3; note += 1) pushItem(tail, toProgress(note));
+  for (let note = 3; note < 10_000; note += 1) {
+    expect((await items.next()).value).toEqual(toProgress(note - 3));
+    pushItem(tail, toProgress(note));
+  }
+  expect(tail.buffer.length).toBeLessThanOrEqual(1_030);
+});
