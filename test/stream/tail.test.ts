@@ -263,3 +263,21 @@ test("a consumer that is always a little behind keeps nothing that it has read",
   }
   expect(tail.buffer.length).toBeLessThanOrEqual(1_030);
 });
+
+test("what other runs end in the log hides no end of the consumer's run", async () => {
+  const finalOf = (runId: string, seq: number) => ({ type: "final", runId, seq, index: 1 }) as PublicEvent;
+  const log = [finalOf("mine", 1), ...["a", "b", "c"].map((runId, at) => finalOf(runId, at + 2))];
+  const source: TailSource = {
+    async *logged() {
+      yield* log;
+    },
+    inProgress: () => [{ type: "progress", callKey: "mine/1/1", note: "Begins." }],
+  };
+  const tail = createTail(source, 4, { after: startCursor, runId: "mine", maxBehind: 2, onLeave: () => {} });
+  const items = createItems(tail);
+  expect((await items.next()).value).toEqual(log[0]);
+  const next = items.next();
+  await settle(20);
+  endTail(tail);
+  expect((await next).done).toBe(true);
+});
