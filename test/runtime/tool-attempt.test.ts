@@ -165,6 +165,8 @@ const table: { readonly [state in keyof typeof states]: Expected } = {
   },
   "ended by a failure": {
     ...closed,
+    // It failed while its questions were being committed.
+    asked: "suspended by asked 0 stop_order",
     step_began: "ended by error 1",
     step_ended: "ended by error -1 try_asking",
     cancelled: "ended by error 0 cancelled",

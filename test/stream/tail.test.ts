@@ -14,6 +14,7 @@ import {
   pushItem,
   readFromLog,
   type Tail,
+  type TailSource,
 } from "../../src/stream/tail/tail.js";
 import { createSessionView } from "../../src/view/session-view.js";
 import { verifies } from "../verifies.js";
@@ -100,6 +101,8 @@ function createWorld(timeline: readonly StreamItem[], startAt: number) {
 }
 
 type World = ReturnType<typeof createWorld>;
+
+const emptySource: TailSource = { async *logged() {}, inProgress: () => [] };
 
 async function settle(ticks: number): Promise<void> {
   for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
@@ -233,3 +236,48 @@ test("a log that cannot be read ends the items with its error, once, and with no
     }),
     { numRuns: 50 },
   ));
+
+test("a look for the end of the run that fails is not repeated: the items end with its error", async () => {
+  const failure = new Error("The store is down.");
+  let looks = 0;
+  const hasEnded = async () => {
+    looks += 1;
+    // Without an end, the test would never get to its timeout.
+    if (looks < 10) throw failure;
+    return false;
+  };
+  const items = createItems(createTail(emptySource, 0, { until: "run", hasEnded, onLeave: () => {} }));
+  await expect(items.next()).rejects.toBe(failure);
+  expect((await items.next()).done).toBe(true);
+  expect(looks).toBe(1);
+});
+
+test("a consumer that is always a little behind keeps nothing that it has read", async () => {
+  const tail = createTail(emptySource, 0, { onLeave: () => {} });
+  const items = createItems(tail);
+  const toProgress = (note: number): StreamItem => ({ type: "progress", callKey: "run/1/1", note: `${note}` });
+  for (let note = 0; note < 3; note += 1) pushItem(tail, toProgress(note));
+  for (let note = 3; note < 10_000; note += 1) {
+    expect((await items.next()).value).toEqual(toProgress(note - 3));
+    pushItem(tail, toProgress(note));
+  }
+  expect(tail.buffer.length).toBeLessThanOrEqual(1_030);
+});
+
+test("what other runs end in the log hides no end of the consumer's run", async () => {
+  const finalOf = (runId: string, seq: number) => ({ type: "final", runId, seq, index: 1 }) as PublicEvent;
+  const log = [finalOf("mine", 1), ...["a", "b", "c"].map((runId, at) => finalOf(runId, at + 2))];
+  const source: TailSource = {
+    async *logged() {
+      yield* log;
+    },
+    inProgress: () => [{ type: "progress", callKey: "mine/1/1", note: "Begins." }],
+  };
+  const tail = createTail(source, 4, { after: startCursor, runId: "mine", maxBehind: 2, onLeave: () => {} });
+  const items = createItems(tail);
+  expect((await items.next()).value).toEqual(log[0]);
+  const next = items.next();
+  await settle(20);
+  endTail(tail);
+  expect((await next).done).toBe(true);
+});

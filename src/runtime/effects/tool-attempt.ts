@@ -56,7 +56,7 @@ export function advanceAttempt(attempt: ToolAttempt, event: ToolAttemptEvent): A
       if (status !== "running" || steps > 0) return stay;
       return { attempt: { status: "asking", steps, isCancelled }, acts: ["commit_questions"] };
     case "asked":
-      return status === "asking" ? suspend("asked") : stay;
+      return status === "asking" || findFailure(attempt) !== undefined ? suspend("asked") : stay;
     case "refused":
       return status === "asking" ? { attempt: { status: "running", steps, isCancelled }, acts: [] } : stay;
     case "cancelled":

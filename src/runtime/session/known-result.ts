@@ -7,7 +7,7 @@ import { initialState } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { cursorBefore } from "../../stream/cursor.js";
+import { cursorBefore, isAfter } from "../../stream/cursor.js";
 import { pushItem, type Tail } from "../../stream/tail/tail.js";
 import { findFinalEvent } from "../log/read-log.js";
 import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subscribers/waiters.js";
@@ -28,8 +28,11 @@ export async function awaitKnownResult(
     const ended = await findFinalEvent(parts.store, sessionId, runId);
     if (ended !== null) {
       if (subscription !== undefined) {
-        // It may be before the place where the subscription began.
-        subscription.cursor = cursorBefore(ended);
+        // It may be before the position where the subscription began. Items that wait for the consumer still come before it.
+        if (!isAfter(ended, subscription.cursor)) {
+          subscription.cursor = cursorBefore(ended);
+          subscription.logCursor = subscription.cursor;
+        }
         pushItem(subscription, ended);
       }
       return ended.result;

@@ -324,7 +324,7 @@ async function readWanted(tail: Tail, log: AsyncIterator<PublicEvent>): Promise<
   for (;;) {
     const { done, value } = await log.next();
     if (done === true) return null;
-    recordEnd(tail, value);
+    if (isOfConsumer(tail, value)) recordEnd(tail, value);
     if (isRunEnd(tail, value) && isLate(tail, value)) closeTail(tail);
     if (tail.isReturned) return null;
     if (isOfConsumer(tail, value) && !isLate(tail, value)) return deepFreeze(value);
@@ -334,6 +334,8 @@ async function readWanted(tail: Tail, log: AsyncIterator<PublicEvent>): Promise<
 /** What waits would follow events that the consumer does not get. */
 function failTail(tail: Tail, cause: unknown): void {
   const isNew = tail.ended === null;
+  // Otherwise the store that failed would be asked again and again.
+  tail.hasEnded = undefined;
   tail.log = null;
   tail.gap = "none";
   clearWaiting(tail);

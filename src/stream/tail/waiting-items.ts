@@ -48,7 +48,16 @@ export function takeWaiting(waiting: WaitingItems): StreamItem | undefined {
   if (item === undefined) return undefined;
   waiting.head += 1;
   if (waiting.head === buffer.length) clearWaiting(waiting);
+  else if (waiting.head >= maxTaken) dropTaken(waiting);
   return item;
+}
+
+/** How many items that were taken may stay in the buffer. A consumer that is always a little behind never empties it. */
+const maxTaken = 1_024;
+
+function dropTaken(waiting: WaitingItems): void {
+  waiting.buffer = waiting.buffer.slice(waiting.head);
+  waiting.head = 0;
 }
 
 export function clearWaiting(waiting: WaitingItems): void {
