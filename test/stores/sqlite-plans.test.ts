@@ -54,4 +54,7 @@ describe("what every commit and every look need", () => {
     expect(resting).toContain("SEARCH s USING INDEX sessions_by_update (updated_at<?)");
     expect(resting.join()).not.toContain("TEMP B-TREE");
   });
+  test("due notices of a destination come from the index, however many of it and of others are dead or left", () => {
+    expect(planOf(statements.dueNotices)).toEqual(["SEARCH notices USING INDEX notices_due (endpoint=? AND due_at<?)"]);
+  });
 });

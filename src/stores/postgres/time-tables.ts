@@ -62,7 +62,7 @@ CREATE TABLE notices (
   body_sum bigint NOT NULL,
   UNIQUE (endpoint, id)
 );
-CREATE INDEX notices_due ON notices (due_at, number) WHERE due_at IS NOT NULL;
+CREATE INDEX notices_due ON notices (endpoint, due_at, number) WHERE due_at IS NOT NULL;
 CREATE INDEX notices_by_session ON notices (session) WHERE session IS NOT NULL;
 `;
 
