@@ -5,14 +5,15 @@ import type { Clock } from "../ports/clock.js";
 import { retryDelayMs } from "./retries.js";
 import type { WorkerOptions } from "./worker-options.js";
 
-/** One look at a time. If the store fails, the worker reports it and looks again later. */
+/** If the store fails, the worker reports it and looks again later. */
 export function createDelivering(
   { store, notices, pollMs = 1_000, onReport = () => {} }: WorkerOptions,
   { clock, random }: { readonly clock: Clock; readonly random: () => number },
 ) {
   const stopping = new AbortController();
   const { signal } = stopping;
-  let look: Promise<void> | null = null;
+  /** A look may wait for a destination that does not answer. Meanwhile the next looks deliver to the others. */
+  const looks = new Set<Promise<void>>();
   let isRegistered = false;
   let failures = 0;
   /** When the next look is due: by the clock's `elapsed`. */
@@ -32,13 +33,12 @@ export function createDelivering(
   }
 
   /** @param isForced whether to look now, however recent the last look was */
-  function catchUp({ isForced = false } = {}): Promise<void> {
-    if (notices === undefined || signal.aborted || (!isForced && clock.elapsed() < nextLookAt))
-      return Promise.resolve();
-    look ??= deliverAll()
+  async function catchUp({ isForced = false } = {}): Promise<void> {
+    if (notices === undefined || signal.aborted || (!isForced && clock.elapsed() < nextLookAt)) return;
+    nextLookAt = clock.elapsed() + pollMs;
+    const look = deliverAll()
       .then(() => {
         failures = 0;
-        nextLookAt = clock.elapsed() + pollMs;
       })
       .catch((error: unknown) => {
         failures += 1;
@@ -47,14 +47,15 @@ export function createDelivering(
         if (!signal.aborted) onReport({ type: "store_failed", error, retryInMs });
       })
       .finally(() => {
-        look = null;
+        looks.delete(look);
       });
-    return look;
+    looks.add(look);
+    await Promise.all(looks);
   }
 
   async function stop(): Promise<void> {
     stopping.abort();
-    await look;
+    await Promise.all(looks);
   }
 
   return { register, catchUp, stop };

@@ -5,7 +5,8 @@
  *    notice is delivered at least once, with the same id in each attempt.
  * 2. An attempt counts when it begins. After the last one, or when the destination is gone (410), the notice is dead. The store keeps it for
  *    ten days, and lists it.
- * 3. A notice that a run waits is dropped if its question was answered meanwhile.
+ * 3. A destination that does not answer holds up no other: the next look skips it, and delivers to the others.
+ * 4. A notice that a run waits is dropped if its question was answered meanwhile.
  */
 import { anArray, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
 import type { Json } from "../core/data/message.js";
@@ -38,6 +39,7 @@ const optionRules: OptionTable<NoticesOptions> = {
 
 /** The time between two attempts, in milliseconds; up to a fifth is added by chance. There is one attempt more. */
 const retryDelaysMs = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000] as const;
+const maxTries = retryDelaysMs.length + 1;
 
 /** How long an attempt may take beyond its timeout before another worker tries, in milliseconds. */
 const leaseMarginMs = 20_000;
@@ -75,7 +77,10 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   const { allowAddresses = [], timeoutMs = 10_000 } = options;
   const compiled = compileDestinations(destinations);
   const rules = { allowed: createAddressRules(allowAddresses), public: createAddressRules([]) };
+  const ids = compiled.map(({ id }) => id);
   let nextDropAt = Number.NEGATIVE_INFINITY;
+  /** The destinations to which an earlier look still delivers. */
+  const busyIds = new WeakMap<Store, Set<string>>();
 
   async function attempt(destination: CompiledDestination, row: NoticeRow, options: DeliverOptions): Promise<Attempt> {
     const { url, keys } = destination;
@@ -99,14 +104,15 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     const rows = requireNotices(store);
     const { signal, clock, random, onFailure } = options;
     const { number, sessionId, notice } = row;
-    if (notice !== null && !(await isWanted(store, destination, row))) return void (await rows.remove(number));
+    const refusal = findRefusal(row);
+    if (refusal === null && !(await isWanted(store, destination, row))) return void (await rows.remove(number));
     const leased = { number, tries: row.tries + 1, dueAt: clock.now() + timeoutMs + leaseMarginMs };
-    if (notice !== null && !(await rows.replace(row, { ...row, ...leased }))) return;
-    const seen = notice === null ? row : leased;
+    if (refusal === null && !(await rows.replace(row, { ...row, ...leased }))) return;
+    const seen = refusal === null ? leased : row;
     const result: Attempt =
-      notice === null
-        ? { isDelivered: false, error: new Error(row.error ?? "The store cannot read the notice."), isFinal: true }
-        : await attempt(destination, row, options);
+      refusal === null
+        ? await attempt(destination, row, options)
+        : { isDelivered: false, error: new Error(refusal), isFinal: true };
     if (result.isDelivered) return void (await rows.remove(number));
     // The worker stops: others need not wait for the lease to end.
     if (signal.aborted) return void (await rows.replace(seen, { ...row, dueAt: 0 }));
@@ -125,31 +131,57 @@ export function createNotices(destinations: readonly NoticeDestination[], option
       for (let row = waiting.shift(); row !== undefined && !options.signal.aborted; row = waiting.shift())
         await deliverRow(store, destination, row, options);
     };
-    await Promise.all(Array.from({ length: maxRequests }, deliverNext));
+    await settleAll(Array.from({ length: maxRequests }, deliverNext));
     return found.length;
+  }
+
+  async function deliverIfFree(store: Store, destination: CompiledDestination, options: DeliverOptions) {
+    const busy = busyIds.get(store) ?? new Set<string>();
+    busyIds.set(store, busy);
+    if (busy.has(destination.id)) return 0;
+    busy.add(destination.id);
+    try {
+      return await deliverTo(store, destination, options);
+    } finally {
+      busy.delete(destination.id);
+    }
   }
 
   /** Also those of destinations that nobody delivers to any more. */
   async function dropOld(rows: NoticeStore, { clock }: DeliverOptions): Promise<void> {
     if (clock.elapsed() < nextDropAt) return;
     nextDropAt = clock.elapsed() + dropEveryMs;
-    await rows.drop(clock.now() - keptMs);
+    // The next looks remove what is left, so that deliveries do not wait for a backlog.
+    if ((await rows.drop(clock.now() - keptMs, ids)) > 0) nextDropAt = clock.elapsed();
   }
 
   return Object.freeze({
     async register(store: Store) {
       const rows = requireNotices(store);
-      for (const { id } of compiled) await rows.addDestination(id);
+      for (const id of ids) await rows.addDestination(id);
     },
     async deliver(store: Store, options: DeliverOptions) {
       await dropOld(requireNotices(store), options);
-      const counts = await Promise.all(compiled.map((destination) => deliverTo(store, destination, options)));
+      const counts = await settleAll(compiled.map((destination) => deliverIfFree(store, destination, options)));
       return counts.reduce((sum, count) => sum + count, 0);
     },
   });
 }
 
 const maxErrorText = 500;
+
+/** Resolves or rejects as `Promise.all` does, but not before all of them have settled. */
+async function settleAll<Value>(promises: readonly Promise<Value>[]): Promise<readonly Value[]> {
+  await Promise.allSettled(promises);
+  return Promise.all(promises);
+}
+
+/** Why a notice is dead without another attempt; null if it is not. */
+function findRefusal({ notice, error, tries }: NoticeRow): string | null {
+  if (notice === null) return error ?? "The store cannot read the notice.";
+  // A failed attempt decides whether there is another one. No worker was left to decide it.
+  return tries >= maxTries ? "The worker ended during the last attempt." : null;
+}
 
 /** A session of the same id in another store, or one that was deleted and begun again, has other notices. */
 function toDeliveryId({ id, at }: NoticeRow): string {

@@ -60,6 +60,9 @@ export interface NoticeStore {
   replace(seen: Pick<NoticeRow, "number" | "dueAt" | "tries">, change: NoticeChange): Promise<boolean>;
   /** False if there is no such row. */
   remove(number: number): Promise<boolean>;
-  /** Removes rows that were committed before this time; returns how many. */
-  drop(before: number): Promise<number>;
+  /**
+   * Removes rows that were committed before this time, as many as suit the store at once, and returns how many. It removes dead ones, and
+   * those that have been due since before this time, except those of the destinations that the caller delivers to.
+   */
+  drop(before: number, except: readonly string[]): Promise<number>;
 }

@@ -22,7 +22,10 @@ export type NoticeFailure = {
 export type WorkerNotices = {
   /** From now on, commits to the store write notices for these destinations. */
   readonly register: (store: Store) => Promise<void>;
-  /** Delivers what is due, once. Resolves to the number of notices that were due. */
+  /**
+   * Delivers what is due, once, except to destinations to which an earlier call still delivers. Resolves to the number of notices that
+   * were due.
+   */
   readonly deliver: (
     store: Store,
     options: {

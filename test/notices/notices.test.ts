@@ -7,6 +7,7 @@ import { createNotices, createOutbox, type NoticeDestination, type NoticesOption
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { standard } from "../../src/webhooks/index.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { local, secret, startReceiver } from "./receiver.js";
 
@@ -170,6 +171,30 @@ describe("a notice", () => {
     expect(await bench.outbox.destinations()).toEqual(["other"]);
   });
 
+  test("that its destination did not get for ten days is delivered, not removed", proven, async () => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url });
+    await ask(bench);
+    await bench.clock.advance(11 * 86_400_000);
+    await bench.worker.runUntilIdle();
+    expect(received).toHaveLength(1);
+  });
+
+  test("is dead if a worker was killed in each of its attempts", proven, async () => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url });
+    await ask(bench);
+    const [row] = await bench.outbox.list();
+    if (row === undefined) throw new Error("There is no notice.");
+    // As eight workers leave it that were killed.
+    await bench.store.notices?.replace(row, { notice: row.notice, tries: 8, dueAt: bench.clock.now() });
+    await bench.worker.runUntilIdle();
+    expect(received).toEqual([]);
+    expect(bench.failures()).toMatchObject([{ retryInMs: null }]);
+    const error = "The worker ended during the last attempt.";
+    expect(await bench.outbox.list({ isDead: true })).toMatchObject([{ tries: 8, error }]);
+  });
+
   test("about a child's question comes from the parent, once", proven, async () => {
     const store = createMemoryStore();
     await store.notices?.addDestination("desk");
@@ -228,6 +253,37 @@ describe("a destination", () => {
     expect(received).toHaveLength(1);
     expect(bench.failures()).toMatchObject([{ retryInMs: null }]);
     expect(await bench.outbox.list({ isDead: true })).toMatchObject([{ tries: 1 }]);
+  });
+
+  test("that does not answer holds up no other destination, and not the end of the worker", proven, async () => {
+    const reached = createDeferred();
+    const slow = await startReceiver(() => {
+      reached.resolve();
+      return new Promise<number>(() => {});
+    });
+    const fast = await startReceiver();
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "press", model: createScriptedModel(() => ({ text: "Nothing." })), store });
+    const destinations = [
+      { id: "slow", url: slow.url, secret },
+      { id: "fast", url: fast.url, secret },
+    ];
+    const notices = createNotices(destinations, { ...local, timeoutMs: 600_000 });
+    const worker = createWorker({ store, agents: [agent], pollMs: 5, notices });
+    const working = worker.run();
+    const outbox = createOutbox({ store });
+    await expect.poll(() => outbox.destinations()).toEqual(["fast", "slow"]);
+    await agent.run("What is new?", { sessionId: "s1" });
+    await reached.promise;
+    await agent.run("What is new?", { sessionId: "s2" });
+    await expect.poll(() => fast.received.length, { timeout: 5_000 }).toBe(2);
+    await worker.stop();
+    await working;
+    // Nobody has to wait for the lease of a worker that has stopped.
+    expect(await outbox.list()).toMatchObject([
+      { destination: "slow", sessionId: "s1", dueAt: 0, tries: 0 },
+      { destination: "slow", sessionId: "s2", dueAt: 0, tries: 0 },
+    ]);
   });
 
   test("that does not answer is given up after the timeout", proven, async () => {

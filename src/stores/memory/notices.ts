@@ -81,9 +81,11 @@ export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void
       assertOpen();
       return rows.delete(number);
     },
-    async drop(before) {
+    async drop(before, except) {
       assertOpen();
-      return deleteNotices(notices, ({ at }) => at < before);
+      const isLeft = ({ dueAt, destination }: NoticeRow) =>
+        dueAt === null || (dueAt < before && !except.includes(destination));
+      return deleteNotices(notices, (row) => row.at < before && isLeft(row));
     },
   };
 }

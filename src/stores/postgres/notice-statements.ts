@@ -17,7 +17,8 @@ export function noticeStatements(s: string) {
       WHERE number = $1::bigint AND due_at IS NOT DISTINCT FROM $2::float8 AND tries = $3::int RETURNING 1`,
     dropNotice: `DELETE FROM ${s}.notices WHERE number = $1::bigint RETURNING 1`,
     dropOldNotices: `WITH gone AS (DELETE FROM ${s}.notices WHERE number IN (SELECT number FROM ${s}.notices
-        WHERE at < $1::float8 ORDER BY number LIMIT 1000) RETURNING 1)
+        WHERE at < $1::float8 AND (due_at IS NULL
+          OR (due_at < $1 AND endpoint NOT IN (SELECT jsonb_array_elements_text($2::text::jsonb)))) ORDER BY number LIMIT 1000) RETURNING 1)
       SELECT count(*)::float8 AS count FROM gone`,
   } as const;
 }

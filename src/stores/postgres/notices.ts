@@ -36,9 +36,10 @@ export function createNoticeStore(db: Database, { run }: Pick<SignalAccess, "run
       return run(async () => (await query(statements.replaceNotice, values)).length > 0);
     },
     remove: (number) => run(async (isAgain) => (await query(statements.dropNotice, [number])).length > 0 || isAgain),
-    drop: (before) =>
+    drop: (before, except) =>
       run(async () => {
-        const [row] = await query<{ readonly count: number }>(statements.dropOldNotices, [before]);
+        const values = [before, JSON.stringify(except)];
+        const [row] = await query<{ readonly count: number }>(statements.dropOldNotices, values);
         return row?.count ?? 0;
       }),
   };

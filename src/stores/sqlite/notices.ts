@@ -67,9 +67,11 @@ export function createNoticeStore(
         statements.dropNotice.run(number);
         return true;
       }),
-    drop: (before) =>
+    drop: (before, except) =>
       write(() => {
-        const old = statements.oldNotices.all(before) as readonly { readonly number: number }[];
+        const old = statements.oldNotices.all(before, before, JSON.stringify(except)) as readonly {
+          readonly number: number;
+        }[];
         for (const { number } of old) statements.dropNotice.run(number);
         return old.length;
       }),

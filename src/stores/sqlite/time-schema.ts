@@ -143,5 +143,7 @@ export const noticeStatements = {
   dropNotice: "DELETE FROM notices WHERE number = ?",
   dropNoticesOfDestination: "DELETE FROM notices WHERE endpoint = ?",
   dropNoticesOfSession: "DELETE FROM notices WHERE session = ?",
-  oldNotices: "SELECT number FROM notices WHERE notices.at < ? ORDER BY number LIMIT 1000",
+  /** Bound: the time twice, and a JSON list of the destinations that are delivered to. */
+  oldNotices: `SELECT number FROM notices WHERE notices.at < ? AND (notices.due_at IS NULL
+      OR (notices.due_at < ? AND notices.endpoint NOT IN (SELECT value FROM json_each(?)))) ORDER BY number LIMIT 1000`,
 } as const;

@@ -118,8 +118,30 @@ export const noticeStoreCases = noticeCases({
     strictEqual(await notices.removeDestination("b"), true);
     strictEqual(await notices.removeDestination("b"), false);
     deepStrictEqual(await left(), ["a s1", "a s3"]);
-    strictEqual(await notices.drop(t0 + 2), 1);
+    strictEqual(await notices.drop(t0 + 2, []), 1);
     deepStrictEqual(await left(), ["a s3"]);
     deepStrictEqual(await notices.destinations(), ["a"]);
+  },
+
+  "an old row is removed if it is dead, or if it has long been due and the caller does not deliver it": async (
+    store,
+    notices,
+  ) => {
+    await notices.addDestination("a");
+    const many = Array.from({ length: 1_002 }, (_, index) => ({ id: `s/${index}`, notice }));
+    await createRestingSession(store, "s", { at: t0, notices: many });
+    const [first, second] = await notices.list({ limit: 2 });
+    if (first === undefined || second === undefined) throw new Error("There are no rows.");
+    const ids = async () => (await notices.list({ limit: 9 })).map(({ id }) => id);
+    strictEqual(await notices.drop(t0 + 1, ["a"]), 0);
+    await notices.replace(first, { notice, tries: 8, dueAt: null });
+    strictEqual(await notices.drop(t0, ["a"]), 0);
+    strictEqual(await notices.drop(t0 + 1, ["a"]), 1);
+    // Somebody delivers it.
+    await notices.replace(second, { notice, tries: 1, dueAt: t0 + 1 });
+    let removed = 0;
+    for (let count = -1; count !== 0; removed += count) count = await notices.drop(t0 + 1, ["b"]);
+    strictEqual(removed, 1_000);
+    deepStrictEqual(await ids(), ["s/1"]);
   },
 });
