@@ -248,6 +248,23 @@ describe("files", () => {
     });
   });
 
+  test("of a process of 0.1 that changes a title keep nothing of the former one", verifies("SEC-14"), async () => {
+    await withTempFolder(async (folder) => {
+      const path = join(folder, "sessions.db");
+      const store = await openSqliteStore({ path });
+      const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store });
+      await agent.run("Card 4929", { sessionId: "s" });
+      expect(await store.list({ text: "4929" })).toHaveLength(1);
+      // The columns that 0.1 writes after a redaction.
+      await withHandle(path, (handle) => handle.exec("UPDATE sessions SET title = 'Карта [redacted]'"));
+      expect(await store.list({ text: "4929" })).toEqual([]);
+      for (const text of ["Карта", "REDACTED", "S"]) expect(await store.list({ text }), text).toHaveLength(1);
+      const stored = await withHandle(path, (handle) => handle.prepare("SELECT * FROM sessions").all());
+      expect(JSON.stringify(stored.map(({ info: _, ...row }) => row))).not.toContain("4929");
+      await store.close();
+    });
+  });
+
   test("tell their formats", verifies("STOR-4"), async () => {
     await withTempFolder(async (folder) => {
       const path = join(folder, "sessions.db");

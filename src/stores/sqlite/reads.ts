@@ -69,8 +69,10 @@ export function listSessions(db: Database, options: ListOptions): readonly Sessi
   const parentFilter = typeof parent === "string" ? [parent] : [parent === null ? 1 : null, null];
   const { updatedAt, sessionId } = after ?? { updatedAt: Number.POSITIVE_INFINITY, sessionId: "" };
   const afterFilter = [updatedAt, updatedAt, updatedAt, sessionId];
-  const text = options.text?.toLowerCase() ?? null;
-  const filter = [status, status, ...parentFilter, agent, agent, root, root, ...afterFilter, text, text];
+  const { text = null } = options;
+  const lowerText = text === null ? null : text.toLowerCase();
+  const textFilter = [lowerText, lowerText, text];
+  const filter = [status, status, ...parentFilter, agent, agent, root, root, ...afterFilter, ...textFilter];
   const limit = toSqlLimit(options.limit);
   const { list, listChildren, listOverviews, listChildOverviews } = db.statements;
   const [ofAny, ofParent] = options.overview === true ? [listOverviews, listChildOverviews] : [list, listChildren];

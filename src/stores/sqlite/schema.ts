@@ -21,12 +21,20 @@ export const tablesVersion = 4;
 /** The version of the tables of the first release, 0.1. */
 export const firstTablesVersion = 2;
 
-/** Version 4: what lists show. Rows that earlier versions wrote have none of it: it is read from their last commit. */
+/**
+ * Version 4: what lists show. Rows that earlier versions wrote have none of it: it is read from their last commit.
+ *
+ * A process of 0.1 that has the file open does not write `search`. The trigger clears it when such a process changes the title, so that
+ * a redaction leaves no removed text there.
+ */
 const listColumns = `
 ALTER TABLE sessions ADD COLUMN search TEXT;
 ALTER TABLE sessions ADD COLUMN overview TEXT;
 ALTER TABLE sessions ADD COLUMN overview_seq INTEGER;
 ALTER TABLE sessions ADD COLUMN overview_sum INTEGER;
+CREATE TRIGGER sessions_search AFTER UPDATE OF title ON sessions
+WHEN NEW.title IS NOT OLD.title AND NEW.search IS OLD.search
+BEGIN UPDATE sessions SET search = NULL WHERE id = NEW.id; END;
 `;
 
 /** The statements that bring the tables of this version to the present one. Processes that have them open go on. */
@@ -102,8 +110,13 @@ ${updateTables(firstTablesVersion)}`;
 const tailQuery = (id: string): string => `(SELECT seq FROM commits WHERE session = ${id} ORDER BY seq DESC LIMIT 1)`;
 const tail = tailQuery("s.id");
 
-/** Bound twice: null for no filter, else a text in lower case. SQLite's own `lower` knows the letters A to Z alone. */
-const textFilter = `(? IS NULL OR instr(coalesce(s.search, lower(s.name || char(10) || coalesce(s.title, ''))), ?) > 0)`;
+const idAndTitle = "s.name || char(10) || coalesce(s.title, '')";
+/**
+ * Bound to a text in lower case twice, and then to the text as it was given; null for no filter. SQLite's own `lower` knows the letters
+ * A to Z alone, so that rows of 0.1 are found by other letters only if their case is the same.
+ */
+const textFilter = `(? IS NULL OR instr(coalesce(s.search, lower(${idAndTitle})), ?) > 0
+  OR s.search IS NULL AND instr(${idAndTitle}, ?) > 0)`;
 /** Bound twice: null for no filter, else a JSON list of statuses. */
 const statusFilter = (status: string): string => `(? IS NULL OR ${status} IN (SELECT value FROM json_each(?)))`;
 /** Bound in this order: agent twice, root twice (null for no filter). */
