@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, type Store } from "../../src/index.js";
 import { createHolder } from "../../src/platform/holder.js";
 import type { Followed } from "../../src/server/client/index.js";
-import type { Principal } from "../../src/server/index.js";
+import type { May, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -132,6 +132,27 @@ describe.each(localStores)("lists on $name", ({ open }) => {
         expect(children.sessions).toMatchObject([{ hasChildren: false, questions: 1, lastRun: { steps: 1 } }]);
         // The top session says whose they are.
         expect(children.calls).toEqual(["list", "describe"]);
+      });
+    });
+  });
+
+  test("of a principal with few sessions among those of others take few queries", async () => {
+    await withStore(open, async (store) => {
+      const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
+      for (let number = 0; number < 12; number += 1) await agent.run("Go", { sessionId: `s${number}` });
+      let queries = 0;
+      const counted: Store = {
+        ...store,
+        list: (options) => {
+          queries += 1;
+          return store.list(options);
+        },
+      };
+      const may: May = (_principal, _action, session) => session?.id === "s1";
+      await withServer({ store: counted, work: false, may }, async ({ ask }) => {
+        queries = 0;
+        expect((await ask("GET", "/v1/sessions?q=s&limit=1")).json).toMatchObject({ sessions: [{ sessionId: "s1" }] });
+        expect(queries).toBeLessThanOrEqual(2);
       });
     });
   });

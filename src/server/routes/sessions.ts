@@ -36,6 +36,9 @@ import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-option
 /** The number of sessions that a page examines at most, even if it is not full: `may` is called for each. */
 const maxExamined = 2_000;
 
+/** The number of sessions in a further query, if the first found too few that the principal may read. */
+const batchSizeAfterFirst = 200;
+
 export const sessionRoutes: readonly Route[] = [
   {
     method: "GET",
@@ -188,7 +191,9 @@ async function listSessions({ principal, query }: RouteRequest, context: ServerC
   let after = parseSessionCursor(cursor);
   let isComplete = false;
   for (let examined = 0; found.length < maxResults && examined < maxExamined && !isComplete; ) {
-    const page = await store.list({ ...filters, limit: maxResults, ...(after === undefined ? {} : { after }) });
+    // A page of few rows must not take a query for each session of others.
+    const batchSize = examined === 0 ? maxResults : Math.max(maxResults, batchSizeAfterFirst);
+    const page = await store.list({ ...filters, limit: batchSize, ...(after === undefined ? {} : { after }) });
     for (const summary of page) {
       if (found.length === maxResults) break;
       after = { updatedAt: summary.updatedAt, sessionId: summary.sessionId };
@@ -198,7 +203,7 @@ async function listSessions({ principal, query }: RouteRequest, context: ServerC
       if (await isAllowed(context, principal, "read", { id: summary.sessionId, info }))
         found.push(redactSecrets(context, await loadListedSession(store, summary, info)));
     }
-    isComplete = page.length < maxResults && found.length < maxResults;
+    isComplete = page.length < batchSize && found.length < maxResults;
   }
   return {
     status: 200,
