@@ -185,6 +185,13 @@ describe("a login that a call asks for", () => {
     const [, name] = state.split(".");
     for (const forged of ["", "x", `x.${name}`, `${state}.`, state.slice(1)])
       await expect(finish({ code: "c", state: forged })).rejects.toMatchObject({ code: "bad_input" });
+    // Whoever forges one takes no lock that calls wait for.
+    const { credentials } = remote;
+    await credentials.alone(
+      login.url,
+      () => expect(finish({ code: "c", state: `x.${name}` })).rejects.toMatchObject({ code: "bad_input" }),
+      AbortSignal.timeout(5_000),
+    );
     await expect(finish({ error: "access_denied", state })).rejects.toThrow("The login was refused");
     await visit(page);
     await expect(finish({ code: "c", state })).rejects.toMatchObject({ code: "bad_input" });

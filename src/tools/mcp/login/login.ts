@@ -233,11 +233,17 @@ export async function finishRemoteLogin(
   const url = parseState(state);
   const unknown = () => new PawlError("bad_input", "This redirect does not belong to a login that is in progress.");
   if (url === null) throw unknown();
+  const readOwnPending = async () => {
+    const pending = readPendingLogin(await credentials.read(url));
+    if (pending === null || pending.state !== state) throw unknown();
+    return pending;
+  };
+  // Anyone can send a redirect, and calls that refresh their tokens wait for the lock: a forged one does not take it.
+  await readOwnPending();
   return credentials.alone(
     url,
     async () => {
-      const pending = readPendingLogin(await credentials.read(url));
-      if (pending === null || pending.state !== state) throw unknown();
+      const pending = await readOwnPending();
       const { code, iss } = readCode(parameters);
       const { redirectUrl, scope, memory, page } = pending;
       await sdk.auth(
