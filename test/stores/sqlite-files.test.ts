@@ -259,7 +259,10 @@ describe("files", () => {
       await withHandle(path, (handle) => handle.exec("UPDATE sessions SET title = 'Карта [redacted]'"));
       expect(await store.list({ text: "4929" })).toEqual([]);
       for (const text of ["Карта", "REDACTED", "S"]) expect(await store.list({ text }), text).toHaveLength(1);
-      const stored = await withHandle(path, (handle) => handle.prepare("SELECT * FROM sessions").all());
+      const stored = await withHandle(
+        path,
+        (handle) => handle.prepare("SELECT * FROM sessions").all() as readonly { readonly info: unknown }[],
+      );
       expect(JSON.stringify(stored.map(({ info: _, ...row }) => row))).not.toContain("4929");
       await store.close();
     });
