@@ -33,7 +33,7 @@ describe("pawl run --background", verifies("AGENT-5"), () => {
       world,
       ...["--yes", "--allow-shell", `run: ${gate.command}; exit 3`],
     );
-    const follower = world.start(["agents", "attach", sessionId]);
+    const follower = world.start(["agents", "attach", sessionId, "--allow-shell"]);
     await gate.begun(follower);
     expect(await listAgents(world)).toMatchObject([{ sessionId, pid, progress: "running", doing: "shell", depth: 0 }]);
     const { stdout, stderr } = await world.pawl(["agents"]);
@@ -84,7 +84,7 @@ describe("pawl run --background", verifies("AGENT-5"), () => {
     const world = createWorld();
     const gate = createGate(world.root);
     const { sessionId, pid } = await startInBackground(world, "--yes", "--allow-shell", `run: ${gate.command}`);
-    const follower = world.start(["agents", "attach", sessionId]);
+    const follower = world.start(["agents", "attach", sessionId, "--allow-shell"]);
     await gate.begun(follower);
     follower.kill("SIGKILL");
     kill(pid);
