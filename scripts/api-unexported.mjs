@@ -55,7 +55,6 @@ const reasons = [
       "CompactMethod",
       "DefineToolFor",
       "HandoffMessages",
-      "HistoryMessage",
       "JsonLimits",
       "JsonObject",
       "LogStore",

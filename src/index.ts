@@ -208,7 +208,7 @@ export type {
 } from "./runtime/agent/answer-types.js";
 export type { DelayOptions } from "./runtime/agent/delay.js";
 export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
-export type { History, HistoryOptions } from "./runtime/agent/history.js";
+export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
 export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/input-parts.js";
 export type { Limits } from "./runtime/agent/limits.js";
 export type { ResumeOptions } from "./runtime/agent/local-run-options.js";
