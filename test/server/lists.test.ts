@@ -3,7 +3,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
-import { createAgent, type Store } from "../../src/index.js";
+import { createAgent, defineTool, type Store } from "../../src/index.js";
 import { createHolder } from "../../src/platform/holder.js";
 import type { Followed } from "../../src/server/client/index.js";
 import type { May, Principal } from "../../src/server/index.js";
@@ -132,6 +132,27 @@ describe.each(localStores)("lists on $name", ({ open }) => {
         expect(children.sessions).toMatchObject([{ hasChildren: false, questions: 1, lastRun: { steps: 1 } }]);
         // The top session says whose they are.
         expect(children.calls).toEqual(["list", "describe"]);
+      });
+    });
+  });
+
+  test("show no question for a tool that sleeps", async () => {
+    await withStore(open, async (store) => {
+      const wait = defineTool({
+        name: "wait",
+        description: "Waits for a day.",
+        input: { type: "object" },
+        durable: true,
+        execute: async (_input, { sleep }) => {
+          await sleep("a day", { ms: 86_400_000 });
+          return "Done.";
+        },
+      });
+      const model = createScriptedModel([{ calls: [{ name: "wait" }] }]);
+      const { status } = await createAgent({ name: "sleeper", store, model, tools: [wait] }).run("Wait.");
+      expect(status).toBe("waiting");
+      await withServer({ store }, async ({ ask }) => {
+        expect((await ask("GET", "/v1/sessions")).json.sessions).toMatchObject([{ questions: 0 }]);
       });
     });
   });

@@ -27,11 +27,12 @@ export function buildOverview(state: State): SessionOverview {
   return { lastRun: { runId, steps: counters.totalSteps, usage: addUsage({}, usage) }, questions };
 }
 
-/** Counts the open questions of the session itself. */
+/** Counts the open questions of the session itself. Sleeps and waits for signals are none. */
 function countQuestions(state: State): number {
   if (!hasCalls(state)) return 0;
   return state.calls.reduce((sum, call) => {
     const isAsking = call.status === "asking" || (call.status === "waiting" && call.on === "external");
-    return sum + (openQuestionsOf(call)?.length ?? (isAsking ? 1 : 0));
+    const open = openQuestionsOf(call)?.filter((one) => one.for === undefined);
+    return sum + (open?.length ?? (isAsking ? 1 : 0));
   }, 0);
 }
