@@ -26,15 +26,19 @@ function person(file: string, options: Partial<Extract<McpLogin, { as: "person" 
   return { as: "person", credentials: fileCredentials(file), show: visit, waitMs: 5_000, ...options };
 }
 
-async function connect({ url }: LoginServer, login: McpLogin) {
-  const server = await connectMcpServer({ name: "s", transport: { type: "http", url, login }, trust: "all" });
+async function connect({ url }: LoginServer, login: McpLogin, options: { readonly resources?: true } = {}) {
+  const transport = { type: "http", url, login } as const;
+  const server = await connectMcpServer({ name: "s", transport, trust: "all", ...options });
   onTestFinished(server.close);
   return server;
 }
 
 /** What the model reads of one call. */
-async function callOnce(server: Awaited<ReturnType<typeof connect>>): Promise<string> {
-  const model = createScriptedModel([{ calls: [{ name: "s_who" }] }, { text: "Done." }]);
+async function callOnce(
+  server: Awaited<ReturnType<typeof connect>>,
+  call: { readonly name: string; readonly input?: { readonly uri: string } } = { name: "s_who" },
+): Promise<string> {
+  const model = createScriptedModel([{ calls: [call] }, { text: "Done." }]);
   await createAgent({ model, tools: server.tools }).run("Go");
   const [part] = model.requests[1]?.messages.at(-1)?.parts ?? [];
   return part?.type === "tool_result" && part.output.type === "text" ? part.output.text : "";
@@ -162,6 +166,18 @@ describe("a login that a call asks for", () => {
         text: expect.stringContaining("you"),
       });
     expect(login.counts).toMatchObject({ registrations: 2, logins: 2, calls: 2 });
+  });
+
+  test("has a page that no model sees: a resource cannot ask for it", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    await connect(login, person(file));
+    const { login: remote } = await startCallbackServer(file, createMemoryStore());
+    const server = await connect(login, remote, { resources: true });
+    await fileCredentials(file).write(login.url, {});
+    const told = await callOnce(server, { name: "s_read_resource", input: { uri: "file:///notes" } });
+    expect(told).toContain('"s" requires a login');
+    expect(told).not.toMatch(/state=|http/);
   });
 
   test("can be declined, and the model is told", verifies("PROT-6#login"), async () => {
@@ -328,7 +344,7 @@ test("of several users of a login, one refreshes it", verifies("PROT-6#login"), 
   const servers = await Promise.all(Array.from({ length: 4 }, () => connect(login, person(file))));
   expect(login.counts.logins).toBe(1);
   login.expire();
-  expect(await Promise.all(servers.map(callOnce))).toEqual(["you", "you", "you", "you"]);
+  expect(await Promise.all(servers.map((server) => callOnce(server)))).toEqual(["you", "you", "you", "you"]);
   expect(login.counts).toMatchObject({ logins: 1, refreshes: 1, reuses: 0 });
 });
 

@@ -5,6 +5,7 @@ import { showHidden } from "../../core/data/hidden-characters.js";
 import type { FilePart, TextPart, ToolOutput } from "../../core/data/message.js";
 import type { Tool } from "../../ports/tool.js";
 import { type Connection, createTraceMeta, type RawList } from "./connection.js";
+import { hideLoginPage } from "./login/remote-login.js";
 import type { McpRequestOptions, McpServerOptions } from "./options.js";
 
 /** A resource of a server, or a template of resource addresses (RFC 6570). The texts are untrusted. */
@@ -143,7 +144,11 @@ export function createReadTool(options: McpServerOptions, connection: Connection
     ...(defer === undefined ? {} : { defer }),
     async execute(input, context): Promise<ToolOutput> {
       const { uri } = input as { readonly uri: string };
-      const contents = await readContents(connection, uri, context.signal, createTraceMeta(options, context));
+      const contents = await readContents(connection, uri, context.signal, createTraceMeta(options, context)).catch(
+        (error: unknown) => {
+          throw hideLoginPage(error, name);
+        },
+      );
       if (contents.length === 0) return { type: "text", text: "(the resource is empty)" };
       return { type: "content", parts: contents.map(toPart) };
     },

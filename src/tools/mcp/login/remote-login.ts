@@ -66,6 +66,18 @@ export function createLoginPageError(url: string, page: string): PawlError {
   return error;
 }
 
+/**
+ * The error for a model whose request cannot ask for a login: without the page, because whoever has it chooses the account of all
+ * sessions. Other errors are returned as they are.
+ */
+export function hideLoginPage(error: unknown, server: string): unknown {
+  if (findLoginPage(error) === null) return error;
+  return new PawlError(
+    "login_needed",
+    `The MCP server "${server}" requires a login. Call one of its other tools, which asks for it.`,
+  );
+}
+
 /** The page of the login that a failed request needs; null if it failed for another reason. The MCP library wraps errors. */
 export function findLoginPage(error: unknown): string | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
