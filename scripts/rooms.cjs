@@ -74,7 +74,7 @@ const rooms = [
   {
     room: "runtime/trace",
     about: "the trace: a view of the log",
-    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/observers"],
+    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/observers", "stream"],
   },
   {
     room: "stream/tail",

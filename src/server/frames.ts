@@ -4,6 +4,7 @@
  */
 
 import type { StreamItem } from "../index.js";
+import { runIdOfCall } from "../stream/call-key.js";
 import { type Cursor, cursorAfter, formatCursor } from "../stream/cursor.js";
 import type { ByeReason, ControlFrame, DeltaFrame, ListFrame, SnapshotFrame } from "./client/index.js";
 
@@ -58,6 +59,6 @@ export function createDeltaFrame(frame: DeltaFrame): SharedFrame {
 
 function findRunId(item: Exclude<StreamItem, { readonly type: "delta" }>): string | null {
   if ("runId" in item && typeof item.runId === "string") return item.runId;
-  if ("callKey" in item && typeof item.callKey === "string") return item.callKey.split("/").slice(0, -2).join("/");
+  if ("callKey" in item && typeof item.callKey === "string") return runIdOfCall(item.callKey);
   return null;
 }

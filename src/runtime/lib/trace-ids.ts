@@ -27,8 +27,3 @@ export function createCallTraceparent(
   const isSampled = parseTraceparent(requestTraceparent)?.isSampled ?? true;
   return traceparentOf({ traceId, spanId: sha256(callKey).slice(0, 16), isSampled });
 }
-
-/** The run of a call. A call key is `runId/modelCallIndex/position`. */
-export function parseRunId(callKey: string): string {
-  return callKey.split("/").slice(0, -2).join("/");
-}

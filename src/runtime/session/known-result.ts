@@ -7,8 +7,7 @@ import { initialState } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { cursorBefore, isAfter } from "../../stream/cursor.js";
-import { pushItem, type Tail } from "../../stream/tail/tail.js";
+import { pushKnownEnd, type Tail } from "../../stream/tail/tail.js";
 import { findFinalEvent } from "../log/read-log.js";
 import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subscribers/waiters.js";
 
@@ -27,14 +26,7 @@ export async function awaitKnownResult(
   for (;;) {
     const ended = await findFinalEvent(parts.store, sessionId, runId);
     if (ended !== null) {
-      if (subscription !== undefined) {
-        // It may be before the position where the subscription began. Items that wait for the consumer still come before it.
-        if (!isAfter(ended, subscription.cursor)) {
-          subscription.cursor = cursorBefore(ended);
-          subscription.logCursor = subscription.cursor;
-        }
-        pushItem(subscription, ended);
-      }
+      if (subscription !== undefined) pushKnownEnd(subscription, ended);
       return ended.result;
     }
     await refuseUnrequested(parts.store, sessionId, runId);

@@ -23,7 +23,8 @@ import type {
   TraceRecord,
   TraceRecordOf,
 } from "../../ports/trace.js";
-import { createTraceId, getTraceId, parseRunId } from "../lib/trace-ids.js";
+import { runIdOfCall } from "../../stream/call-key.js";
+import { createTraceId, getTraceId } from "../lib/trace-ids.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
 import { tracedHooks } from "./hooks.js";
@@ -342,7 +343,7 @@ function toSpan<Open extends { readonly startedAt: number; readonly endedAt: num
 }
 
 function attachTrace({ sessionId, callKey, traceId }: NonNullable<SessionInfo["parent"]>) {
-  return { sessionId, callKey, traceId: traceId ?? createTraceId(sessionId, parseRunId(callKey)) };
+  return { sessionId, callKey, traceId: traceId ?? createTraceId(sessionId, runIdOfCall(callKey)) };
 }
 
 function formatInput(input: readonly UserMessage[]): string {

@@ -4,6 +4,7 @@
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { StreamItem } from "../../runtime/agent/stream-types.js";
 import { type AttemptOfCall, toAttemptKey } from "../attempt-key.js";
+import { runIdOfCall } from "../call-key.js";
 
 /** The key of what an event ends; null if it ends nothing. */
 export function findEndedKey(event: PublicEvent): string | null {
@@ -26,7 +27,7 @@ export function isOver(item: Exclude<StreamItem, PublicEvent>, ended: Pick<Reado
   if (item.type === "lagged") return false;
   if (item.type === "progress" || item.type === "preliminary") {
     const { callKey } = item;
-    return ended.has(`call ${callKey}`) || ended.has(`run ${callKey.split("/").slice(0, -2).join("/")}`);
+    return ended.has(`call ${callKey}`) || ended.has(`run ${runIdOfCall(callKey)}`);
   }
   const attempt: AttemptOfCall = item.type === "delta" ? item.delta : item;
   return ended.has(toAttemptKey(attempt)) || ended.has(`run ${attempt.runId}`);
@@ -35,6 +36,6 @@ export function isOver(item: Exclude<StreamItem, PublicEvent>, ended: Pick<Reado
 /** An item without a run id belongs to the session, and so to every run. */
 export function isOfRun(item: StreamItem, runId: string): boolean {
   if (item.type === "delta") return item.delta.runId === runId;
-  if (item.type === "progress" || item.type === "preliminary") return item.callKey.startsWith(`${runId}/`);
+  if (item.type === "progress" || item.type === "preliminary") return runIdOfCall(item.callKey) === runId;
   return !("runId" in item) || item.runId === runId;
 }

@@ -15,7 +15,7 @@
 import { deepFreeze, freezeMembers } from "../../core/data/freeze.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { ItemsOptions, StreamItem } from "../../runtime/agent/stream-types.js";
-import { afterEntry, type Cursor, cursorAfter, isAfter } from "../cursor.js";
+import { afterEntry, type Cursor, cursorAfter, cursorBefore, isAfter } from "../cursor.js";
 import { findEndedKey, isOfRun, isOver } from "./item-owner.js";
 import { addWaiting, clearWaiting, takeWaiting, type WaitingItems } from "./waiting-items.js";
 
@@ -131,6 +131,18 @@ export function pushItem(tail: Tail, item: StreamItem): void {
   if (tail.ended !== null || tail.gap !== "none" || !isOfConsumer(tail, item)) return;
   if (!addWaiting(tail, item, tail)) continueFromLog(tail);
   if (tail.pendingReads.length > 0) serveReads(tail);
+}
+
+/**
+ * Adds the end of a run that may be before the position where the tail began: the log is then read from there, if it is read. Items
+ * that wait still come before it.
+ */
+export function pushKnownEnd(tail: Tail, end: PublicEvent): void {
+  if (!isAfter(end, tail.cursor)) {
+    tail.cursor = cursorBefore(end);
+    tail.logCursor = tail.cursor;
+  }
+  pushItem(tail, end);
 }
 
 /** Events are in the log that are not pushed: the consumer gets them from there. */
