@@ -3,6 +3,7 @@
  */
 import { PawlError, type SessionSummary, type Store } from "../../index.js";
 import { agentName } from "./agent-name.js";
+import { isUnfinished } from "./session-progress.js";
 
 /** The newest session of the folder that no call began; undefined if there is none. */
 export async function findLatestSession(store: Store, root: string): Promise<SessionSummary | undefined> {
@@ -20,7 +21,7 @@ export async function getLatestSession(store: Store, root: string, advice: strin
 /** The newest session of the folder whose run has not ended; undefined if there is none. */
 export async function findUnfinishedSession(store: Store, root: string): Promise<SessionSummary | undefined> {
   const sessions = await store.list({ agent: agentName, root, parent: null, limit: maxSearched });
-  return sessions.find(({ activity, inbox }) => activity !== "resting" || inbox > 0);
+  return sessions.find(isUnfinished);
 }
 
 const maxSearched = 200;

@@ -3,6 +3,7 @@
  */
 import { addUsage, type SessionSummary, type Store } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
+import { findProgress, isUnfinished, type Progress } from "./session-progress.js";
 
 type State = NonNullable<Awaited<ReturnType<Store["load"]>>>["state"];
 
@@ -14,8 +15,7 @@ export type RunningSession = {
   readonly root: string | null;
   /** How many sessions are above it. */
   readonly depth: number;
-  /** `waits_for_person`: for an answer. `waits`: for a time, a signal, a result or another agent. `interrupted`: nobody drives it. */
-  readonly progress: "running" | "waits_for_person" | "waits" | "interrupted";
+  readonly progress: Progress;
   /** The calls that it is about, or the model; empty if that is not known. */
   readonly doing: string;
   /** When its run began, in epoch milliseconds; null if it has not. */
@@ -27,23 +27,27 @@ export type RunningSession = {
   readonly pid: number | null;
 };
 
+/** The sessions of a folder, and how many others there are. */
+export type RunningSessions = { readonly shown: readonly RunningSession[]; readonly elsewhere: number };
+
 /** @param root only the sessions of this folder, and what they started; null: of all folders */
-export async function listRunningSessions(store: Store, root: string | null): Promise<readonly RunningSession[]> {
-  const unfinished = (await store.list()).filter(({ activity, inbox }) => activity !== "resting" || inbox > 0);
-  const byId = new Map(unfinished.map((summary) => [summary.sessionId, summary]));
-  const parentOf = ({ info }: SessionSummary) => byId.get(info?.parent?.sessionId ?? "");
-  const isShown = (summary: SessionSummary): boolean => {
-    const parent = parentOf(summary);
-    return parent === undefined ? root === null || summary.info?.root === root : isShown(parent);
-  };
-  const listBelow = (
-    parent: SessionSummary | undefined,
-    depth: number,
-  ): readonly (readonly [SessionSummary, number])[] =>
-    unfinished
-      .filter((summary) => parentOf(summary) === parent && isShown(summary))
-      .flatMap((summary) => [[summary, depth] as const, ...listBelow(summary, depth + 1)]);
-  return Promise.all(listBelow(undefined, 0).map(async ([summary, depth]) => describeSession(store, summary, depth)));
+export async function listRunningSessions(store: Store, root: string | null): Promise<RunningSessions> {
+  const unfinished = (await store.list()).filter(isUnfinished);
+  const ids = new Set(unfinished.map(({ sessionId }) => sessionId));
+  const below = new Map<string | undefined, SessionSummary[]>();
+  for (const summary of unfinished) {
+    const parentId = summary.info?.parent?.sessionId;
+    const key = parentId !== undefined && ids.has(parentId) ? parentId : undefined;
+    below.set(key, [...(below.get(key) ?? []), summary]);
+  }
+  const listFrom = (summary: SessionSummary, depth: number): readonly (readonly [SessionSummary, number])[] => [
+    [summary, depth],
+    ...(below.get(summary.sessionId) ?? []).flatMap((child) => listFrom(child, depth + 1)),
+  ];
+  const tops = (below.get(undefined) ?? []).filter(({ info }) => root === null || info?.root === root);
+  const rows = tops.flatMap((top) => listFrom(top, 0));
+  const shown = await Promise.all(rows.map(([summary, depth]) => describeSession(store, summary, depth)));
+  return { shown, elsewhere: unfinished.length - shown.length };
 }
 
 async function describeSession(store: Store, summary: SessionSummary, depth: number): Promise<RunningSession> {
@@ -64,12 +68,6 @@ async function describeSession(store: Store, summary: SessionSummary, depth: num
     costUsd: usage.costUsd ?? null,
     pid: holder === null || isHolderDead(holder) ? null : holder.pid,
   };
-}
-
-function findProgress({ status, activity, holder, inbox }: SessionSummary): RunningSession["progress"] {
-  if (status === "awaiting_human") return "waits_for_person";
-  if (holder !== null && !isHolderDead(holder)) return "running";
-  return activity === "waiting" && inbox === 0 ? "waits" : "interrupted";
 }
 
 function describeWork(state: State): string {

@@ -3,6 +3,7 @@
  */
 import type { RunResult } from "../../index.js";
 import { createPassiveAgent } from "../agent/passive-agent.js";
+import { isUnfinished } from "../agent/session-progress.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
@@ -14,9 +15,10 @@ export type AbortOptions = { readonly json?: true };
 export async function abort(id: string, options: AbortOptions, terminal: Terminal): Promise<number> {
   const store = await openStore(resolveHome(process.env));
   try {
-    const { sessionId, info, activity, inbox } = await getSession(store, id);
+    const summary = await getSession(store, id);
+    const { sessionId, info } = summary;
     const session = createPassiveAgent(store, info?.agent).session(sessionId);
-    const wasUnderWay = activity !== "resting" || inbox > 0;
+    const wasUnderWay = isUnfinished(summary);
     if (wasUnderWay) await session.abort({ by: "pawl abort" });
     const result = wasUnderWay ? await awaitOutcome(session) : await session.result();
     if (options.json === true) terminal.json({ sessionId, result });

@@ -15,8 +15,7 @@ export type AgentsOptions = { readonly all?: true; readonly json?: true };
 export async function agents({ all, json }: AgentsOptions, terminal: Terminal): Promise<number> {
   const store = await openStore(resolveHome(process.env));
   try {
-    const everywhere = await listRunningSessions(store, null);
-    const here = all === true ? everywhere : await listRunningSessions(store, resolveFolder("."));
+    const { shown: here, elsewhere } = await listRunningSessions(store, all === true ? null : resolveFolder("."));
     const shown = here.map((session) => terminal.redaction.value(session));
     if (json === true) {
       for (const session of shown) terminal.json(session);
@@ -25,7 +24,6 @@ export async function agents({ all, json }: AgentsOptions, terminal: Terminal): 
     const columns = process.stdout.columns || Number.POSITIVE_INFINITY;
     for (const line of renderRunningSessions(shown, { columns, now: Date.now(), hasFolders: all === true }))
       terminal.out(`${line}\n`);
-    const elsewhere = everywhere.length - here.length;
     const more = elsewhere === 0 ? "" : ` ${formatCount(elsewhere, "session")} in other folders: pawl agents --all.`;
     if (here.length === 0) terminal.hint(`No agent is at work here.${more}\n`);
     else terminal.hint(`${formatAdvice(here)}${more}\n`);

@@ -7,6 +7,7 @@ import { toAgentChoices } from "../agent/agent-choices.js";
 import { agentName, isFolderChild } from "../agent/agent-name.js";
 import { findMissingTools, formatMissingToolAdvice } from "../agent/folder-agent.js";
 import { findUnfinishedSession, getLatestSession } from "../agent/latest-session.js";
+import { isUnfinished } from "../agent/session-progress.js";
 import { resolveAgents } from "../child-agents/resolve-agents.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveFolder } from "../files/resolve-folder.js";
@@ -82,8 +83,9 @@ function createForeignSessionError({ sessionId, info }: SessionSummary): PawlErr
   );
 }
 
-async function assertUnfinished(store: Store, { sessionId, activity, inbox, status }: SessionSummary): Promise<void> {
-  if (activity !== "resting" || inbox > 0) return;
+async function assertUnfinished(store: Store, summary: SessionSummary): Promise<void> {
+  if (isUnfinished(summary)) return;
+  const { sessionId, status } = summary;
   const queued = (await store.load(sessionId))?.state.queue.some(({ kind }) => kind === "run") ?? false;
   if (queued) return;
   const id = shortId(sessionId);

@@ -4,7 +4,7 @@
 import { basename } from "node:path";
 import type { SessionSummary, Store } from "../../index.js";
 import { deleteSession } from "../../index.js";
-import { isHolderDead } from "../../inspect.js";
+import { findProgress, isUnfinished } from "../agent/session-progress.js";
 import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { getSession, openStore, shortId } from "../files/session-store.js";
@@ -61,13 +61,12 @@ export function list(options: ListCommandOptions, terminal: Terminal): Promise<n
 }
 
 /** The status of a session in one word for a person. */
-export function progressOf({ status, activity, holder, inbox }: SessionSummary): string {
+export function progressOf(summary: SessionSummary): string {
+  const { status } = summary;
   if (status === "awaiting_human") return "waiting";
-  const isResting = activity === "resting" && inbox === 0;
-  if (isResting) return status === "idle" ? "empty" : status;
-  if (holder !== null && !isHolderDead(holder)) return "running";
-  // It sleeps, or waits for a signal or for another session.
-  return activity === "waiting" && inbox === 0 ? "waiting" : "interrupted";
+  if (!isUnfinished(summary)) return status === "idle" ? "empty" : status;
+  const progress = findProgress(summary);
+  return progress === "running" || progress === "interrupted" ? progress : "waiting";
 }
 
 /** @param root the current folder, if the table says which folder each session works in; else null */

@@ -10,6 +10,7 @@ import { hasCalls, isResting } from "../../core/index.js";
 import type { Agent, ApprovalDecision, Model, RunResult, RunWait, Store, StreamItem, UserPart } from "../../index.js";
 import { isHeldHere, isHolderDead } from "../../inspect.js";
 import { composeMessage } from "../agent/attachments.js";
+import { isUnfinished } from "../agent/session-progress.js";
 import { sendDecision } from "../decisions/send-decision.js";
 import { formatError } from "../exit.js";
 import { readFolderText } from "../files/folder-file.js";
@@ -298,7 +299,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         say(
           wrapNote(`Process ${holder.pid} drives this session. You can steer it and answer here.`, columns(), "yellow"),
         );
-      else if (summary.activity !== "resting" || summary.inbox > 0 || state.compactionAsked !== undefined) resumeRun();
+      else if (isUnfinished(summary) || state.compactionAsked !== undefined) resumeRun();
     },
     join(part) {
       pendingParts = [...pendingParts, part];

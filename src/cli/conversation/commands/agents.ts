@@ -4,6 +4,7 @@
  */
 import { createPassiveAgent } from "../../agent/passive-agent.js";
 import { listRunningSessions } from "../../agent/running-sessions.js";
+import { isUnfinished } from "../../agent/session-progress.js";
 import { listConfiguredAgents, type ResolvedAgent, resolveAgents } from "../../child-agents/resolve-agents.js";
 import { resolveUserName } from "../../decisions/user-name.js";
 import { getSession, shortId } from "../../files/session-store.js";
@@ -23,17 +24,18 @@ export async function runAgentsCommand(context: CommandContext, words: string): 
 }
 
 async function stopRun({ store, say }: CommandContext, id: string): Promise<void> {
-  const { sessionId, info, activity, inbox } = await getSession(store, id);
+  const summary = await getSession(store, id);
+  const { sessionId, info } = summary;
   const short = sanitize(shortId(sessionId));
-  if (activity === "resting" && inbox === 0) return say([lineOf(`Session ${short} has no run under way.`, "dim")]);
+  if (!isUnfinished(summary)) return say([lineOf(`Session ${short} has no run under way.`, "dim")]);
   await createPassiveAgent(store, info?.agent).session(sessionId).abort({ by: resolveUserName() });
   say([lineOf(`Stopping the run of ${short}. /agents shows whether it has ended.`, "dim")]);
 }
 
 /** The sessions of this folder that work or wait, without the one that is shown. */
 async function renderRunning({ store, root, sessionId, redaction, columns }: CommandContext): Promise<readonly Line[]> {
-  const all = await listRunningSessions(store, root);
-  const others = all.filter((session) => session.sessionId !== sessionId).map((session) => redaction.value(session));
+  const { shown } = await listRunningSessions(store, root);
+  const others = shown.filter((session) => session.sessionId !== sessionId).map((session) => redaction.value(session));
   if (others.length === 0) return [];
   const table = renderRunningSessions(others, { columns: columns() - 1, now: Date.now(), hasFolders: false });
   return [...table.map((line) => lineOf(line)), ...wrapNote(runningNote, columns(), "dim"), []];

@@ -1,0 +1,20 @@
+/**
+ * What a session does now, as the lists for a person say it.
+ */
+import type { SessionSummary } from "../../index.js";
+import { isHolderDead } from "../../inspect.js";
+
+/** Whether a run is under way, waits or was interrupted, or a message waits that begins one. */
+export function isUnfinished({ activity, inbox }: Pick<SessionSummary, "activity" | "inbox">): boolean {
+  return activity !== "resting" || inbox > 0;
+}
+
+/** `waits_for_person`: for an answer. `waits`: for a time, a signal, a result or another agent. `interrupted`: nobody drives it. */
+export type Progress = "running" | "waits_for_person" | "waits" | "interrupted";
+
+/** The progress of a session that is unfinished. */
+export function findProgress({ status, activity, holder, inbox }: SessionSummary): Progress {
+  if (status === "awaiting_human") return "waits_for_person";
+  if (holder !== null && !isHolderDead(holder)) return "running";
+  return activity === "waiting" && inbox === 0 ? "waits" : "interrupted";
+}
