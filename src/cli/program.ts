@@ -13,6 +13,7 @@ import type { JsonOption, ListCommandOptions, RemoveOptions } from "./commands/s
 import type { ShowOptions } from "./commands/show-session.js";
 import type { ConversationOptions } from "./conversation/conversation-deps.js";
 import { resolveStoreName } from "./files/store-location.js";
+import { helpGroups } from "./program/command-groups.js";
 import { addCompletion } from "./program/completion.js";
 import { addConfigurationCommands } from "./program/configuration.js";
 import { addEval } from "./program/evals.js";
@@ -351,16 +352,6 @@ const addSandbox: AddCommand = (program, terminal, finish) => {
       const { clean } = await import("./commands/sandbox.js");
       finish(clean(self.optsWithGlobals(), terminal));
     });
-};
-
-/** The headings under which the help lists the commands. */
-const helpGroups: { readonly [heading: string]: readonly string[] } = {
-  "Begin:": ["init"],
-  "Work:": ["run", "resume", "agents", "abort", "steer", "fork"],
-  "Calls that wait for a person:": ["approvals", "approve", "deny"],
-  "Sessions:": ["sessions", "trace", "replay", "eval"],
-  "Settings of a folder:": ["config", "permissions", "sandbox", "trust"],
-  "Servers and workers:": ["worker", "schedule", "notices", "serve", "ui", "acp", "mcp", "postgres"],
 };
 
 function findHelpGroup(name: string): string {

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { detectInstallation, formatInstallCommand } from "../../src/cli/installation.js";
+import { createProgram } from "../../src/cli/program.js";
 import { nameAsStarted } from "../../src/cli/terminal/started-as.js";
 import { verifies } from "../verifies.js";
 
@@ -28,6 +29,9 @@ test("hints name the program as it was started", verifies("CHAT-5"), () => {
   expect(nameAsStarted(hint, { npm_command: "exec" })).toBe(
     'To go on: npx pawl --continue, or "npx pawl sessions". It has ../pawl run and npx pawl trust.',
   );
+  const program = createProgram({ out() {}, err() {} } as never, () => {});
+  for (const command of program.commands)
+    expect(nameAsStarted(`pawl ${command.name()}`, { npm_command: "exec" })).toBe(`npx pawl ${command.name()}`);
 });
 
 describe("the command that adds a package", () => {

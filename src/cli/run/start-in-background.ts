@@ -6,8 +6,8 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { dirname } from "node:path";
 import type { Store } from "../../index.js";
 import { resolveLogPath } from "./background-log.js";
 
@@ -30,9 +30,9 @@ export type BackgroundProcess =
 export async function startInBackground(start: BackgroundStart): Promise<BackgroundProcess> {
   const { store, home, sessionId, after, words } = start;
   const log = resolveLogPath(home, sessionId);
-  mkdirSync(join(log, ".."), { recursive: true, mode: 0o700 });
+  mkdirSync(dirname(log), { recursive: true, mode: 0o700 });
   const output = openSync(log, "a", 0o600);
-  const logSize = readFileSync(log).length;
+  const logSize = fstatSync(output).size;
   const [, program = ""] = process.argv;
   const child = spawn(process.execPath, [...process.execArgv, program, ...words], {
     // A session and a process group of its own: neither Ctrl-C nor the end of this terminal reaches it.
