@@ -26,8 +26,9 @@ export const variableTexts = {
   DISPLAY: "If set, texts are copied with `xclip`.",
 };
 
-/** Names that look like variables: codes of warnings, and the name by which a password is redacted. */
+/** Names that look like variables: codes of warnings, the name by which a password is redacted, and a variable of an example. */
 export const notVariables = [
+  "NOTICES_SECRET",
   "PAWL_CLOCK",
   "PAWL_MCP",
   "PAWL_STORE_PASSWORD",

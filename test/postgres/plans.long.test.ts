@@ -43,7 +43,17 @@ describe.runIf(hasPostgres)("beside many sessions that have ended", () => {
   test("a list of what is under way reads none of them", verifies("STOR-3"), async () => {
     const explain = await explainer();
     const underWay = ["preparing", "model_running", "tool_running"];
-    const nodes = await explain(createStatements("pawl").list, [underWay, null, null, null, false, null, null, 50, null]);
+    const nodes = await explain(createStatements("pawl").list, [
+      underWay,
+      null,
+      null,
+      null,
+      false,
+      null,
+      null,
+      50,
+      null,
+    ]);
     expect(nodes.map((node) => node["Rows Removed by Filter"] ?? 0).filter((rows) => rows > 0)).toEqual([]);
     expect(nodes.filter((node) => node["Node Type"] === "Seq Scan" && node["Relation Name"] === "sessions")).toEqual(
       [],
