@@ -37,7 +37,7 @@ const steps = [
   { name: "examples", needs: ["build", "check-tools"] },
   { name: "chat", needs: ["build", "check-tools"] },
   { name: "runtimes", needs: ["build", "check-tools"] },
-  { name: "chaos", needs: ["build"] },
+  { name: "chaos", options: ["--seconds", "40"], needs: ["build"] },
   { name: "chaos:postgres", script: "chaos", options: ["--store", "postgres", "--seconds", "40"], needs: ["build"] },
   { name: "resume", needs: ["build"] },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
