@@ -78,7 +78,7 @@ function startTimer(request: ClientRequest, ms: number, what: string): () => voi
 export function createProxyRefusalError(proxy: HttpProxy, { statusCode }: IncomingMessage): Error {
   if (statusCode === 407)
     return new Error(
-      `${capitalize(describeProxy(proxy))} asks for credentials (407). Put the right ones into ${proxy.variable}: http://USER:PASSWORD@HOST:PORT.`,
+      `${capitalize(describeProxy(proxy))} asks for credentials (407). Set them in ${proxy.variable}: http://USER:PASSWORD@HOST:PORT.`,
     );
   return new Error(`${capitalize(describeProxy(proxy))} refused the connection (status ${statusCode}).`);
 }
