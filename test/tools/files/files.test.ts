@@ -215,17 +215,17 @@ describe("search_files", () => {
     [
       "no invalid expression",
       { text: "a(b", regex: true },
-      "Error: This is no regular expression that can be searched for: error parsing regexp: missing closing ): `a(b`. Look-around and back references do not exist here.",
+      "Error: Invalid regular expression: error parsing regexp: missing closing ): `a(b`. Look-around and back-references are not supported.",
     ],
     [
       "no look-ahead",
       { text: "a(?=b)", regex: true },
-      "Error: This is no regular expression that can be searched for: error parsing regexp: invalid or unsupported Perl syntax: `(?=`. Look-around and back references do not exist here.",
+      "Error: Invalid regular expression: error parsing regexp: invalid or unsupported Perl syntax: `(?=`. Look-around and back-references are not supported.",
     ],
     [
       "no expression that repeats itself without end",
       { text: "((a{30}){30}){30}", regex: true },
-      "Error: The regular expression repeats too much. Use smaller numbers in braces, or * and +.",
+      "Error: The regular expression has too many repetitions. Use smaller numbers in braces, or * and +.",
     ],
     ["what a regular expression would be", { text: "(a+)+$" }, 'No lines contain "(a+)+$" (4 files searched under .)'],
     ["nothing", { text: "" }, "Error: text: must have at least 1 characters; got 0"],
