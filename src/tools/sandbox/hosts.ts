@@ -87,7 +87,7 @@ function readPart(text: string): HostPart | string {
   if (isWildcard && isAddress) return "a wildcard must be followed by a name, not an address";
   if (!isWildcard && !isAddress && !name.includes(".") && port === null)
     return `there is no preset ${JSON.stringify(text)}: the presets are ${Object.keys(hostPresets).join(", ")}. Any other host needs a dot or a port`;
-  // "*.com" would allow half of the Internet, and is almost certainly a mistake.
+  // "*.com" would allow half of the internet, and is almost certainly a mistake.
   if (isWildcard && !name.includes(".")) return "a wildcard must be followed by at least two labels";
   return { name, isWildcard, port };
 }

@@ -188,7 +188,7 @@ describe("skills()", () => {
     );
     expect(await read({ name: "pdf", file: "forms/FIELDS.md" })).toContain("]\nFields.");
     expect(await read({ name: "deploy" })).toContain("trust: project");
-    expect(await read({ name: "none" })).toBe("Error: There is no skill none. There are: pdf, deploy.");
+    expect(await read({ name: "none" })).toBe("Error: Unknown skill none. The skills are: pdf, deploy.");
     expect(source.tools).toMatchObject([{ name: "read_skill", readOnly: true }]);
   });
 
@@ -198,7 +198,7 @@ describe("skills()", () => {
     symlinkSync(join(folder, "mine/pdf"), join(folder, "project/outside"));
     for (const file of ["../../secret.txt", "../none/README.md", "/etc/passwd", "link.txt", "../../mine/pdf/SKILL.md"])
       expect(await read({ name: "deploy", file })).toMatch(/^Error: .*leads out of the root/);
-    expect(await read({ name: "outside" })).toMatch(/^Error: There is no skill/);
+    expect(await read({ name: "outside" })).toMatch(/^Error: Unknown skill/);
   });
 
   test("cuts a long file and a long index by whole lines", verifies("CTX-11"), async () => {

@@ -105,7 +105,7 @@ describe("fetch_url with proxyEnv", () => {
   test("refuses a variable that names no proxy, without its value", () => {
     for (const value of ["socks5://user:secret@127.0.0.1:1080", "http://", "http://ho st:1"])
       expect(() => createFetchTool({ proxyEnv: { HTTPS_PROXY: value } })).toThrow(
-        /^HTTPS_PROXY names no proxy that can be used. Give the address of an http or https proxy: \S+$/,
+        /^HTTPS_PROXY does not name a usable proxy. Set it to the URL of an http or https proxy: \S+$/,
       );
     expect(() => createFetchTool({ proxyEnv: { HTTPS_PROXY: " ", http_proxy: "" } })).not.toThrow();
   });
