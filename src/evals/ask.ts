@@ -31,7 +31,7 @@ export function createAsk(keep: ReturnType<typeof createAnswerKeeper>, signal: A
   };
 }
 
-/** /** An agent that judges reads untrusted text, so it must not write. */ */
+/** An agent that judges reads untrusted text, so it must not write. */
 export const runReadOnlyTool: RunTool = ({ tool }, own) => {
   if (tool.readOnly === true) return own();
   throw new FinalToolError(`The tool "${tool.name}" is not readOnly. Agents that judge can only run readOnly tools.`);
@@ -50,7 +50,7 @@ export function readAnswer(result: RunResult, schema: Parameters<Ask>[2]): Json 
   return result.output;
 }
 
-/** /** Why a run has no answer: what went wrong, or what the run waits for. */ */
+/** Why a run has no answer: what went wrong, or what the run waits for. */
 function formatMissing(result: Exclude<RunResult, { readonly status: "completed" }>): string {
   if (result.status === "awaiting_human" || result.status === "waiting") return result.status;
   const { reason } = result;

@@ -29,7 +29,7 @@ export type CaseOptions = {
   readonly at?: number;
   /** Tags to select cases by. */
   readonly tags?: readonly string[];
-  /** /** Members whose values are replaced with pseudonyms wherever they occur, for example `name` and `street`. */ */
+  /** Members whose values are replaced with pseudonyms wherever they occur, for example `name` and `street`. */
   readonly hide?: readonly string[];
   /**
    * Tools of plugins and MCP servers to keep in the case, so that an eval need not start the plugin or server: names, or a prefix
@@ -161,8 +161,8 @@ function hidePersons(made: EvalCase, keys: readonly string[]): EvalCase {
 }
 
 /**
- * /** Applies a change to everything that the case quotes: requests, answers, inputs, results and text. The structure stays: a
- * customer may have the same name as a tool, and `name` is also a member of the format. */
+ * Applies a change to everything that the case quotes: requests, answers, inputs, results and text. The structure stays: a customer
+ * may have the same name as a tool, and `name` is also a member of the format.
  */
 function mapContent(made: EvalCase, change: Change): EvalCase {
   const { history, turns, answers, calls, sessions, expected, label } = made;
@@ -224,7 +224,7 @@ function mapTurn(turn: Turn, change: Change): Turn {
   };
 }
 
-/** /** Keys may also identify a person, and `hide` lists keys. */ */
+/** Keys may also identify a person, and `hide` lists keys. */
 function mapPatch({ set, unset }: DataPatch, change: Change): DataPatch {
   const changeKeys = (keys: readonly string[]) =>
     Object.keys(change(Object.fromEntries(keys.map((key) => [key, null]))) as object);
@@ -319,7 +319,7 @@ function mapDelta(delta: DeltaBody, change: Change): DeltaBody {
   }
 }
 
-/** /** Changes JSON text as a value, so that it still equals the same value elsewhere in the case. */ */
+/** Changes JSON text as a value, so that it still equals the same value elsewhere in the case. */
 function mapJsonText(text: string, change: Change): string {
   const inner = parseInner(text);
   if (inner === undefined) return toText(change(text));

@@ -120,7 +120,7 @@ function isAgent(given: unknown): given is EvalAgent {
   return typeof given === "object" && given !== null && "run" in given && "options" in given;
 }
 
-/** /** An unknown name would be ignored silently, and its calls would be answered from the record. */ */
+/** An unknown name would be ignored silently, and its calls would be answered from the record. */
 function checkToolNames({ tools = {}, agent }: EvalOptions, cases: readonly EvalCase[]): void {
   const names = Object.keys(tools);
   if (names.length === 0) return;
@@ -167,7 +167,7 @@ function readReport(path: string): Report {
 
 const maxReportBytes = 256 * 1024 * 1024;
 
-/** /** The baseline's trials of the same variant, or of its only variant; undefined without a baseline. */ */
+/** The baseline's trials of the same variant, or of its only variant; undefined without a baseline. */
 function findBaseline(baseline: Report | undefined, variant: string): readonly TrialReport[] | undefined {
   if (baseline === undefined) return undefined;
   const isOnlyOne = new Set(baseline.trials.map((trial) => trial.variant)).size <= 1;

@@ -11,7 +11,7 @@ import { countNeededCases, type ScoreChange } from "./statistics.js";
 
 /** Options of `toExitCode`. */
 export type ExitCodeOptions = {
-  /** /** Whether a case that passed in the baseline and fails now is enough to fail, even if that may be chance. Default: false. */ */
+  /** Whether a case that passed in the baseline and fails now is enough to fail, even if that may be chance. Default: false. */
   readonly strict?: boolean;
 };
 
@@ -41,7 +41,7 @@ function findFailures(variant: VariantReport, { hasBaseline }: Report, strict: b
   return failures;
 }
 
-/** /** How many more cases a comparison needs before any judge can be worse beyond chance. */ */
+/** How many more cases a comparison needs before any judge can be worse beyond chance. */
 function countMissingCases({ changes }: VariantReport): number {
   return Math.max(0, countNeededCases(Object.keys(changes).length) - countComparedCases(changes));
 }
@@ -54,7 +54,7 @@ function countComparedCases(changes: VariantReport["changes"]): number {
 export type FormatReportOptions = {
   /** The maximum number of failing trials listed for a variant. Default: 10. */
   readonly maxTrials?: number;
-  /** /** As in `toExitCode`: affects the last line, which gives the verdict. Default: false. */ */
+  /** As in `toExitCode`: affects the last line, which gives the verdict. Default: false. */
   readonly strict?: boolean;
 };
 
@@ -90,7 +90,7 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
   return `${lines.join("\n")}\n`;
 }
 
-/** /** Explains why the baseline does not decide: with few cases, no comparison can fail. */ */
+/** Explains why the baseline does not decide: with few cases, no comparison can fail. */
 function formatTooFew({ variants, hasBaseline }: Report): readonly string[] {
   const short = hasBaseline ? Object.values(variants).find((variant) => countMissingCases(variant) > 0) : undefined;
   if (short === undefined) return [];
@@ -100,7 +100,7 @@ function formatTooFew({ variants, hasBaseline }: Report): readonly string[] {
   ];
 }
 
-/** /** The exit code of `toExitCode`, in words. */ */
+/** The exit code of `toExitCode`, in words. */
 function formatOutcome(report: Report, strict: boolean): string {
   const code = toExitCode(report, { strict });
   if (code === 4) return "Incomplete: run it again with a larger budget. Answers that were already paid for are kept.";
@@ -114,7 +114,7 @@ function formatOutcome(report: Report, strict: boolean): string {
   return `Failed: ${reasons.join("; ")}.`;
 }
 
-/** /** Names the baseline or variant that a variant's scores are compared with. */ */
+/** Names the baseline or variant that a variant's scores are compared with. */
 function formatComparison({ variants, hasBaseline }: Report, name: string): string {
   if (Object.keys(variants[name]?.changes ?? {}).length === 0) return "";
   return `, compared with ${hasBaseline ? "the baseline" : Object.keys(variants)[0]}`;
@@ -131,7 +131,7 @@ function formatScores({ scores, changes, worse, broken }: VariantReport): readon
   });
 }
 
-/** /** No verdict is not a good verdict, so these judges are listed. Reports of version 0.1 lack them. */ */
+/** No verdict is not a good verdict, so these judges are listed. Reports of version 0.1 lack them. */
 function formatNoVerdicts({ noVerdicts = {}, trials }: VariantReport): readonly string[] {
   return Object.entries(noVerdicts).map(([judge, { trials: count, why, reasons }]) => {
     const others = reasons > 1 ? `, and ${formatCount(reasons - 1, "other reason")}` : "";
@@ -144,13 +144,13 @@ function formatAgreement(judge: string, { labels, agreed, tooStrict, tooKind, no
   return `${judge} agrees with ${agreed} of ${formatCount(labels, "label")}: too strict ${formatTimes(tooStrict)}, too kind ${formatTimes(tooKind)}${without}`;
 }
 
-/** /** Formats a change, with its interval in percentage points. */ */
+/** Formats a change, with its interval in percentage points. */
 function formatChange({ before, low, high, worse, better }: ScoreChange): string {
   if (worse === 0 && better === 0) return "  unchanged";
   return `  was ${formatPercent(before)} (${formatSigned(low)} to ${formatSigned(high)}): ${worse} worse, ${better} better`;
 }
 
-/** /** `refund`, or `refund#2` for the second repetition. */ */
+/** `refund`, or `refund#2` for the second repetition. */
 export function formatName({ case: name, repetition }: TrialReport): string {
   return repetition > 1 ? `${name}#${repetition}` : name;
 }

@@ -13,7 +13,7 @@ import type { Ask, Trial } from "./trial.js";
 
 type NormalizedJudge = Required<Judge>;
 
-/** /** How judges ask agents, and the time limit for a judge. */ */
+/** How judges ask agents, and the time limit for a judge. */
 export type JudgeDeps = {
   /** @param signal aborts the asked agent */
   readonly createAsk: (signal: AbortSignal) => Ask;
@@ -23,7 +23,7 @@ export type JudgeDeps = {
   readonly signal?: AbortSignal;
 };
 
-/** /** Reports truncate longer answers. The trial's log has the full text. */ */
+/** Reports truncate longer answers. The trial's log has the full text. */
 const maxTextCharacters = 500;
 
 export async function judgeTrial(
@@ -87,7 +87,7 @@ function toScore(
   };
 }
 
-/** /** Returns a null score if the judge does not apply, and no score if the judge gave no verdict. */ */
+/** Returns a null score if the judge does not apply, and no score if the judge gave no verdict. */
 async function readScore(
   judged: JudgedTrial,
   judge: NormalizedJudge,
@@ -109,7 +109,7 @@ async function askJudge(
   return readVerdict(verdict);
 }
 
-/** /** The lowest score that counts as good, for a judge without a bound. */ */
+/** The lowest score that counts as good, for a judge without a bound. */
 const goodFrom = 0.5;
 
 /** Compares a judge with the labels of recorded answers. */
@@ -141,7 +141,7 @@ export function scoreRecorded(one: EvalCase, judge: NormalizedJudge, deps: Judge
   return askJudge(toRecordedTrial(one), judge, deps);
 }
 
-/** /** Turns a recorded session into a trial. The judge sees neither the label nor that the answer is the recorded one. */ */
+/** Turns a recorded session into a trial. The judge sees neither the label nor that the answer is the recorded one. */
 function toRecordedTrial(one: EvalCase): JudgedTrial {
   const { label: _, expected = {}, ...others } = one;
   const text = expected.text ?? "";

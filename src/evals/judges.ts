@@ -30,7 +30,7 @@ export type Verdict =
       readonly score: number | null;
       /** Why the score is not 1, in one sentence. */
       readonly why?: string;
-      /** /** The object in which autoevals scorers put the reason. */ */
+      /** The object in which autoevals scorers put the reason. */
       readonly metadata?: {
         /** The reason, if it is a string. */
         readonly rationale?: unknown;
@@ -49,25 +49,25 @@ export type JudgedTrial = Omit<Trial, "output"> & {
 export type JudgeFunction = (
   trial: JudgedTrial,
   tools: {
-    /** /** Asks an agent. Throws if the agent gives no answer; unless the judge catches the error, it then has no verdict. */ */
+    /** Asks an agent. Throws if the agent gives no answer; unless the judge catches the error, it then has no verdict. */
     readonly ask: Ask;
-    /** /** Aborted when the eval or the worker stops, or when the judge reaches its time limit. */ */
+    /** Aborted when the eval or the worker stops, or when the judge reaches its time limit. */
     readonly signal: AbortSignal;
   },
 ) => Verdict | Promise<Verdict>;
 
-/** /** A judge, with its name and how its scores count. */ */
+/** A judge, with its name and how its scores count. */
 export type Judge = {
   readonly name: string;
   /** Scores a trial. */
   readonly judge: JudgeFunction;
-  /** /** The lowest score that passes. With null, the score is only reported. Default: 1. */ */
+  /** The lowest score that passes. With null, the score is only reported. Default: 1. */
   readonly atLeast?: number | null;
-  /** /** Whether the judge is a rule: a single trial that breaks it fails the eval, whatever the baseline. Default: false. */ */
+  /** Whether the judge is a rule: a single trial that breaks it fails the eval, whatever the baseline. Default: false. */
   readonly must?: boolean;
   /**
-   * /** Whether to also judge the recorded answers that people labelled, and report how often the judge agrees with them. Default:
-   * false. */
+   * Whether to also judge the recorded answers that people labelled, and report how often the judge agrees with them. Default:
+   * false.
    */
   readonly isCompared?: boolean;
 };
@@ -104,7 +104,7 @@ export type SameCallsOptions = {
 
 const sameCallsRules: OptionTable<SameCallsOptions> = { only: anArray, order: aBoolean };
 
-/** /** Passes if the recorded calls were made with the same inputs and outcomes, and approval was requested for the same calls. */ */
+/** Passes if the recorded calls were made with the same inputs and outcomes, and approval was requested for the same calls. */
 export function sameCalls(options: SameCallsOptions = {}): Judge {
   checkOptions("sameCalls()", sameCallsRules, options);
   const { only, order = true } = options;
@@ -158,7 +158,7 @@ export function inRecord(): Judge {
   };
 }
 
-/** /** A rule: the tool never runs. It does not apply to trials in which a model simulated results. */ */
+/** A rule: the tool never runs. It does not apply to trials in which a model simulated results. */
 export function never(tool: string): Judge {
   checkToolName("never()", tool);
   return {
@@ -169,7 +169,7 @@ export function never(tool: string): Judge {
   };
 }
 
-/** /** Passes if the tool ran and, with `input`, if its input had these members, including defaults. */ */
+/** Passes if the tool ran and, with `input`, if its input had these members, including defaults. */
 export function calls(tool: string, input?: { readonly [member: string]: Json }): Judge {
   checkToolName("calls()", tool);
   return {
@@ -311,7 +311,7 @@ function checkScore(score: unknown): number | null {
   throw new Error(`its score is ${String(score)}, but must be a number from 0 to 1`);
 }
 
-/** /** Verdicts are keyed by the names of their judges. @throws PawlError `bad_configuration` */ */
+/** Verdicts are keyed by the names of their judges. @throws PawlError `bad_configuration` */
 export function checkJudgeNames(names: readonly string[]): void {
   const duplicate = names.find((name, index) => names.indexOf(name) !== index);
   if (duplicate !== undefined)

@@ -20,7 +20,7 @@ import type { CallCounts } from "./trial.js";
 
 /** The key of a kept answer. */
 export type AnswerKey = {
-  /** /** The id of the model; with the variant's name, if two variants use different models with the same id. */ */
+  /** The id of the model; with the variant's name, if two variants use different models with the same id. */
   readonly model: string;
   /** SHA-256 of the request. */
   readonly hash: string;
@@ -105,9 +105,9 @@ function toText({ model, hash, repetition, count }: AnswerKey): string {
   return `${hash} ${repetition} ${count} ${model}`;
 }
 
-/** /** Limits what may be spent on answers. */ */
+/** Limits what may be spent on answers. */
 export type Budget = {
-  /** /** Why no more models may be asked; null if the budget is not spent. */ */
+  /** Why no more models may be asked; null if the budget is not spent. */
   readonly refusal: () => string | null;
   /** Called as soon as an answer has arrived. */
   readonly pay: (model: string, usage: Usage) => void;
@@ -122,10 +122,10 @@ type KeepOptions = {
   readonly modelName: (model: Model) => string;
 };
 
-/** /** Answers model calls from the kept answers, and asks the model for the rest. */ */
+/** Answers model calls from the kept answers, and asks the model for the rest. */
 export function createAnswerKeeper({ answers, repetition, counts, budget, modelName }: KeepOptions) {
   const askedBefore = new Map<string, number>();
-  /** /** The attempts of one call share its number: the kept answer belongs to the call. */ */
+  /** The attempts of one call share its number: the kept answer belongs to the call. */
   const countOfCall = new Map<string, number>();
 
   return async function* stream(
@@ -171,7 +171,7 @@ export function createAnswerKeeper({ answers, repetition, counts, budget, modelN
   };
 }
 
-/** /** Kept answers are reused in other trials, whose sessions and runs have other ids. */ */
+/** Kept answers are reused in other trials, whose sessions and runs have other ids. */
 function withoutIdentity(delta: ModelDelta): DeltaBody {
   const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, seq: _____, ...body } = delta;
   return body;

@@ -20,9 +20,9 @@ import type { Ask } from "./trial.js";
 export type RubricOptions = {
   /** The name of the judge. Default: `rubric`. */
   readonly name?: string;
-  /** /** The agent that judges. It should use a different model from the agent under test. */ */
+  /** The agent that judges. It should use a different model from the agent under test. */
   readonly agent: HandoffAgent;
-  /** /** The criteria for a good answer, and how to score it. */ */
+  /** The criteria for a good answer, and how to score it. */
   readonly rubric: string;
   /** The lowest score that passes. Default: null, which only reports the score. */
   readonly atLeast?: number | null;
@@ -45,7 +45,7 @@ const rubricSchema: JsonSchema = {
   additionalProperties: false,
 };
 
-/** /** Has a model score the trial by a rubric, from 0 to 1. If `atLeast` is set, a missing score fails the trial. */ */
+/** Has a model score the trial by a rubric, from 0 to 1. If `atLeast` is set, a missing score fails the trial. */
 export function rubric(options: RubricOptions): Judge {
   checkOptions("rubric()", rubricRules, options);
   const { name = "rubric", agent, rubric: text, atLeast = null } = options;
@@ -62,7 +62,7 @@ export function rubric(options: RubricOptions): Judge {
   };
 }
 
-/** /** The trial as shown to the judge, including the complaint if a person labelled the recorded answer as bad. */ */
+/** The trial as shown to the judge, including the complaint if a person labelled the recorded answer as bad. */
 function describeTrial({ input, calls, output, expected, case: { label } }: JudgedTrial): Json {
   const isBad = label?.good === false;
   return {
@@ -121,7 +121,7 @@ export function prefers(options: PrefersOptions): Judge {
 
 /** Options of `simulated`. */
 export type SimulatedOptions = {
-  /** /** A description of the world that the tool reads, for the agent. Default: none. */ */
+  /** A description of the world that the tool reads, for the agent. Default: none. */
   readonly about?: string;
 };
 
@@ -158,7 +158,7 @@ function quote(name: string, value: Json): string {
   return `<${name}>\n${JSON.stringify(value, null, 1)}\n</${name}>`;
 }
 
-/** /** A run without a score fails because of the schema. An answer gets here only if a hook changed the schema. */ */
+/** A run without a score fails because of the schema. An answer gets here only if a hook changed the schema. */
 function toNoVerdict(answer: Json): NoVerdictError {
   return new NoVerdictError(`the agent that was asked answered ${JSON.stringify(answer)}`);
 }

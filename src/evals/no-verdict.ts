@@ -8,12 +8,12 @@
 import { PawlError } from "../errors.js";
 import { formatError } from "../runtime/lib/error-text.js";
 
-/** /** Thrown if an agent that is asked gives no answer, or an answer that is not a verdict. */ */
+/** Thrown if an agent that is asked gives no answer, or an answer that is not a verdict. */
 export class NoVerdictError extends Error {
   override readonly name = "NoVerdictError";
 }
 
-/** /** Explains why a judge gave no verdict. @throws PawlError unchanged, because it means that the eval is misconfigured */ */
+/** Explains why a judge gave no verdict. @throws PawlError unchanged, because it means that the eval is misconfigured */
 export function explainNoVerdict(error: unknown): string {
   if (error instanceof PawlError) throw error;
   return error instanceof NoVerdictError ? `no verdict: ${error.message}` : `the judge failed: ${formatError(error)}`;

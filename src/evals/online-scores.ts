@@ -43,13 +43,13 @@ import type { Ask } from "./trial.js";
 
 /** A judge of sessions in production. */
 export type OnlineJudge = {
-  /** /** Scores a session. There is no expected answer. */ */
+  /** Scores a session. There is no expected answer. */
   readonly judge: Judge | JudgeFunction;
   /** The share of sessions to score, from 0 to 1. */
   readonly sample: number;
   /** The names of the agents whose sessions are scored. Default: all. */
   readonly agents?: readonly string[];
-  /** /** Called if a block of scores is worse than the previous block, beyond chance. Each worker compares only its own scores. */ */
+  /** Called if a block of scores is worse than the previous block, beyond chance. Each worker compares only its own scores. */
   readonly alert?: (alert: ScoreAlert) => void;
   /** The number of scores in a block. Default: 200. */
   readonly window?: number;
@@ -59,7 +59,7 @@ export type OnlineJudge = {
 export type OnlineScore = {
   /** The judged session. */
   readonly sessionId: string;
-  /** /** The session's last log entry when it was judged. */ */
+  /** The session's last log entry when it was judged. */
   readonly seq: number;
   /** The name of the judge. */
   readonly judge: string;
@@ -69,7 +69,7 @@ export type OnlineScore = {
   readonly why?: string;
 };
 
-/** /** Reports that scores have become worse. */ */
+/** Reports that scores have become worse. */
 export type ScoreAlert = {
   /** The name of the judge. */
   readonly judge: string;
@@ -81,7 +81,7 @@ export type ScoreAlert = {
 
 /** Options of `createScores`. */
 export type ScoresOptions = {
-  /** /** Sessions whose last change is older are not scored, in epoch milliseconds. Default: the current time. */ */
+  /** Sessions whose last change is older are not scored, in epoch milliseconds. Default: the current time. */
   readonly since?: number;
   /** The minimum time between two queries for ended sessions, in milliseconds. Default: 10,000. */
   readonly everyMs?: number;
@@ -107,10 +107,10 @@ const optionRules: OptionTable<ScoresOptions> = {
 };
 
 const pageSize = 50;
-/** /** How many scored sessions a process remembers, to avoid reading them again. */ */
+/** How many scored sessions a process remembers, to avoid reading them again. */
 const maxRemembered = 10_000;
 const worstShown = 5;
-/** /** How many times a process tries to judge a session. */ */
+/** How many times a process tries to judge a session. */
 const maxAttempts = 3;
 
 /**
@@ -140,7 +140,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   });
   checkJudgeNames(online.map(({ judge }) => judge.name));
   const seen = new Set<string>();
-  /** /** The sessions that need another attempt, by session and last entry. */ */
+  /** The sessions that need another attempt, by session and last entry. */
   const attempts = new Map<string, Attempts>();
   let since = options.since ?? Date.now();
   let lastQueryAt = Number.NEGATIVE_INFINITY;
@@ -182,7 +182,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     }
   }
 
-  /** /** @returns true if the session needs no further attempt in this process */ */
+  /** @returns true if the session needs no further attempt in this process */
   async function tryToScore(store: Store, session: SessionSummary, options: CatchUpOptions) {
     const { signal, onFailure } = options;
     const key = toKey(session);
@@ -224,7 +224,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
 
 type Attempts = {
   failed: number;
-  /** /** The judges that have already judged the session, so that no score is reported twice. */ */
+  /** The judges that have already judged the session, so that no score is reported twice. */
   readonly judged: Set<string>;
 };
 
@@ -241,7 +241,7 @@ function remember(seen: Set<string>, key: string): void {
   if (oldest !== undefined) seen.delete(oldest);
 }
 
-/** /** Top-level sessions that have ended since that time, newest first, except those that contain verdicts. */ */
+/** Top-level sessions that have ended since that time, newest first, except those that contain verdicts. */
 async function findEnded(store: Store, since: number): Promise<SessionSummary[]> {
   const found: SessionSummary[] = [];
   let after: { readonly updatedAt: number; readonly sessionId: string } | undefined;
@@ -260,7 +260,7 @@ async function findEnded(store: Store, since: number): Promise<SessionSummary[]>
   }
 }
 
-/** /** Compares the first 32 bits of the hash with the share. */ */
+/** Compares the first 32 bits of the hash with the share. */
 function isSampled(sessionId: string, sample: number): boolean {
   return Number.parseInt(sha256(sessionId).slice(0, 8), 16) < sample * 2 ** 32;
 }

@@ -19,12 +19,12 @@ import { playCase } from "./play.js";
 import type { Agreement, TrialReport } from "./report.js";
 import type { CallCounts } from "./trial.js";
 
-/** /** An agent, and its name in reports. */ */
+/** An agent, and its name in reports. */
 export type Variant = { readonly variant: string; readonly agent: EvalAgent };
 
 type Queued = Variant & { readonly case: EvalCase; readonly repetition: number };
 
-/** /** Holds the state shared by all trials of an eval: kept answers, the budget, and the totals of the report. */ */
+/** Holds the state shared by all trials of an eval: kept answers, the budget, and the totals of the report. */
 export function createTrialPlayer(options: EvalOptions, variants: readonly Variant[]) {
   const { play = "run", budgetUsd = Number.POSITIVE_INFINITY, trialTimeoutMs = 600_000, store, signal } = options;
   const answers = typeof options.answers === "object" ? options.answers : openAnswers(options.answers);
@@ -143,7 +143,7 @@ function findAmbiguousModels(variants: readonly Variant[]): ReadonlySet<string> 
   return ambiguous;
 }
 
-/** /** The same in each run of the eval, so that a trial's log replaces the log of the previous run. */ */
+/** The same in each run of the eval, so that a trial's log replaces the log of the previous run. */
 function toSessionId(name: string, { case: one, variant, repetition }: Queued): string {
   const joined = `eval.${name}.${variant}.${one.name}.${repetition}`;
   return joined.length <= maxIdCharacters && !/[^\w.-]/.test(joined) ? joined : `eval.${sha256(joined)}`;

@@ -190,7 +190,7 @@ async function runTurn(
   return result;
 }
 
-/** /** Repeats the recorded answer. Without one, the trial has already ended. */ */
+/** Repeats the recorded answer. Without one, the trial has already ended. */
 async function answerApproval(agent: RehearsedAgent, people: People, approval: PendingApproval): Promise<void> {
   const { sessionId, callKey, questionId, why } = approval;
   const session = agent.session(sessionId);
@@ -205,14 +205,14 @@ async function answerApproval(agent: RehearsedAgent, people: People, approval: P
 
 type Arrival = NonNullable<NonNullable<EvalCase["sessions"]>[number]["arrivals"]>[number];
 
-/** /** Repeats what reached the session from outside during the run, at the same model call. */ */
+/** Repeats what reached the session from outside during the run, at the same model call. */
 async function deliver(agent: RehearsedAgent, sessionId: string, { steer, skip, data }: Arrival): Promise<void> {
   const session = agent.session(sessionId);
   if (data !== undefined) await session.setData(data);
   if (steer !== undefined) await session.steer(steer as Input, defined({ skip }));
 }
 
-/** /** A tool of a plugin or a server that is not started. Its calls are answered like those of any tool. */ */
+/** A tool of a plugin or a server that is not started. Its calls are answered like those of any tool. */
 function toTool({ specification, needsApproval }: OutsideTool): AnyTool {
   const { name, description, inputSchema } = specification;
   const execute = () => {

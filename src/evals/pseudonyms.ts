@@ -9,9 +9,9 @@ import type { Json } from "../core/data/message.js";
 import { createRedaction } from "../runtime/observers/redact.js";
 
 export type Pseudonyms = {
-  /** /** Learns the values of the listed keys. */ */
+  /** Learns the values of the listed keys. */
   readonly collect: (value: Json) => void;
-  /** /** Replaces personal data in every string of a value. */ */
+  /** Replaces personal data in every string of a value. */
   readonly apply: (value: Json) => Json;
 };
 
@@ -89,7 +89,7 @@ export function createPseudonyms(keys: readonly string[] = []): Pseudonyms {
   return { collect, apply: (value) => applyIn(value, false) };
 }
 
-/** /** The kind of a string that consists of exactly one mail address, card, account or phone number. */ */
+/** The kind of a string that consists of exactly one mail address, card, account or phone number. */
 function findShape(text: string): string | undefined {
   return shapes.find(({ pattern, matches }) => {
     const [found] = text.match(pattern) ?? [];
@@ -97,7 +97,7 @@ function findShape(text: string): string | undefined {
   })?.kind;
 }
 
-/** /** The names that were found, by first character, longest first. */ */
+/** The names that were found, by first character, longest first. */
 function createNames() {
   const byStart = new Map<string, { readonly name: string; readonly pseudonym: string }[]>();
   const pseudonyms = new Map<string, string>();
@@ -167,14 +167,14 @@ function createNames() {
 
 const letterOrDigit = /[A-Za-z0-9]/;
 
-/** /** "Ann" is not replaced in "Annual". Scripts that are written without spaces have no such boundary. */ */
+/** "Ann" is not replaced in "Annual". Scripts that are written without spaces have no such boundary. */
 function isWhole(text: string, at: number, name: string): boolean {
   const isJoined = (inner: string, outer: string) => letterOrDigit.test(inner) && letterOrDigit.test(outer);
   const end = at + name.length;
   return !isJoined(name.charAt(0), text.charAt(at - 1)) && !isJoined(name.charAt(name.length - 1), text.charAt(end));
 }
 
-/** /** Parses a string that contains a JSON object or array. */ */
+/** Parses a string that contains a JSON object or array. */
 export function parseInner(text: string): Json | undefined {
   if (!/^\s{0,100}[[{]/.test(text)) return undefined;
   try {

@@ -9,7 +9,7 @@ import { parseJson } from "../core/data/json.js";
 import { PawlError } from "../errors.js";
 import type { EvalCase } from "./case.js";
 
-/** /** Generous, because a recorded session may be long. */ */
+/** Generous, because a recorded session may be long. */
 const maxCaseBytes = 64 * 1024 * 1024;
 
 /**
@@ -54,7 +54,7 @@ function notACaseError(path: string, why: string): PawlError {
   return new PawlError("bad_input", `${path} is not a valid case: ${why}. Correct it, or make it again with: pawl eval add.`);
 }
 
-/** /** Validates cases that are passed as values. @throws PawlError `bad_input` */ */
+/** Validates cases that are passed as values. @throws PawlError `bad_input` */
 export function checkCases(cases: readonly EvalCase[]): readonly EvalCase[] {
   const names = new Set<string>();
   for (const [index, one] of cases.entries()) {
@@ -67,7 +67,7 @@ export function checkCases(cases: readonly EvalCase[]): readonly EvalCase[] {
   return cases;
 }
 
-/** /** Returns the first fault of a case; null if the case can be played. */ */
+/** Returns the first fault of a case; null if the case can be played. */
 function findCaseFault(value: unknown): string | null {
   if (!isObject(value)) return "it is not an object";
   if (value.v !== 1)

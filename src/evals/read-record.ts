@@ -23,13 +23,13 @@ import type { AskedCall, CaseLabel, Ending, RecordedAnswer, RecordedArrival, Rec
 import { inlineMessages, inlineOutput } from "./inline-content.js";
 import { fillDefaults, findLabel, mergePatches, withoutLabel } from "./record-values.js";
 
-/** /** One session of a record. */ */
+/** One session of a record. */
 export type ReadSession = {
   readonly agent: string;
   readonly request: string;
   readonly steps: readonly (readonly DeltaBody[])[];
   readonly arrivals: readonly RecordedArrival[];
-  /** /** The entries of the record, starting with entry 1. */ */
+  /** The entries of the record, starting with entry 1. */
   readonly entries: readonly Entry[];
 };
 
@@ -50,7 +50,7 @@ export type SessionRecord = {
   /** The last entry of the record. */
   readonly seq: number;
   readonly startedAt: number;
-  /** /** True if the log continues after the record, with a run that a person aborted or that is still open. */ */
+  /** True if the log continues after the record, with a run that a person aborted or that is still open. */
   readonly isCut: boolean;
 };
 
@@ -116,7 +116,7 @@ type SessionReading = {
   readonly entries: readonly Entry[];
   readonly schemas: Map<string, JsonSchema>;
   readonly open: Map<string, OpenCall>;
-  /** /** Each call's changes to the session's data. */ */
+  /** Each call's changes to the session's data. */
   readonly patches: Map<string, DataPatch>;
   agent: string;
 };
@@ -177,7 +177,7 @@ function findLastPlayable(entries: readonly Entry[]): number {
   return entries.length;
 }
 
-/** /** Records the tools that the model is offered from this entry on. */ */
+/** Records the tools that the model is offered from this entry on. */
 async function readTools({ store, offered }: Reading, session: SessionReading, hash: string): Promise<void> {
   const text = await readPromptBlob(session.sessionId, hash, store);
   const tools = text === null ? [] : parseSpecifications(text);
@@ -185,7 +185,7 @@ async function readTools({ store, offered }: Reading, session: SessionReading, h
   offered.set(session.agent, tools);
 }
 
-/** /** Reads the data that only entries contain: requests with their options, arrivals, tools, hooks and session data. */ */
+/** Reads the data that only entries contain: requests with their options, arrivals, tools, hooks and session data. */
 async function collectFromEntries(reading: Reading, session: SessionReading) {
   const { store, turns, history, hooks } = reading;
   const { sessionId, isTop, entries } = session;
@@ -343,12 +343,12 @@ function toAskedCall({ agent, schemas }: SessionReading, tool: string, input: Js
   return { agent, tool, input, ...(toKey(filled) === toKey(input) ? {} : { filled }), outcome };
 }
 
-/** /** The text of a request's messages. */ */
+/** The text of a request's messages. */
 export function toText(input: readonly UserMessage[]): string {
   return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join("\n");
 }
 
-/** /** Returns the same string for equal values, whatever the order of their keys. */ */
+/** Returns the same string for equal values, whatever the order of their keys. */
 export function toKey(value: unknown): string {
   return canonicalJson(JSON.parse(JSON.stringify(value ?? null)) as Json);
 }

@@ -11,7 +11,7 @@ import type { EvalCase, RecordedAnswer, RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
 import type { Departure } from "./trial.js";
 
-/** /** How to answer a question that has no recorded answer. `stop` ends the trial at this question. */ */
+/** How to answer a question that has no recorded answer. `stop` ends the trial at this question. */
 export type Unanswered = "stop" | "approve" | "deny" | ((approval: PendingApproval) => ApprovalDecision);
 
 export type RecordedPeople = {
@@ -28,7 +28,7 @@ export function createRecordedPeople(
 ): RecordedPeople {
   const used = new Map<string, number>();
 
-  /** /** Returns the next item for the same question. The last item is repeated. */ */
+  /** Returns the next item for the same question. The last item is repeated. */
   function takeNext<Item>(items: readonly Item[], key: string): Item | undefined {
     const count = used.get(key) ?? 0;
     used.set(key, count + 1);

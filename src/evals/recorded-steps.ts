@@ -17,7 +17,7 @@ type StepsOptions = {
   /** The session of the trial. */
   readonly sessionId: string;
   readonly isStepwise: boolean;
-  /** /** Called when the record has no more steps. */ */
+  /** Called when the record has no more steps. */
   readonly onEnd: () => void;
   readonly deliver: (arrival: RecordedArrival) => Promise<void>;
 };

@@ -14,20 +14,20 @@ import type { RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
 import type { Ask, Departure, ResultCounts } from "./trial.js";
 
-/** /** Answers a call instead of the tool. It returns the result, or throws the tool's error. */ */
+/** Answers a call instead of the tool. It returns the result, or throws the tool's error. */
 export type Simulation = (input: never, call: SimulatedCall) => unknown;
 
-/** /** A call that a function answers. */ */
+/** A call that a function answers. */
 export type SimulatedCall = ToolRun & {
   /** The recorded calls of this tool by this agent. */
   readonly recorded: readonly RecordedCall[];
   /** Runs the tool itself. */
   readonly own: () => unknown;
-  /** /** Asks an agent. The trial is then marked as simulated. @throws Error if the agent gives no answer */ */
+  /** Asks an agent. The trial is then marked as simulated. @throws Error if the agent gives no answer */
   readonly ask: Ask;
 };
 
-/** /** The source of a tool's results: the record, the tool itself, or a function. */ */
+/** The source of a tool's results: the record, the tool itself, or a function. */
 export type ToolAnswer = "recorded" | "real" | Simulation;
 
 /**
@@ -46,7 +46,7 @@ type RecordedToolsOptions = {
   readonly tools: { readonly [tool: string]: ToolAnswer };
   readonly unrecorded: Unrecorded;
   readonly ask: Ask;
-  /** /** Called for each call that is not in the record. `endsTrial`: the trial ends at this call. */ */
+  /** Called for each call that is not in the record. `endsTrial`: the trial ends at this call. */
   readonly onDeparture: (departure: Departure, endsTrial: boolean) => void;
 };
 
@@ -120,10 +120,10 @@ function waitForEndOfTrial(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** /** Returns a key of a call's input, as parsed with the tool's current schema. */ */
+/** Returns a key of a call's input, as parsed with the tool's current schema. */
 type InputReader = (call: RecordedCall) => Promise<string>;
 
-/** /** Compiles the schema once, and parses each recorded input once. */ */
+/** Compiles the schema once, and parses each recorded input once. */
 function createInputReader(tool: AnyTool): InputReader {
   const { validate } = compileInput(tool.input);
   const keys = new Map<RecordedCall, string>();

@@ -17,7 +17,7 @@ export type ScoreChange = {
   readonly now: number;
   /** The lower end of the 95 % bootstrap interval of the mean difference. */
   readonly low: number;
-  /** /** The upper end of the interval. */ */
+  /** The upper end of the interval. */
   readonly high: number;
   /** The number of cases that became better. */
   readonly better: number;
@@ -31,7 +31,7 @@ export type ScoreChange = {
 export type ScorePair = { readonly before: number; readonly now: number };
 
 const defaultResamples = 2_000;
-/** /** Smaller differences are rounding errors of floating-point sums. */ */
+/** Smaller differences are rounding errors of floating-point sums. */
 const minDifference = 1e-9;
 const significance = 0.05;
 

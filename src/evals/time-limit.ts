@@ -32,7 +32,7 @@ export async function runInTime<Value>(
   }
 }
 
-/** /** Settles like the promise, but rejects with the signal's reason as soon as the signal is aborted. */ */
+/** Settles like the promise, but rejects with the signal's reason as soon as the signal is aborted. */
 export async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return promise;
   let stopListening = () => {};

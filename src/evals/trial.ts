@@ -21,18 +21,18 @@ export type Trial = Ending & {
   readonly departure: Departure | null;
   /** True if the trial reached its time limit. */
   readonly isTimedOut: boolean;
-  /** /** The sources of the calls' results. */ */
+  /** The sources of the calls' results. */
   readonly results: ResultCounts;
   /** True if a model simulated results of calls. */
   readonly isSimulated: boolean;
-  /** /** With `play: "steps"`: each recorded step, with the model's current answer. */ */
+  /** With `play: "steps"`: each recorded step, with the model's current answer. */
   readonly comparedSteps: readonly ComparedStep[];
   /** How the model calls were answered. */
   readonly modelCalls: Readonly<CallCounts>;
   readonly durationMs: number;
   /** The log of the trial. */
   readonly store: Store;
-  /** /** The session of the trial in `store`. */ */
+  /** The session of the trial in `store`. */
   readonly sessionId: string;
 };
 
@@ -73,7 +73,7 @@ export type ModelAnswer = {
   readonly text: string;
 };
 
-/** /** A recorded step, with the model's current answer. */ */
+/** A recorded step, with the model's current answer. */
 export type ComparedStep = {
   readonly agent: string;
   /** The number of the model call in its session, from 1. */
@@ -86,9 +86,9 @@ export type ComparedStep = {
 
 /** How the model calls of a trial were answered. */
 export type CallCounts = {
-  /** /** Calls that a model answered now. */ */
+  /** Calls that a model answered now. */
   asked: number;
-  /** /** Calls that were answered from kept answers. */ */
+  /** Calls that were answered from kept answers. */
   kept: number;
   /** Whether the budget refused a call. */
   isRefused: boolean;

@@ -77,12 +77,12 @@ export async function driveFamily(sessionId: string, deps: DriveDeps, signal: Ab
   return work;
 }
 
-/** /** The session does not exist, or no longer exists, so there is nothing to do. */ */
+/** The session does not exist, or no longer exists, so there is nothing to do. */
 function isUnknownSession(error: unknown): boolean {
   return error instanceof PawlError && error.code === "no_session";
 }
 
-/** /** If the store has failed, or the session's children are unknown, their leases expire by themselves. */ */
+/** If the store has failed, or the session's children are unknown, their leases expire by themselves. */
 function ignoreStoreError(error: unknown): void {
   if (!(error instanceof PawlError)) throw error;
 }

@@ -11,10 +11,10 @@ export type FamilyWork = {
   readonly dueAt: number | null;
 };
 
-/** /** The statuses of a session whose run has not ended. */ */
+/** The statuses of a session whose run has not ended. */
 const openStatuses = ["preparing", "model_running", "tool_running", "awaiting_human"] as const satisfies Status[];
 
-/** /** How many ended children, newest first, are searched for unfinished work. */ */
+/** How many ended children, newest first, are searched for unfinished work. */
 const maxEndedChildren = 100;
 
 /** A run may continue in any session of the family: a child gives its result to its parent, and a parent may abort a child. */

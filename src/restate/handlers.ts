@@ -27,16 +27,16 @@ export type PawlHandlers = {
    * `drive` is called again at that time. If you post to the store in another way, call `drive` without a body.
    */
   readonly drive: (context: ObjectContext, wake?: Wake) => Promise<void>;
-  /** /** Like a client's `send`. It starts a session if the option `agent` names its agent. */ */
+  /** Like a client's `send`. It starts a session if the option `agent` names its agent. */
   readonly send: (
     context: ObjectSharedContext,
     request: SendRequest,
   ) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /** /** Like a session's `answer`. It also accepts calls of the sessions below. */ */
+  /** Like a session's `answer`. It also accepts calls of the sessions below. */
   readonly answer: (context: ObjectSharedContext, request: AnswerRequest) => Promise<"first" | "second">;
-  /** /** Like a session's `provideResult`. */ */
+  /** Like a session's `provideResult`. */
   readonly provideResult: (context: ObjectSharedContext, request: ResultRequest) => Promise<"first" | "second">;
-  /** /** Like a session's `abort`. */ */
+  /** Like a session's `abort`. */
   readonly abort: (context: ObjectSharedContext, request?: AbortOptions) => Promise<"asked" | "nothing">;
   /** The session as the store has it now. */
   readonly status: (context: ObjectSharedContext) => Promise<ObjectStatus>;
@@ -44,7 +44,7 @@ export type PawlHandlers = {
 
 type HandlerDeps = DriveDeps & {
   readonly client: Client;
-  /** /** Rejects options that callers may not set. @throws PawlError `bad_input` */ */
+  /** Rejects options that callers may not set. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
 };
 
@@ -54,7 +54,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
   const createDriveClient = (context: ObjectSharedContext) =>
     context.objectSendClient<PawlHandlers>({ name }, context.key);
 
-  /** /** Not journaled: a message counts once, so repeating this is harmless, and it saves Restate a write. */ */
+  /** Not journaled: a message counts once, so repeating this is harmless, and it saves Restate a write. */
   async function postAndDrive<Result>(context: ObjectSharedContext, post: () => Promise<Result>): Promise<Result> {
     const result = await post();
     createDriveClient(context).drive();
@@ -120,7 +120,7 @@ type NextWake = Wake & { readonly now: number };
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
-/** /** Drives the session, and returns when to drive it again; null if no session waits for a time. */ */
+/** Drives the session, and returns when to drive it again; null if no session waits for a time. */
 async function driveOnce(
   sessionId: string,
   deps: DriveDeps,

@@ -19,10 +19,7 @@ export type { AnswerRequest, ObjectStatus, ResultRequest, SendRequest, Wake } fr
 export type PawlObjectOptions = {
   /** The store of the agents. All services share it: a PostgreSQL database, or a SQLite file on one machine. */
   readonly store: Store;
-  /**
-   * /** The agents whose sessions are driven, including the agents that they reach through handoffs; for example `engine.agents`.
-   * */
-   */
+  /** The agents whose sessions are driven, including the agents that they reach through handoffs; for example `engine.agents`. */
   readonly agents: readonly DispatchedAgent[];
   /**
    * The run options that a request to `send` may have, for example `["model", "settings.reasoning"]`: each overrides the agent's
@@ -104,7 +101,7 @@ function checkOptions(options: PawlObjectOptions): void {
     );
 }
 
-/** /** HTTP status by error code, for errors that a retry would not fix. All other errors may be transient. */ */
+/** HTTP status by error code, for errors that a retry would not fix. All other errors may be transient. */
 const terminalCodes: ReadonlyMap<string, number> = new Map([
   ["bad_input", 400],
   ["not_storable", 400],

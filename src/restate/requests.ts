@@ -44,13 +44,13 @@ export type ObjectStatus = {
   readonly status: Status;
   /** The result of the current or last run; null if there is none, or if the run has not ended. */
   readonly result: RunResult | null;
-  /** /** The calls and questions that wait for an answer, including those of the sessions below. */ */
+  /** The calls and questions that wait for an answer, including those of the sessions below. */
   readonly approvals: readonly PendingApproval[];
 };
 
 /** The request that `drive` sends itself for a later time. Other callers send no body. */
 export type Wake = {
-  /** /** The time for which the request was scheduled, in epoch milliseconds. */ */
+  /** The time for which the request was scheduled, in epoch milliseconds. */
   readonly at: number;
   /** How many times in a row another process held the session. */
   readonly tries: number;

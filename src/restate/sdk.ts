@@ -22,7 +22,7 @@ export async function importRestateSdk(): Promise<RestateSdk> {
   }
 }
 
-/** /** The SDK calls `Promise.withResolvers` in each invocation. Node has it from version 22 on; the native function is kept. */ */
+/** The SDK calls `Promise.withResolvers` in each invocation. Node has it from version 22 on; the native function is kept. */
 function polyfillWithResolvers(): void {
   if ("withResolvers" in Promise) return;
   const value = function withResolvers<Value>() {

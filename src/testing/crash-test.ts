@@ -36,7 +36,7 @@ import { createSeededRandom } from "./world/seeded-random.js";
 import { formatStory } from "./world/story.js";
 import { createWorld, listReadyTurns, type Process, type World } from "./world/world.js";
 
-/** /** The agent to crash, and the checks. */ */
+/** The agent to crash, and the checks. */
 export type CrashTestOptions = {
   /**
    * Creates the agent, as a process does when it starts: called once for each life of the process. Everything outside the agent (a
@@ -45,20 +45,20 @@ export type CrashTestOptions = {
   readonly agent: () => Agent;
   /** The request of the run. */
   readonly input: string;
-  /** /** Answers a waiting call. Default: approves the call, and counts a call with an unknown outcome as failed. */ */
+  /** Answers a waiting call. Default: approves the call, and counts a call with an unknown outcome as failed. */
   readonly respond?: Respond;
   /** Your own check, called after each play. If it throws, the play fails. */
   readonly check?: (play: CrashPlay) => void | Promise<void>;
-  /** /** Called before each play: resets the outside world, so that no play sees the effects of another. */ */
+  /** Called before each play: resets the outside world, so that no play sees the effects of another. */
   readonly reset?: () => void | Promise<void>;
-  /** /** Whether to also play every pair of crashes. Default: false. */ */
+  /** Whether to also play every pair of crashes. Default: false. */
   readonly pairs?: boolean;
   /**
    * `commits`: crashes before and after every commit. `waits`: also around each request, model call and tool call. Default:
    * `commits`.
    */
   readonly points?: "commits" | "waits";
-  /** /** Plays only once, with crashes at these points, as reported in `CrashFailure.at`. An empty array plays without a crash. */ */
+  /** Plays only once, with crashes at these points, as reported in `CrashFailure.at`. An empty array plays without a crash. */
   readonly at?: readonly number[];
   /** The store; each play uses a new session in it. Default: a new store in memory. */
   readonly store?: Store;
@@ -102,25 +102,25 @@ export type CrashPlay = {
 
 /** The report of a crash test. */
 export type CrashReport = {
-  /** /** The number of points at which the process can die in the play without crashes: two for each commit. */ */
+  /** The number of points at which the process can die in the play without crashes: two for each commit. */
   readonly points: number;
   /** The number of plays, including the one without crashes. */
   readonly plays: number;
   /** How often a process crashed. */
   readonly crashes: number;
-  /** /** By tool, how many times a call was started again. Zero if the tool may not run again. */ */
+  /** By tool, how many times a call was started again. Zero if the tool may not run again. */
   readonly repeated: Readonly<Record<string, number>>;
-  /** /** By tool, how many calls ended as *interrupted, outcome unknown*. Zero if the tool declares how it recovers. */ */
+  /** By tool, how many calls ended as *interrupted, outcome unknown*. Zero if the tool declares how it recovers. */
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** /** A play broke a promise or failed a check. The message describes what happened, and how to replay it. */ */
+/** A play broke a promise or failed a check. The message describes what happened, and how to replay it. */
 export class CrashFailure extends Error {
   /** Distinguishes this error from others. */
   override readonly name = "CrashFailure";
-  /** /** The points at which the process died. Replay them with `crashTest({ …, at })`. */ */
+  /** The points at which the process died. Replay them with `crashTest({ …, at })`. */
   readonly at: readonly number[];
-  /** /** The number of the broken promise in docs/reliability.md; null if your own check failed, or for any other error. */ */
+  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or for any other error. */
   readonly invariant: number | null;
 
   constructor(at: readonly number[], cause: unknown, facts: readonly Fact[]) {
@@ -221,7 +221,7 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
       return { process, attended: runToEnd(process, { sessionId: world.sessionId, runId, input, respond }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
-    /** /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes the run. */ */
+    /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes the run. */
     async whenStill({ agent }: Process) {
       const due = await world.include(world.store.due(world.clock.now(), maxDue));
       const isChild = due.some((sessionId) => sessionId !== world.sessionId);
@@ -248,7 +248,7 @@ const respondByDefault: Respond = ({ why, callKey, name }) => {
   throw new PawlError("bad_input", `${callKey} (${name}) runs elsewhere: pass \`respond\`, which returns its result.`);
 };
 
-/** /** The session, and the sessions of the agents that its tools run. */ */
+/** The session, and the sessions of the agents that its tools run. */
 async function listFamily(store: Store, sessionId: string): Promise<readonly string[]> {
   const all = await store.list();
   const children = all.filter(({ info }) => info?.top === sessionId).map((child) => child.sessionId);

@@ -12,7 +12,7 @@ import process from "node:process";
 import { PawlError } from "../errors.js";
 import { loadSqlite } from "../stores/sqlite/driver.js";
 
-/** /** The part of a database class through which every transaction ends. */ */
+/** The part of a database class through which every transaction ends. */
 type DatabaseClass = { readonly prototype: { exec: (sql: string) => unknown } };
 
 const setting = process.env.PAWL_KILL_AT;

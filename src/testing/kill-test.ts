@@ -27,7 +27,7 @@ import { createTally, sumTallies, type Tally } from "./crash/tally.js";
 import { InvariantBroken } from "./world/invariants.js";
 import { createSeededRandom } from "./world/seeded-random.js";
 
-/** /** The program to kill, and the checks. */ */
+/** The program to kill, and the checks. */
 export type KillTestOptions = {
   /**
    * A Node program, started with the same arguments in each life. It must use the same `sessionId` and `runId` for its runs in
@@ -36,13 +36,13 @@ export type KillTestOptions = {
   readonly script: string;
   /** The arguments of the program. Default: none. */
   readonly args?: readonly string[];
-  /** /** Variables to add to this process's environment. */ */
+  /** Variables to add to this process's environment. */
   readonly env?: { readonly [name: string]: string };
-  /** /** Options for Node itself. */ */
+  /** Options for Node itself. */
   readonly nodeOptions?: readonly string[];
   /** Opens the program's store. `folder` is the program's working directory. */
   readonly openStore: (folder: string) => Promise<Store>;
-  /** /** Your own check, called when the program has done its work. If it throws, the play fails. */ */
+  /** Your own check, called when the program has done its work. If it throws, the play fails. */
   readonly check?: (play: KillPlay) => void | Promise<void>;
   /** Prepares the new folder in which a play starts. */
   readonly prepare?: (folder: string) => void | Promise<void>;
@@ -53,15 +53,15 @@ export type KillTestOptions = {
   readonly kills?:
     | "commits"
     | {
-        /** /** The number of deaths, each at a random moment. */ */
+        /** The number of deaths, each at a random moment. */
         readonly random: number;
-        /** /** The seed for these moments. */ */
+        /** The seed for these moments. */
         readonly seed?: number;
       }
     | { readonly at: readonly string[] };
-  /** /** The number of plays that run at the same time. Default: 2. */ */
+  /** The number of plays that run at the same time. Default: 2. */
   readonly atOnce?: number;
-  /** /** The time limit for a life, in milliseconds. Default: 60,000. */ */
+  /** The time limit for a life, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
 };
 
@@ -85,9 +85,9 @@ export type KillPlay = {
   readonly store: Store;
   /** The log of each session, by session id. */
   readonly logs: ReadonlyMap<string, readonly Entry[]>;
-  /** /** The points at which the program died: `before 3`, `after 3`, or `12 ms`. */ */
+  /** The points at which the program died: `before 3`, `after 3`, or `12 ms`. */
   readonly at: readonly string[];
-  /** /** The standard output of the last life. */ */
+  /** The standard output of the last life. */
   readonly stdout: string;
 };
 
@@ -97,7 +97,7 @@ export type KillReport = {
   readonly plays: number;
   /** The number of deaths by SIGKILL. */
   readonly kills: number;
-  /** /** By tool, how many times a call was started again. */ */
+  /** By tool, how many times a call was started again. */
   readonly repeated: Readonly<Record<string, number>>;
   /** By tool, how many calls ended as *interrupted, outcome unknown*. */
   readonly unknown: Readonly<Record<string, number>>;
@@ -107,9 +107,9 @@ export type KillReport = {
 export class KillFailure extends Error {
   /** Distinguishes this error from others. */
   override readonly name = "KillFailure";
-  /** /** The points at which the program died. */ */
+  /** The points at which the program died. */
   readonly at: readonly string[];
-  /** /** The number of the broken promise in docs/reliability.md; null if your own check failed, or for any other error. */ */
+  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or for any other error. */
   readonly invariant: number | null;
 
   constructor(at: readonly string[], cause: unknown) {
@@ -218,7 +218,7 @@ function createRandomPlays(
   };
 }
 
-/** /** When to kill a life; null to let it run to its end. */ */
+/** When to kill a life; null to let it run to its end. */
 type PlannedDeath = { readonly commit: string } | { readonly afterMs: number } | null;
 
 async function play(
@@ -284,7 +284,7 @@ function checkExit({ code, signal, stderr, tookTooLong }: EndedLife): void {
   if (code !== 0) throw new Error(`the program ended with ${signal ?? `exit code ${code}`}: ${stderr}`);
 }
 
-/** /** Checks that every session is undamaged and has kept its entries and, at the end, that no run is unfinished. */ */
+/** Checks that every session is undamaged and has kept its entries and, at the end, that no run is unfinished. */
 async function checkStore(store: Store, earlierLogs: KillPlay["logs"], isEnd: boolean): Promise<KillPlay["logs"]> {
   const logs = new Map<string, readonly Entry[]>();
   for (const { sessionId } of await store.list()) {

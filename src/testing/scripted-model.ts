@@ -6,7 +6,7 @@ import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/messa
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 import type { Price } from "../ports/services.js";
 
-/** /** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has an error. */ */
+/** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has an error. */
 export type ScriptedStep = {
   /** The model's reasoning, which comes first. */
   readonly reasoning?: string;
@@ -14,17 +14,17 @@ export type ScriptedStep = {
   readonly text?: string;
   /** The tool calls that the model requests. */
   readonly calls?: readonly ScriptedCall[];
-  /** /** Default: `tool-calls` if there are calls, otherwise `stop`. */ */
+  /** Default: `tool-calls` if there are calls, otherwise `stop`. */
   readonly finish?: FinishReason["unified"];
-  /** /** Default: 10 input tokens and 5 output tokens. */ */
+  /** Default: 10 input tokens and 5 output tokens. */
   readonly usage?: Usage;
   /** Warnings about parts of the request that the model could not honour. */
   readonly warnings?: readonly string[];
-  /** /** Ends the answer, after its reasoning, text and calls have been streamed. */ */
+  /** Ends the answer, after its reasoning, text and calls have been streamed. */
   readonly error?: ModelFailure;
-  /** /** Thrown instead of ending the answer, as by a model that breaks the contract. */ */
+  /** Thrown instead of ending the answer, as by a model that breaks the contract. */
   readonly throws?: unknown;
-  /** /** Exactly these deltas, instead of everything else in the step except `wait`. */ */
+  /** Exactly these deltas, instead of everything else in the step except `wait`. */
   readonly deltas?: Iterable<ModelDelta> | AsyncIterable<ModelDelta>;
   /** Awaited before the first delta; an abort ends the wait and the answer. */
   readonly wait?: Promise<unknown>;
@@ -39,11 +39,11 @@ export type ScriptedStep = {
 export type ScriptedCall = {
   /** The name of the tool. */
   readonly name: string;
-  /** /** Default: `{}`. Undefined members are omitted. */ */
+  /** Default: `{}`. Undefined members are omitted. */
   readonly input?: Json | { readonly [member: string]: Json | undefined };
-  /** /** The raw text of the arguments, instead of `input`. It need not be valid JSON. */ */
+  /** The raw text of the arguments, instead of `input`. It need not be valid JSON. */
   readonly raw?: string;
-  /** /** Default: `call_1_1`, from the numbers of the request and of the call. */ */
+  /** Default: `call_1_1`, from the numbers of the request and of the call. */
   readonly id?: string;
 };
 
@@ -53,18 +53,18 @@ export type ScriptedCall = {
  */
 export type Script = readonly ScriptedStep[] | ((request: ModelRequest) => ScriptedStep | undefined);
 
-/** /** The options of `createScriptedModel`. */ */
+/** The options of `createScriptedModel`. */
 export type ScriptedModelOptions = {
-  /** /** Default: `scripted`. */ */
+  /** Default: `scripted`. */
   readonly id?: string;
-  /** /** The model's context window, in tokens. Default: unknown. */ */
+  /** The model's context window, in tokens. Default: unknown. */
   readonly contextWindow?: number;
   /**
    * The price of the answers, in US dollars per million tokens: `{ input: 1, output: 5 }`. A run with `maxCostUsd` needs a model
    * with a price. Default: unknown.
    */
   readonly price?: Price;
-  /** /** Whether `requests` stores the requests, each with the conversation at that time. Default: true. */ */
+  /** Whether `requests` stores the requests, each with the conversation at that time. Default: true. */
   readonly record?: boolean;
 };
 
@@ -77,7 +77,7 @@ const optionRules: OptionTable<ScriptedModelOptions> = {
 
 /** A model that answers from a script. */
 export type ScriptedModel = Model & {
-  /** /** All requests so far, each with the conversation at that time. */ */
+  /** All requests so far, each with the conversation at that time. */
   readonly requests: readonly ModelRequest[];
 };
 

@@ -17,12 +17,12 @@ export type TestClock = Clock & {
    * timers reschedule themselves forever.
    */
   readonly runUntilIdle: (options?: {
-    /** /** The maximum time that may pass on the clock, in milliseconds. */ */
+    /** The maximum time that may pass on the clock, in milliseconds. */
     readonly maxMs?: number;
   }) => Promise<void>;
-  /** /** Moves time to the next timer and fires it at once. @returns false if there is no timer */ */
+  /** Moves time to the next timer and fires it at once. @returns false if there is no timer */
   readonly fireNext: () => boolean;
-  /** /** Sets the wall clock forward or back by `ms`, as people and time servers do. Timers are not affected. */ */
+  /** Sets the wall clock forward or back by `ms`, as people and time servers do. Timers are not affected. */
   readonly jump: (ms: number) => void;
 };
 
@@ -95,7 +95,7 @@ export function createTestClock(startAt = 1_000_000): TestClock {
   };
 }
 
-/** /** Lets all promises settle that only wait for each other. */ */
+/** Lets all promises settle that only wait for each other. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

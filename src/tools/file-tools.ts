@@ -9,7 +9,7 @@ import { createRoot, type MayReach } from "./files/root.js";
 import { createEditFile, createWriteFile } from "./files/write-files.js";
 import { createSearchFiles } from "./search/search-files.js";
 
-/** /** The folder of the file tools, and the access rules. */ */
+/** The folder of the file tools, and the access rules. */
 export type FileToolsOptions = {
   /** The folder. The tools read and write nothing outside it, not even through links. */
   readonly root: string;

@@ -44,7 +44,7 @@ export type RemindMeOptions = {
   readonly timezone?: string;
   /** How far ahead a reminder may be, in milliseconds. Default: 30 days. */
   readonly maxAheadMs?: number;
-  /** /** The maximum number of reminders of a session that have not been sent. Default: 10. */ */
+  /** The maximum number of reminders of a session that have not been sent. Default: 10. */
   readonly maxOpen?: number;
   /** Whether a person must approve each reminder. Default: true. */
   readonly needsApproval?: boolean;
@@ -140,7 +140,7 @@ async function listReminders(session: ReminderSession) {
 }
 
 async function cancel(session: ReminderSession, id: Json | undefined): Promise<string> {
-  if (typeof id !== "string") throw new Error("Missing id: give the id of the reminder. The action "list" shows the ids.");
+  if (typeof id !== "string") throw new Error("Missing id: give the id of the reminder. The action list shows the ids.");
   const isOwn = (await listReminders(session)).some(({ runId }) => runId === id);
   if (!isOwn || (await session.unsend(id)) !== "unsent")
     throw new Error(`There is no reminder ${id}. It may have been sent already.`);
@@ -196,7 +196,7 @@ async function parseTime(
   return at;
 }
 
-/** /** NaN for a date that does not exist. A time that daylight saving skips becomes the first one after the gap. */ */
+/** NaN for a date that does not exist. A time that daylight saving skips becomes the first one after the gap. */
 async function parseLocal(local: string, timezone: string): Promise<number> {
   const { Cron } = await import("croner");
   try {
@@ -206,7 +206,7 @@ async function parseLocal(local: string, timezone: string): Promise<number> {
   }
 }
 
-/** /** Formats a time in full, so that the model can notice a mistake. */ */
+/** Formats a time in full, so that the model can notice a mistake. */
 function formatTime(time: number, { timezone = "UTC" }: RemindMeOptions): string {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "full", timeStyle: "short" });
   return `${format.format(time)} ${timezone} (${new Date(time).toISOString()})`;

@@ -62,7 +62,7 @@ export function todo(): AnyTool {
   });
 }
 
-/** /** A hint that contains the plan while any of its items is not done: for `context: { hints: [todoHint] }`. */ */
+/** A hint that contains the plan while any of its items is not done: for `context: { hints: [todoHint] }`. */
 export const todoHint: Hint = Object.freeze({
   name: "todo",
   text(_run: unknown, { data }: { readonly data: SessionData }): string | undefined {

@@ -39,7 +39,7 @@ export type WebhookOptions = {
 
 /** A delivery that did not verify. */
 export class WebhookError extends Error {
-  /** /** Distinguishes this error from others. */ */
+  /** Distinguishes this error from others. */
   override readonly name = "WebhookError";
 }
 
@@ -145,7 +145,7 @@ function checkTimestamp(timestamp: string, now: number): void {
     throw new WebhookError("The timestamp is invalid, or more than five minutes from now.");
 }
 
-/** /** A sender signs with several secrets while it rotates them. Checking more signatures would only cost time. */ */
+/** A sender signs with several secrets while it rotates them. Checking more signatures would only cost time. */
 const maxSignatures = 8;
 
 /** Compares in constant time. */

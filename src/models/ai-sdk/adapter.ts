@@ -150,8 +150,8 @@ function warnOnce(model: LanguageModel, warning: string): void {
 const endTimeoutMs = 1_000;
 
 /**
- * /** How many parts are read in one turn of the event loop. A provider's stream yields everything that has arrived within the same
- * turn, so without a limit a long answer would block the process until its end. */
+ * How many parts are read in one turn of the event loop. A provider's stream yields everything that has arrived within the same
+ * turn, so without a limit a long answer would block the process until its end.
  */
 const maxPartsPerTurn = 50;
 
@@ -211,7 +211,7 @@ async function* streamDeltas(
   }
 }
 
-/** /** Opens the provider's stream; undefined if the signal is aborted first. A provider may ignore the signal. */ */
+/** Opens the provider's stream; undefined if the signal is aborted first. A provider may ignore the signal. */
 async function openStream(
   model: LanguageModel,
   options: CallOptions,

@@ -9,7 +9,7 @@ import { isRefusalOf } from "./refused-request.js";
 
 export type CacheState = {
   readonly chooseLifetime: (request: Pick<ModelRequest, "promptCache">) => ModelRequest["promptCache"] | "usual";
-  /** /** Returns true if the request was refused because of its cache options. Later requests are sent without them. */ */
+  /** Returns true if the request was refused because of its cache options. Later requests are sent without them. */
   readonly recordRefusal: (request: Pick<ModelRequest, "promptCache">, error: unknown) => boolean;
   readonly warnings: () => readonly string[];
 };

@@ -23,7 +23,7 @@ import type { ToolLoading } from "./tool-loading.js";
 /** OpenAI's own search tool, under a name that no author's tool can have. The name is not sent. */
 const searchName = "pawl.tool_search";
 
-/** /** The metadata key that marks a call as made with OpenAI's search tool. */ */
+/** The metadata key that marks a call as made with OpenAI's search tool. */
 const searchMetadataKey = "toolSearch";
 
 /** Characters of JSON. References need every definition in every request: above this, the upload costs more than it saves. */
@@ -41,13 +41,10 @@ export type SentTools = {
   readonly loadable: LoadableTools | null;
 };
 
-/**
- * /** Whether, in this process, a model's requests let the provider load tools. A gateway may speak the format without this
- * feature. */
- */
+/** Whether, in this process, a model's requests let the provider load tools. A gateway may speak the format without this feature. */
 export type LoadingState = {
   readonly loading: () => ToolLoading | null;
-  /** /** Returns true if the request was refused because of its deferred tools. Later requests are sent without them. */ */
+  /** Returns true if the request was refused because of its deferred tools. Later requests are sent without them. */
   readonly recordRefusal: (request: Pick<ModelRequest, "tools">, error: unknown) => boolean;
   readonly warnings: () => readonly string[];
 };
@@ -211,7 +208,7 @@ function parseToolNames({ output }: Extract<PromptPart, { readonly type: "tool-r
   return [...new Set(names)];
 }
 
-/** /** Renames a call of OpenAI's search tool to `find_tools`. */ */
+/** Renames a call of OpenAI's search tool to `find_tools`. */
 export function renameSearchCall(delta: DeltaBody): DeltaBody {
   if ((delta.kind !== "tool-call" && delta.kind !== "tool-input-start") || delta.name !== searchName) return delta;
   const renamed = { ...delta, name: findToolsName };

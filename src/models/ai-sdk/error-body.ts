@@ -13,12 +13,9 @@ export type ErrorBody = {
   readonly status?: number;
   /** Google's typed details. */
   readonly details: readonly JsonObject[];
-  /** /** Whether a daily quota is used up, so that a retry within seconds cannot succeed. */ */
+  /** Whether a daily quota is used up, so that a retry within seconds cannot succeed. */
   readonly dailyQuota: boolean;
-  /**
-   * /** Whether OpenRouter's moderation flagged the request. OpenRouter has no code for it, and its status 403 also means other
-   * errors. */
-   */
+  /** Whether OpenRouter's moderation flagged the request. OpenRouter has no code for it, and its status 403 also means other errors. */
   readonly flagged: boolean;
   /** The title of the web page, if the body is one. It may be empty. */
   readonly page?: string;

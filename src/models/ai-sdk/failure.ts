@@ -59,7 +59,7 @@ const statusByCode: ReadonlyMap<string, number> = new Map([
   ["DEADLINE_EXCEEDED", 504],
 ]);
 
-/** /** Documented messages for a prompt that is too long, of providers that have no code for it. */ */
+/** Documented messages for a prompt that is too long, of providers that have no code for it. */
 const overflowSentences: readonly RegExp[] = [
   /prompt is too long/i,
   /input length and `?max_tokens`? exceed context limit/i,
@@ -69,7 +69,7 @@ const overflowSentences: readonly RegExp[] = [
   /context the overflows/i,
 ];
 
-/** /** Documented messages for an account without credit, of providers that have no code for it. */ */
+/** Documented messages for an account without credit, of providers that have no code for it. */
 const quotaSentences: readonly RegExp[] = [/credit balance is too low/i];
 
 const timeoutCodes: ReadonlySet<string> = new Set([
@@ -152,7 +152,7 @@ function createNotListeningFailure(address: string): ModelFailure {
   return { kind: "network", code: nothingListensCode, message };
 }
 
-/** /** The status with which a proxy refused to connect. undici has no code for this error, so its message is matched. */ */
+/** The status with which a proxy refused to connect. undici has no code for this error, so its message is matched. */
 function findProxyStatus(error: unknown): number | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
@@ -163,7 +163,7 @@ function findProxyStatus(error: unknown): number | undefined {
   return undefined;
 }
 
-/** /** A retry does not change the proxy's credentials or rules (status below 500), but the server behind the proxy may recover. */ */
+/** A retry does not change the proxy's credentials or rules (status below 500), but the server behind the proxy may recover. */
 function createProxyFailure(status: number): ModelFailure {
   if (status === 407)
     return {
@@ -241,7 +241,7 @@ function isFailedFetch(error: unknown): boolean {
   return error instanceof TypeError && /^(fetch failed|failed to fetch|terminated)$/i.test(error.message);
 }
 
-/** /** Truncated JSON, no body, or a stream that ended early. The SDK reports the last as invalid data without `data`. */ */
+/** Truncated JSON, no body, or a stream that ended early. The SDK reports the last as invalid data without `data`. */
 function isCutShort(error: unknown, name: string): boolean {
   if (name === "AI_JSONParseError" || name === "AI_EmptyResponseBodyError") return true;
   return name === "AI_InvalidResponseDataError" && (error as { readonly data?: unknown }).data === undefined;

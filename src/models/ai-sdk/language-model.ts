@@ -16,7 +16,7 @@ export type LanguageModelV3 = {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 };
 
-/** /** The part of a v4 model that Pawl uses. Every real v4 model is assignable to it. */ */
+/** The part of a v4 model that Pawl uses. Every real v4 model is assignable to it. */
 export type LanguageModelV4 = {
   /** The version of the AI SDK's specification. */
   readonly specificationVersion: "v4";

@@ -10,7 +10,7 @@ import { type PictureHeader, readPictureHeader } from "./picture-header.js";
 import type { ModelIdentity } from "./tool-call-ids.js";
 
 type PictureLimits = {
-  /** /** The provider's name in messages. */ */
+  /** The provider's name in messages. */
   readonly provider: string;
   readonly mediaTypes: ReadonlySet<string>;
   /** Characters of base64 in one picture. */
@@ -113,7 +113,7 @@ function toPicture(part: FilePart): Picture | null {
   return { part, characters: part.data.length, header: readPictureHeader(part.data) };
 }
 
-/** /** Why the provider refuses the file in any request; null if no reason is known. */ */
+/** Why the provider refuses the file in any request; null if no reason is known. */
 export function explainRefusal(part: FilePart, limits: PictureLimits): string | null {
   const picture = toPicture(part);
   return picture === null ? null : findPictureFault(picture, limits);
@@ -176,7 +176,7 @@ export function findRefusedPictures(
   return refused;
 }
 
-/** /** Replaces each refused picture in the message with a note. */ */
+/** Replaces each refused picture in the message with a note. */
 export function replacePictures(message: Message, refused: ReadonlyMap<FilePart, string>): Message {
   const textFor = (part: FilePart) => ({
     type: "text" as const,
@@ -191,7 +191,7 @@ export function replacePictures(message: Message, refused: ReadonlyMap<FilePart,
   return { ...message, parts } as Message;
 }
 
-/** /** A note for the model, and the text of a warning. */ */
+/** A note for the model, and the text of a warning. */
 export function formatOmission({ filename, mediaType }: FilePart, reason: string): string {
   return `The picture ${filename ?? `(${mediaType})`} was left out: ${reason}.`;
 }

@@ -22,7 +22,7 @@ export type CacheDialect =
   /** Marks on the request's tools, system prompt and messages. */
   | {
       readonly type: "marks";
-      /** /** Whether tools can carry a mark. Otherwise the mark on the system prompt covers the tools, which come before it. */ */
+      /** Whether tools can carry a mark. Otherwise the mark on the system prompt covers the tools, which come before it. */
       readonly onTools: boolean;
       readonly usual: ProviderMetadata;
       readonly oneHour: ProviderMetadata;
@@ -60,7 +60,7 @@ function createMarks(provider: string, name: string, type: string, onTools: bool
   };
 }
 
-/** /** Whether an author's options ask for caching themselves. */ */
+/** Whether an author's options ask for caching themselves. */
 export function hasCacheOptions(options: ProviderMetadata | undefined): boolean {
   if (options === undefined) return false;
   for (const own of Object.values(options)) {
@@ -79,7 +79,7 @@ export type CacheRequest = {
   readonly isMarked: boolean;
 };
 
-/** /** Adds the options that make the provider cache. `prompt` must not be shared with other requests: it is modified. */ */
+/** Adds the options that make the provider cache. `prompt` must not be shared with other requests: it is modified. */
 export function addPromptCache(
   options: CallOptions & { readonly prompt: PromptMessage[] },
   { dialect, lifetime, sessionId, isMarked }: CacheRequest,
@@ -105,7 +105,7 @@ export function addPromptCache(
   }
 }
 
-/** /** The same key for all requests of a session. It is a hash, because the author may have chosen the session's id. */ */
+/** The same key for all requests of a session. It is a hash, because the author may have chosen the session's id. */
 function createCacheKey(sessionId: string): string {
   return `pawl-${sha256(sessionId).slice(0, 32)}`;
 }

@@ -162,7 +162,7 @@ export function createPromptConverter(
     return Object.keys(options).length === 0 ? own : completeOptions(options, own);
   }
 
-  /** /** The form of a result depends on its tool, so messages are converted again when the tools change. */ */
+  /** The form of a result depends on its tool, so messages are converted again when the tools change. */
   function updateToolIds(tools: readonly (PromptTool | ProviderTool)[]): void {
     const currentIds = mapToolIds(tools);
     if (isSameMap(currentIds, toolIds)) return;

@@ -8,17 +8,17 @@ import { findOpenProviderCalls, type Message } from "../../core/data/message.js"
 import type { PromptMessage } from "./call-options.js";
 import type { Picture } from "./picture-limits.js";
 
-/** /** A message's calls whose results are not in the message, and its results of calls in earlier messages. */ */
+/** A message's calls whose results are not in the message, and its results of calls in earlier messages. */
 export type ProviderCalls = { readonly open: readonly string[]; readonly closed: readonly string[] };
 
-/** /** A message in the form in which it is sent. `provider` is null for almost every message. */ */
+/** A message in the form in which it is sent. `provider` is null for almost every message. */
 export type ConvertedMessage = {
   readonly prompt: PromptMessage;
   readonly provider: ProviderCalls | null;
-  /** /** Whether the author marked the message for the provider's prompt cache. */ */
+  /** Whether the author marked the message for the provider's prompt cache. */
   readonly isMarked: boolean;
   readonly pictures: readonly Picture[];
-  /** /** Whether the message has a call or a result of `find_tools`. */ */
+  /** Whether the message has a call or a result of `find_tools`. */
   readonly usesFindTools: boolean;
   /** The ids, as sent, of the calls that the model made with the provider's own search tool. */
   readonly searches: readonly string[];
@@ -34,7 +34,7 @@ export function findProviderCalls(message: Message): ProviderCalls | null {
   return open.length === 0 && closed.length === 0 ? null : { open, closed };
 }
 
-/** /** The calls that will never get a result: none has arrived, and the user has sent a message since. */ */
+/** The calls that will never get a result: none has arrived, and the user has sent a message since. */
 export function findAbandonedCalls(
   messages: readonly Message[],
   converted: readonly ConvertedMessage[],

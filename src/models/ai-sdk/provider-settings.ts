@@ -12,7 +12,7 @@ type ModelDescriptor = Pick<LanguageModel, "specificationVersion" | "provider" |
 type ProviderOptions = { readonly [key: string]: Json };
 type Effort = Exclude<ReasoningEffort, "provider-default">;
 
-/** /** The options of one package. A function that is absent or returns undefined means that the package has no such option. */ */
+/** The options of one package. A function that is absent or returns undefined means that the package has no such option. */
 type ProviderPackage = {
   readonly provider: RegExp;
   /** The key of the package in `providerOptions`. */
@@ -21,7 +21,7 @@ type ProviderPackage = {
   readonly parallel?: (isAllowed: boolean) => ProviderOptions;
 };
 
-/** /** Maps an effort to the nearest one that a package knows. */ */
+/** Maps an effort to the nearest one that a package knows. */
 function toNearestEffort(efforts: { readonly [Name in Effort]?: string }, effort: Effort): ProviderOptions {
   return { reasoningEffort: efforts[effort] ?? effort };
 }
@@ -123,7 +123,7 @@ const providerPackages: readonly ProviderPackage[] = [
   },
 ];
 
-/** /** Separate packages whose provider names look like those of `@ai-sdk/openai-compatible`. */ */
+/** Separate packages whose provider names look like those of `@ai-sdk/openai-compatible`. */
 const incompatibleProviders = /^(cohere|perplexity|alibaba|huggingface)\b/;
 
 function findPackage({

@@ -7,7 +7,7 @@ import type { CallOptions } from "./call-options.js";
 
 const maxPictureNames = 5;
 
-/** /** If the request was refused as invalid, appends the tool or the pictures in question to the error's message. */ */
+/** If the request was refused as invalid, appends the tool or the pictures in question to the error's message. */
 export function addRefusalDetail(delta: DeltaBody, options: CallOptions | undefined): DeltaBody {
   if (options === undefined || delta.kind !== "error" || delta.failure.kind !== "invalid_request") return delta;
   const { message } = delta.failure;
@@ -40,7 +40,7 @@ function describePictures(message: string, { prompt }: CallOptions): string | nu
   return `The pictures in the request: ${prefix}${listedNames}. To continue without a picture, fork the session before the message that contains it.`;
 }
 
-/** /** Whether a provider refused the request as invalid, with a message that names one of these options. */ */
+/** Whether a provider refused the request as invalid, with a message that names one of these options. */
 export function isRefusalOf(error: unknown, options: RegExp): boolean {
   if (!isObject(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return false;
   return [error.message, error.responseBody].some(

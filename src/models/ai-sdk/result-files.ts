@@ -6,7 +6,7 @@ import type { LanguageModel } from "./language-model.js";
 
 type ResultFileSupport = { readonly provider: RegExp; readonly mediaTypes: RegExp };
 
-/** /** From the packages' code. `provider` matches the `provider` of a language model. */ */
+/** From the packages' code. `provider` matches the `provider` of a language model. */
 const supportTable: readonly ResultFileSupport[] = [
   { provider: /(^|\.)anthropic\b/, mediaTypes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i },
   {

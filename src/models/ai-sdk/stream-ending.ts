@@ -61,10 +61,7 @@ export function readUsage(value: unknown): Usage {
   };
 }
 
-/**
- * /** The AI SDK has no field for these tokens, so they are read from what Anthropic and Bedrock send. Undefined if there were
- * none. */
- */
+/** The AI SDK has no field for these tokens, so they are read from what Anthropic and Bedrock send. Undefined if there were none. */
 function readOneHourWrites(raw: unknown): unknown {
   if (!isObject(raw)) return undefined;
   const { cache_creation: created, cacheDetails: details } = raw;

@@ -60,7 +60,7 @@ export function createStreamReader(unsent: readonly string[] = []): StreamReader
   let ended = false;
   let warnings = unsent;
   let failure: ModelFailure | undefined;
-  /** /** Whether the provider has sent a part of its answer. */ */
+  /** Whether the provider has sent a part of its answer. */
   let hasContent = false;
 
   function startDeltas(model?: string): readonly DeltaBody[] {

@@ -19,14 +19,14 @@ type IdRule = {
   readonly rewrite: (id: string) => string;
 };
 
-/** /** A readable prefix, then a hash that keeps different ids different. */ */
+/** A readable prefix, then a hash that keeps different ids different. */
 function shortenId(id: string): string {
   return `${id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 23)}_${sha256(id).slice(0, 16)}`;
 }
 
 const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** /** Nine base-62 digits, from 53 bits of a hash. */ */
+/** Nine base-62 digits, from 53 bits of a hash. */
 function toNineCharacters(id: string): string {
   let rest = BigInt(`0x${sha256(id)}`) % 62n ** 9n;
   let text = "";

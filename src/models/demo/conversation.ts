@@ -12,7 +12,7 @@ import { textOfOutput } from "../../core/transcript/results.js";
 
 export type PlannedCall = { readonly name: string; readonly input: { readonly [key: string]: Json } };
 
-/** /** `input` is the model's own. A person may have changed it before the call ran; the text of the result then says so. */ */
+/** `input` is the model's own. A person may have changed it before the call ran; the text of the result then says so. */
 export type CallResult = {
   readonly name: string;
   readonly input: Json;

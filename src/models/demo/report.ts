@@ -35,14 +35,14 @@ export function formatAnswer(
   return [...sections, ...footer].join("\n\n");
 }
 
-/** /** Formats the report file. The same results always give the same text. */ */
+/** Formats the report file. The same results always give the same text. */
 export function formatReport(request: string, results: readonly CallResult[]): string {
   const quotedRequest = request.split("\n").map((line) => `> ${line}`.trimEnd());
   const sections = results.map((result) => formatSection(result, reportLimits));
   return `${["# Report", quotedRequest.join("\n"), ...sections, disclaimer].join("\n\n")}\n`;
 }
 
-/** /** A title and the first lines, indented so that Markdown shows them verbatim. */ */
+/** A title and the first lines, indented so that Markdown shows them verbatim. */
 function formatSection(result: CallResult, limits: ReportLimits): string {
   const { lines, remark } = readOutput(result);
   if (result.isError)
@@ -57,7 +57,7 @@ function formatSection(result: CallResult, limits: ReportLimits): string {
 
 type ParsedOutput = {
   readonly lines: readonly string[];
-  /** /** The tool's remark about its output, the last line if it is in parentheses: "12 files", "exit code 0". */ */
+  /** The tool's remark about its output, the last line if it is in parentheses: "12 files", "exit code 0". */
   readonly remark: string | null;
 };
 

@@ -57,7 +57,7 @@ function readTexts(results: readonly CallResult[]): readonly string[] {
   return results.filter((result) => !result.isError).map((result) => result.text.slice(0, maxCharacters));
 }
 
-/** /** The call of a tool; empty if a required input is unknown. */ */
+/** The call of a tool; empty if a required input is unknown. */
 function createCall(tool: ToolSpecification, sources: readonly string[]): readonly PlannedCall[] {
   const input: { [name: string]: Json } = {};
   for (const name of listInputs(tool)) {

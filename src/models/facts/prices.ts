@@ -104,7 +104,7 @@ const demoPrices: PriceList = {
 /** The lists that are maintained by hand. */
 export const curatedPriceLists: readonly PriceList[] = [anthropic, openai, google, demoPrices];
 
-/** /** Groups the generated table by provider: one list for each. */ */
+/** Groups the generated table by provider: one list for each. */
 function groupGeneratedPrices(): readonly PriceList[] {
   const byProvider = new Map<string, { [modelId: string]: Price }>();
   for (const [id, price] of Object.entries(generatedPrices)) {

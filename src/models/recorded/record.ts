@@ -12,7 +12,7 @@ import { asModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
 import { encodeAttempt, hashRequest } from "./recording.js";
 
-/** /** The destination of a recording. */ */
+/** The destination of a recording. */
 export type RecordOptions = {
   /**
    * The file. It is created if it does not exist, with mode 0600, because it contains prompts and answers. Attempts are

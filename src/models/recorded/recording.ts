@@ -21,7 +21,7 @@ export function withoutIdentity(request: ModelRequest): RecordedRequest {
   return recorded;
 }
 
-/** /** SHA-256, independent of the order of keys. */ */
+/** SHA-256, independent of the order of keys. */
 export function hashRequest(request: ModelRequest): string {
   // A round trip through JSON drops undefined members.
   const plain = JSON.parse(JSON.stringify(withoutIdentity(request))) as Json;

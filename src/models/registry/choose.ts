@@ -37,11 +37,11 @@ export const defaultModels = deepFreeze([
   { key: "OPENROUTER_API_KEY", model: "openrouter/openrouter/auto" },
 ] as const);
 
-/** /** The model to use, and where to look for keys. */ */
+/** The model to use, and where to look for keys. */
 export type ChooseOptions = {
   /** `provider/model`, or `demo`. If given, the environment is ignored. */
   readonly name?: string;
-  /** /** The source of keys, addresses and `PAWL_MODEL`, which has the same form as `name`. Default: `process.env`. */ */
+  /** The source of keys, addresses and `PAWL_MODEL`, which has the same form as `name`. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
   /**
    * Used to query local servers for their models and context windows. Default: a `fetch` that opens a new connection for
@@ -71,7 +71,7 @@ export type Choice = {
   readonly model: Model;
   /** One line for people: which model was chosen, and why. */
   readonly why: string;
-  /** /** Whether the model's server is on this machine. Such a model may take long to begin its answer. */ */
+  /** Whether the model's server is on this machine. Such a model may take long to begin its answer. */
   readonly isLocal: boolean;
 };
 
@@ -151,7 +151,7 @@ async function chooseLocal(environment: ProviderEnvironment, list: ModelList, ch
   return { ...choice, why: [choice.why, ...skipped].join(" ") };
 }
 
-/** /** Returns the choice of a server's model, or a sentence that explains why the model cannot be used. */ */
+/** Returns the choice of a server's model, or a sentence that explains why the model cannot be used. */
 async function tryLocal(
   localModel: LocalModel,
   list: ModelList,
@@ -167,7 +167,7 @@ async function tryLocal(
   }
 }
 
-/** /** Milliseconds to wait for a server that the user named. Longer than for local servers, because this one may be remote. */ */
+/** Milliseconds to wait for a server that the user named. Longer than for local servers, because this one may be remote. */
 const customServerTimeoutMs = 5_000;
 
 /** The first model that the server at `OPENAI_BASE_URL` lists. */

@@ -27,7 +27,7 @@ export async function importInstalledPackage(packageName: string): Promise<Impor
   return undefined;
 }
 
-/** /** The program's file, both as started and with symbolic links resolved: package managers link programs. */ */
+/** The program's file, both as started and with symbolic links resolved: package managers link programs. */
 function listMainFiles(): readonly string[] {
   const [, program] = process.argv;
   if (program === undefined || !isAbsolute(program)) return [];

@@ -56,13 +56,13 @@ export async function* findLocalModels(environment: ProviderEnvironment, list: M
   }
 }
 
-/** /** A server's first chat model; undefined if it has none or does not respond in time. */ */
+/** A server's first chat model; undefined if it has none or does not respond in time. */
 export async function findFirstChatModel(address: string, list: ModelList): Promise<string | undefined> {
   const [first] = await listChatModels(address, list);
   return first;
 }
 
-/** /** The chat models that a server lists; empty if it does not respond in time. */ */
+/** The chat models that a server lists; empty if it does not respond in time. */
 export async function listChatModels(address: string, list: ModelList): Promise<readonly string[]> {
   const answer = await fetchJson(`${trimTrailingSlashes(address)}/models`, list);
   return pickObjects(isObject(answer) ? answer.data : undefined).flatMap(({ id }) =>
@@ -81,7 +81,7 @@ async function findUsableModel(provider: string, address: string, list: ModelLis
 
 const maxModelsAsked = 8;
 
-/** /** Whether an Ollama model can call tools. True if the server does not report it. */ */
+/** Whether an Ollama model can call tools. True if the server does not report it. */
 async function canCallTools(address: string, modelId: string, list: ModelList): Promise<boolean> {
   const details = await fetchJson(`${trimTrailingSlashes(address).replace(/\/v1$/, "")}/api/show`, list, {
     model: modelId,
@@ -90,7 +90,7 @@ async function canCallTools(address: string, modelId: string, list: ModelList): 
   return !Array.isArray(capabilities) || capabilities.includes("tools");
 }
 
-/** /** The statuses with which a server responds to every chat request if it serves no chat, or requires a key. */ */
+/** The statuses with which a server responds to every chat request if it serves no chat, or requires a key. */
 const noChatStatuses: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
 
 /**

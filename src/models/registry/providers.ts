@@ -135,7 +135,7 @@ export type ProviderVariables = {
   readonly address?: string;
 };
 
-/** /** The environment variables of a model's provider, from a name such as `provider/model`; null if the provider is unknown. */ */
+/** The environment variables of a model's provider, from a name such as `provider/model`; null if the provider is unknown. */
 export function variablesOf(model: string): ProviderVariables | null {
   const provider = knownProviders.find(({ name }) => model.startsWith(`${name}/`));
   if (provider === undefined) return null;
@@ -143,7 +143,7 @@ export function variablesOf(model: string): ProviderVariables | null {
   return { ...(key === undefined ? {} : { key }), ...(address === undefined ? {} : { address }) };
 }
 
-/** /** The address of a provider's server, if known: from its variable, else the default. */ */
+/** The address of a provider's server, if known: from its variable, else the default. */
 export function findAddress(provider: KnownProvider, environment: ProviderEnvironment): string | undefined {
   const defaultAddress = provider.protocol === "own" ? undefined : provider.defaultAddress;
   return readVariable(environment, provider.address) ?? defaultAddress;
@@ -154,7 +154,7 @@ export function isLoopback(address: string): boolean {
   return URL.canParse(address) && isLoopbackHost(new URL(address).hostname);
 }
 
-/** /** Whether an address is the one of OpenAI's API. */ */
+/** Whether an address is the one of OpenAI's API. */
 export function isOpenAiAddress(address: string): boolean {
   return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }

@@ -22,7 +22,7 @@ import type { ModelList } from "./server-requests.js";
 /** Creates a model from the part of its name after the provider: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
 
-/** /** The providers of a registry, and the source of their keys. */ */
+/** The providers of a registry, and the source of their keys. */
 export type RegistryOptions = {
   /** Your own providers, by name. They replace known providers of the same name. */
   readonly providers?: { readonly [name: string]: ModelProvider };

@@ -19,7 +19,7 @@ import {
 export type UsableModel = {
   /** `provider/model`. */
   readonly name: string;
-  /** /** Shown to people: the variable with the provider's key, or the server. */ */
+  /** Shown to people: the variable with the provider's key, or the server. */
   readonly because: string;
 };
 
@@ -29,7 +29,7 @@ const optionRules: OptionTable<Pick<ChooseOptions, "env" | "fetch" | "timeoutMs"
   timeoutMs: numberFrom(0),
 };
 
-/** /** The maximum number of models that are listed for one server. */ */
+/** The maximum number of models that are listed for one server. */
 const maxModelsPerServer = 100;
 
 /**

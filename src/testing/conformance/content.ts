@@ -45,7 +45,7 @@ const oddValues: { readonly [name: string]: Json } = {
   "10,000 items": Array.from({ length: 10_000 }, (_, index) => index),
 };
 
-/** /** Text in an event, a state and a message at the same time. */ */
+/** Text in an event, a state and a message at the same time. */
 const textCases: readonly StoreCase[] = Object.entries(oddTexts).map(([name, text]) => ({
   name: `text is returned unchanged: ${name}`,
   verifies: ["STOR-1", "STOR-4"],

@@ -16,7 +16,7 @@ import {
   t0,
 } from "./bench.js";
 
-/** /** The ids in a list, in order. */ */
+/** The ids in a list, in order. */
 export async function listIds(store: Store, options: ListOptions = {}): Promise<readonly string[]> {
   return (await store.list(options)).map((summary) => summary.sessionId);
 }

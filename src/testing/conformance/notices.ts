@@ -6,7 +6,7 @@ import type { NoticeRow, NoticeStore } from "../../ports/notice-store.js";
 import type { Store } from "../../ports/store.js";
 import { claim, commit, createCases, createRestingSession, type StoreCase, t0 } from "./bench.js";
 
-/** /** A store may lack notices. In that case, there is nothing to check. */ */
+/** A store may lack notices. In that case, there is nothing to check. */
 function noticeCases(checks: {
   readonly [name: string]: (store: Store, notices: NoticeStore, second: () => Promise<Store>) => Promise<void>;
 }): readonly StoreCase[] {

@@ -8,7 +8,7 @@ import type { ListOptions, Store } from "../../ports/store.js";
 import { claim, commit, createCases, createMessage, createRestingSession, createState, t0 } from "./bench.js";
 import { bindTo } from "./summaries.js";
 
-/** /** The state of a session, with the number of model calls of its run so far. */ */
+/** The state of a session, with the number of model calls of its run so far. */
 function createRunState(seq: number, status: Status, totalSteps: number): State {
   const state = createState(seq, status) as Extract<State, { readonly counters: unknown }>;
   return { ...state, counters: { ...state.counters, totalSteps }, usage: { inputTokens: 10 * totalSteps } };

@@ -21,7 +21,7 @@ import {
 
 const mark = "[redacted]";
 
-/** /** In these cases, the titles of states repeat the text of their entry. */ */
+/** In these cases, the titles of states repeat the text of their entry. */
 function redactTitle(state: State): State {
   return state.session === null || state.session.title !== "entry 2"
     ? state

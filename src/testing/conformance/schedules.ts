@@ -6,7 +6,7 @@ import type { Fire, PutRow, ScheduleStore } from "../../ports/schedule-store.js"
 import type { Store } from "../../ports/store.js";
 import { createCases, createMessage, type StoreCase, t0 } from "./bench.js";
 
-/** /** A store may lack schedules. In that case, there is nothing to check. */ */
+/** A store may lack schedules. In that case, there is nothing to check. */
 function scheduleCases(checks: {
   readonly [name: string]: (store: Store, schedules: ScheduleStore, second: () => Promise<Store>) => Promise<void>;
 }): readonly StoreCase[] {

@@ -8,7 +8,7 @@ import type { Signal, SignalStore } from "../../ports/signal.js";
 import type { CommitResult, CommittedWait, Lease, Store } from "../../ports/store.js";
 import { claim, createCases, createCommit, createMessage, createState, leaseMs, type StoreCase, t0 } from "./bench.js";
 
-/** /** A store may lack signals. In that case, there is nothing to check. */ */
+/** A store may lack signals. In that case, there is nothing to check. */
 function signalCases(checks: {
   readonly [name: string]: (store: Store, signals: SignalStore, second: () => Promise<Store>) => Promise<void>;
 }): readonly StoreCase[] {
@@ -28,7 +28,7 @@ function signalCases(checks: {
 const at = t0;
 const aDay = 86_400_000;
 
-/** /** The wait `step` of a call for the key `paid`. */ */
+/** The wait `step` of a call for the key `paid`. */
 function wait(step: string, more: Partial<SignalWait> = {}): SignalWait {
   return { callKey: "run 1/1/1", step, key: "paid", ...more };
 }
@@ -60,7 +60,7 @@ function waitingState(seq: number, waits: readonly SignalWait[]): State {
   return calls.length === 0 ? state : { ...state, v: 3, calls, parkedSince: t0 };
 }
 
-/** /** A session that commits its waits, entry by entry. */ */
+/** A session that commits its waits, entry by entry. */
 async function waitingSession(store: Store, sessionId = "s") {
   const lease: Lease = await claim(store, sessionId);
   let seq = 0;
@@ -75,7 +75,7 @@ async function waitingSession(store: Store, sessionId = "s") {
     async waits(waits: readonly CommittedWait[], more: object = {}) {
       strictEqual(await tryWaits(waits, more), "ok");
     },
-    /** /** The contents of the inbox: the call, its wait, and the signal that it is given. */ */
+    /** The contents of the inbox: the call, its wait, and the signal that it is given. */
     async given() {
       return (await store.inbox(sessionId)).map(({ body }) => {
         if (body.type !== "answer" || body.answer.type !== "reply") return body.type;

@@ -3,7 +3,7 @@
  */
 import type { Store } from "../../ports/store.js";
 
-/** /** Sets the store's own clock before each operation that takes a time. */ */
+/** Sets the store's own clock before each operation that takes a time. */
 export function withStoreClock(store: Store, setClock: ((now: number) => unknown) | undefined): Store {
   if (setClock === undefined) return store;
   const { schedules } = store;
@@ -39,7 +39,7 @@ export function withStoreClock(store: Store, setClock: ((now: number) => unknown
   return override(store, timed);
 }
 
-/** /** A proxy, because the object may be an instance of a class, whose methods need `this`. */ */
+/** A proxy, because the object may be an instance of a class, whose methods need `this`. */
 function override<Target extends object>(object: Target, members: Partial<Target>): Target {
   return new Proxy(object, {
     get(target, name) {

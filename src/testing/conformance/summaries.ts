@@ -8,12 +8,12 @@ import type { ListOptions, SessionSummary, Store } from "../../ports/store.js";
 import { alice, claim, commit, createCases, createMessage, createRestingSession, createState, t0 } from "./bench.js";
 import { listIds } from "./lists.js";
 
-/** /** The state of a commit that binds the session to this info. */ */
+/** The state of a commit that binds the session to this info. */
 export function bindTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
   return { state: { ...createState(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
 }
 
-/** /** Finds the summary of one session in the list. */ */
+/** Finds the summary of one session in the list. */
 async function findListed(store: Store, sessionId: string): Promise<SessionSummary | null> {
   return (await store.list()).find((summary) => summary.sessionId === sessionId) ?? null;
 }

@@ -44,7 +44,7 @@ export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentP
   });
 }
 
-/** /** Wraps the agent, and all agents that it can hand its session over to, so that models and tools take turns in the world. */ */
+/** Wraps the agent, and all agents that it can hand its session over to, so that models and tools take turns in the world. */
 function wrapAgent(
   simulation: ProcessSimulation,
   agent: Agent,
@@ -75,7 +75,7 @@ function wrapAgent(
   return wrappedAgent;
 }
 
-/** /** Wraps the author's code other than models and tools, so that the world waits while this code waits. */ */
+/** Wraps the author's code other than models and tools, so that the world waits while this code waits. */
 function wrapAuthorCode(
   simulation: ProcessSimulation,
   { canExecuteTool, repairToolCall, hooks, stopWhen, context, services }: AgentOptions,
@@ -101,7 +101,7 @@ function wrapAuthorCode(
   });
 }
 
-/** /** Copies an author's object, keeping its class, with its own functions wrapped. */ */
+/** Copies an author's object, keeping its class, with its own functions wrapped. */
 function mapMethods<Owner extends object>(owner: Owner, change: <Act>(act: Act) => Act): Owner {
   const copy = Object.create(Object.getPrototypeOf(owner)) as Owner;
   const members = Object.entries(owner).map(([name, member]: [string, unknown]) => [
@@ -217,7 +217,7 @@ async function runInTurns<Output>(
   }
 }
 
-/** /** Runs real work outside the world. The world waits for it, for at most `patienceMs`. */ */
+/** Runs real work outside the world. The world waits for it, for at most `patienceMs`. */
 function runOutside<Result>(world: World, patienceMs: number, act: () => Promise<Result>): Promise<Result> {
   const running = act();
   let timer: NodeJS.Timeout | undefined;

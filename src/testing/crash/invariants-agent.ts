@@ -19,7 +19,7 @@ export const agentInvariants: readonly Invariant[] = [
 
 type ToolDecision = Extract<Event, { type: "tool_decided" }>["decision"];
 
-/** /** The last decision about each call. */ */
+/** The last decision about each call. */
 function collectDecisions({ log }: History): ReadonlyMap<string, ToolDecision> {
   return new Map(log.flatMap(({ event }) => (event.type === "tool_decided" ? [[event.callKey, event.decision]] : [])));
 }

@@ -8,13 +8,13 @@ import { killProcess, listReadyTurns, type Process, type Turn, take, type World 
 export type CrashScenario<Result> = {
   /** Starts a process and requests all runs. Every life makes the same requests. */
   readonly start: () => { readonly process: Process; readonly attended: Promise<Result> };
-  /** /** Called when no process can continue by itself. */ */
+  /** Called when no process can continue by itself. */
   readonly whenStill?: (process: Process) => Promise<unknown>;
-  /** /** Called when nothing waits for a turn, before the clock moves. Returns true if something waits for a turn after all. */ */
+  /** Called when nothing waits for a turn, before the clock moves. Returns true if something waits for a turn after all. */
   readonly isStillBusy?: () => Promise<boolean>;
-  /** /** Whether the process can die at this wait. */ */
+  /** Whether the process can die at this wait. */
   readonly isPoint: (turn: Turn) => boolean;
-  /** /** Whether this wait never gets its turn: only an abort of its signal ends it. Default: every wait gets its turn. */ */
+  /** Whether this wait never gets its turn: only an abort of its signal ends it. Default: every wait gets its turn. */
   readonly lastsOn?: (turn: Turn) => boolean;
 };
 
@@ -33,7 +33,7 @@ type Life<Result> = {
 
 const maxTurns = 20_000;
 
-/** /** @param deathPoints the points at which the current process dies, counted from 1 across all lives */ */
+/** @param deathPoints the points at which the current process dies, counted from 1 across all lives */
 export async function playToEnd<Result>(
   world: World,
   scenario: CrashScenario<Result>,
@@ -67,7 +67,7 @@ export async function playToEnd<Result>(
   throw new Error(`the play has not ended after ${maxTurns} turns`);
 }
 
-/** /** Whether a wait is right before a commit (the request has not arrived) or right after it (the reply has not arrived). */ */
+/** Whether a wait is right before a commit (the request has not arrived) or right after it (the reply has not arrived). */
 export function isAroundCommit({ operation }: Turn): boolean {
   return operation === "commit" || operation === "commit answered";
 }
@@ -88,7 +88,7 @@ function startLife<Result>({ start }: CrashScenario<Result>): Life<Result> {
 
 const secondMs = 1_000;
 
-/** /** Called when nothing waits for a turn: calls `whenStill`, or moves the clock to its next timer. */ */
+/** Called when nothing waits for a turn: calls `whenStill`, or moves the clock to its next timer. */
 function advance<Result>(world: World, { whenStill }: CrashScenario<Result>, life: Life<Result>): void {
   if (whenStill !== undefined && !life.isActing) {
     life.isActing = true;

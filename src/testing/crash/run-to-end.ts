@@ -7,7 +7,7 @@ import { PawlError } from "../../errors.js";
 import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
 import type { Process } from "../world/world.js";
 
-/** /** Answers a waiting call. A call that runs elsewhere needs `{ type: "result" }`. */ */
+/** Answers a waiting call. A call that runs elsewhere needs `{ type: "result" }`. */
 export type Respond = (approval: PendingApproval) => ApprovalDecision | Promise<ApprovalDecision>;
 
 export type RunRequest = {

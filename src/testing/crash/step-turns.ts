@@ -11,14 +11,14 @@ import type { Process, World } from "../world/world.js";
 export type ProcessSimulation = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export type Attention = {
-  /** /** The world waits for the tool, for at most `patienceMs`, except while Pawl handles its steps. */ */
+  /** The world waits for the tool, for at most `patienceMs`, except while Pawl handles its steps. */
   readonly until: <Result>(act: () => Promise<Result>) => Promise<Result>;
-  /** /** Passes a step, or a question, to Pawl; `take` takes it back. */ */
+  /** Passes a step, or a question, to Pawl; `take` takes it back. */
   readonly give: () => void;
   readonly take: () => void;
 };
 
-/** /** The number of turns of the event loop that a rerun tool may need until it gets its next recorded result. */ */
+/** The number of turns of the event loop that a rerun tool may need until it gets its next recorded result. */
 const maxEventLoopTurns = 5;
 
 export function createAttention(world: World, patienceMs: number): Attention {
@@ -62,7 +62,7 @@ export function createAttention(world: World, patienceMs: number): Attention {
   };
 }
 
-/** /** Creates the context of a tool whose steps take turns: one before the function of a step runs, and one after it. */ */
+/** Creates the context of a tool whose steps take turns: one before the function of a step runs, and one after it. */
 export function createTurnContext(
   { world, self }: ProcessSimulation,
   tool: string,

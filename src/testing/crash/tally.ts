@@ -4,13 +4,13 @@
 import type { PlayedCall } from "./calls.js";
 
 export type Tally = {
-  /** /** By tool, how many times a call was started again. */ */
+  /** By tool, how many times a call was started again. */
   readonly repeated: Readonly<Record<string, number>>;
-  /** /** By tool, how many calls ended as `interrupted`. */ */
+  /** By tool, how many calls ended as `interrupted`. */
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** /** Every called tool has an entry, even if the count is zero. */ */
+/** Every called tool has an entry, even if the count is zero. */
 export function createTally(calls: Iterable<Pick<PlayedCall, "tool" | "starts" | "outcome">>): Tally {
   const repeated: Record<string, number> = {};
   const unknown: Record<string, number> = {};

@@ -62,19 +62,19 @@ type Holders = {
   readonly observe: (fact: Fact) => void;
   readonly of: (start: StartFact) => LeaseFact | undefined;
   readonly isUnaware: (start: StartFact) => boolean;
-  /** /** The last state that a process knows to be durable, if it has written other states since. */ */
+  /** The last state that a process knows to be durable, if it has written other states since. */
   readonly knownTo: (start: StartFact) => State | undefined;
   currentEpoch: number;
 };
 
 /**
- * /** Tracks who holds the session, and which former holders cannot know that they lost it, so that only the fence protects the
- * session from them. A former holder cannot know in two cases: the claim that replaced it took so long that the time in the claim
- * had passed; or the wall clock, which has since been set back, was set at that claim such that the former lease was void. */
+ * Tracks who holds the session, and which former holders cannot know that they lost it, so that only the fence protects the session
+ * from them. A former holder cannot know in two cases: the claim that replaced it took so long that the time in the claim had
+ * passed; or the wall clock, which has since been set back, was set at that claim such that the former lease was void.
  */
 export function trackHolders(): Holders {
   const known = new Map<string, LeaseFact>();
-  /** /** By process: the states that it wrote and that were not confirmed, and the last confirmed state. */ */
+  /** By process: the states that it wrote and that were not confirmed, and the last confirmed state. */
   const written = new Map<string, State[]>();
   const durableStates = new Map<string, State>();
   let last: State = initialState;
@@ -106,7 +106,7 @@ export function trackHolders(): Holders {
       return claimedLate.has(holding.epoch) || wasSet;
     },
   };
-  /** /** With its lease, a process gets the log in its current state. */ */
+  /** With its lease, a process gets the log in its current state. */
   function startLease(process: string): void {
     written.delete(process);
     durableStates.set(process, last);
@@ -197,7 +197,7 @@ function checkNothingAfterAbort({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** /** A cleanup step of a tool may begin after an abort. */ */
+/** A cleanup step of a tool may begin after an abort. */
 function isCleanup(start: StartFact): boolean {
   return start.type === "step_started" && start.cleanup === true;
 }
@@ -231,14 +231,14 @@ function checkOnlyWantedStarts({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** /** Whether the start is a cleanup step of a call that is still running. */ */
+/** Whether the start is a cleanup step of a call that is still running. */
 function isCleaningUp(state: State, start: StartFact): boolean {
   if (start.type !== "step_started" || !isCleanup(start)) return false;
   const call = callOf(state, start.callKey);
   return call?.status === "running" && call.attempt === start.attempt;
 }
 
-/** /** Whether this effect leads to the start. */ */
+/** Whether this effect leads to the start. */
 function leadsTo(effect: Effect, start: StartFact): boolean {
   switch (start.type) {
     case "summary_asked":

@@ -35,7 +35,7 @@ export const logInvariants: readonly Invariant[] = [
   { number: 13, name: "counters never go down within a run", check: checkCountersGrow },
 ];
 
-/** /** The invariants that need only the log and the state of its last entry. */ */
+/** The invariants that need only the log and the state of its last entry. */
 export const storedInvariants: readonly Invariant[] = [
   { number: 1, name: "every acknowledged event is there, once, without gaps", check: checkNothingLost },
   { number: 3, name: "one assistant message for each step, in order", check: checkOneMessageEach },
@@ -110,7 +110,7 @@ function checkOneResultEach({ log, rows, facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** /** The calls that a model requests in its summary are not run. */ */
+/** The calls that a model requests in its summary are not run. */
 function isSummaryRun(log: History["log"], { runId }: EventOf<"run_finished">): boolean {
   const prepared = log.findLast(({ event }) => event.type === "prepared" && event.runId === runId)?.event;
   return prepared?.type === "prepared" && prepared.purpose === "summary";
@@ -134,7 +134,7 @@ function findMessageProblem(messages: readonly Message[]): string | undefined {
   return last === "user" || last === "tool" ? undefined : `a conversation that ends with '${last}'`;
 }
 
-/** /** Observers get deltas with a delay, possibly after the commit of their message. */ */
+/** Observers get deltas with a delay, possibly after the commit of their message. */
 function checkDeltasMatchMessage({ facts }: History): Breach | undefined {
   const streams = new Map<string, MessageDelta[]>();
   for (const fact of facts) {
@@ -196,7 +196,7 @@ function checkRestarts({ log, rows }: History): Breach | undefined {
   return undefined;
 }
 
-/** /** Whether the event is progress that the next restart does not repeat. */ */
+/** Whether the event is progress that the next restart does not repeat. */
 function isProgress(event: Event): boolean {
   switch (event.type) {
     case "run_started":

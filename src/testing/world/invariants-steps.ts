@@ -23,13 +23,13 @@ type EndedEvent = EventOf<"tool_step_finished" | "answered" | "timer_fired">;
 
 /** The steps of a call, according to the log. */
 type CallSteps = {
-  /** /** The ended steps and the answered questions, in order. */ */
+  /** The ended steps and the answered questions, in order. */
   ended: { readonly step: string; readonly event: EndedEvent }[];
-  /** /** Steps that may run only once, and whose start is in the log. */ */
+  /** Steps that may run only once, and whose start is in the log. */
   readonly started: Set<string>;
-  /** /** Steps that may run only once, and that have begun in some process. */ */
+  /** Steps that may run only once, and that have begun in some process. */
   readonly begun: Set<string>;
-  /** /** Questions of a tool that keeps running, by name; null while they are open. Each attempt asks its own. */ */
+  /** Questions of a tool that keeps running, by name; null while they are open. Each attempt asks its own. */
   readonly held: Map<string, EndedEvent | null>;
 };
 
@@ -77,7 +77,7 @@ function recordAnswer({ held, ended }: CallSteps, step: string, event: EndedEven
   else ended.push({ step, event });
 }
 
-/** /** A step in doubt has not failed: its outcome is unknown. */ */
+/** A step in doubt has not failed: its outcome is unknown. */
 function removeFailedSteps(steps: CallSteps): void {
   const hasFailed = ({ event }: { readonly event: EndedEvent }) =>
     event.type === "tool_step_finished" && event.outcome === "error" && event.fault?.code !== "step_in_doubt";
@@ -107,7 +107,7 @@ function checkStepsRunOnce({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** /** The code of a call that is over, or of a failed attempt, still runs to its end. Nothing that it does counts. */ */
+/** The code of a call that is over, or of a failed attempt, still runs to its end. Nothing that it does counts. */
 function checkGivenMatchesLog({ facts }: History): Breach | undefined {
   const stepsOf = createStepIndex();
   const given = new Map<string, number>();

@@ -12,7 +12,7 @@ export class InvariantBroken extends Error {
   override readonly name = "InvariantBroken";
   /** The number of the invariant. */
   readonly number: number;
-  /** /** The line of the history that shows the problem; null if none does. */ */
+  /** The line of the history that shows the problem; null if none does. */
   readonly line: number | null;
 
   constructor({ number, name }: Pick<Invariant, "number" | "name">, what: string, line: number | null = null) {
@@ -22,7 +22,7 @@ export class InvariantBroken extends Error {
   }
 }
 
-/** /** @throws InvariantBroken for the first invariant that does not hold */ */
+/** @throws InvariantBroken for the first invariant that does not hold */
 export function checkInvariants<Checked extends History>(
   history: Checked,
   invariants: readonly Invariant<Checked>[],

@@ -6,12 +6,12 @@ import type { Process, World } from "./world.js";
 
 export const leaseMs = 1_000;
 
-/** /** Whether the process of this holder was killed. */ */
+/** Whether the process of this holder was killed. */
 export function isKilled({ processes }: World, { id }: Holder): boolean {
   return processes.some((candidate) => candidate.name === id && candidate.status === "killed");
 }
 
-/** /** Adds a process. `build` creates its agent. */ */
+/** Adds a process. `build` creates its agent. */
 export function addProcess(
   world: World,
   build: (self: () => Process, identity: Pick<Process, "name" | "holder">) => Process["agent"],

@@ -2,16 +2,16 @@
  * Repeatable randomness: the same seed always gives the same choices.
  */
 export type SeededRandom = {
-  /** /** A number from 0 up to, but not including, 1. */ */
+  /** A number from 0 up to, but not including, 1. */
   readonly fraction: () => number;
-  /** /** An integer from 0 to `bound` - 1. */ */
+  /** An integer from 0 to `bound` - 1. */
   readonly below: (bound: number) => number;
   readonly pick: <Item>(items: readonly Item[]) => Item;
   /** True with this probability. */
   readonly happens: (probability: number) => boolean;
 };
 
-/** /** Mulberry32: small, and good enough for making choices. */ */
+/** Mulberry32: small, and good enough for making choices. */
 export function createSeededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   function fraction(): number {

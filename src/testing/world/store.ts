@@ -98,7 +98,7 @@ function createFailure(world: World, process: Process, operation: string): PawlE
   return new PawlError("store_failed", `The simulated store failed at '${operation}'. Try again.`);
 }
 
-/** /** A read request: one turn, and another one if its reply comes late. */ */
+/** A read request: one turn, and another one if its reply comes late. */
 async function simulateRead<Result>(
   world: World,
   process: Process,
@@ -113,7 +113,7 @@ async function simulateRead<Result>(
   return result;
 }
 
-/** /** A write request: a turn until it arrives, and a turn until its reply does. */ */
+/** A write request: a turn until it arrives, and a turn until its reply does. */
 async function simulateWrite<Result>(
   world: World,
   process: Process,

@@ -10,7 +10,7 @@ import { concernsSession, type Fact, type FactOf } from "./facts.js";
 import { describeStart } from "./invariants-effects.js";
 
 export type StoryOptions = {
-  /** /** The maximum number of lines. */ */
+  /** The maximum number of lines. */
   readonly lines: number;
   /** The position of the fact that the failure is about; null if it is about the end. */
   readonly about: number | null;
@@ -18,7 +18,7 @@ export type StoryOptions = {
 
 type StoryLine = { readonly fact: Fact; readonly text: string };
 
-/** /** The maximum number of lines about the earlier life of the process. */ */
+/** The maximum number of lines about the earlier life of the process. */
 const maxLifeLines = 15;
 
 export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptions): string {
@@ -40,7 +40,7 @@ export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptio
   ].join("\n");
 }
 
-/** /** What happened to the process of a line, and the leases of the same session that it had. */ */
+/** What happened to the process of a line, and the leases of the same session that it had. */
 function formatLife(earlier: readonly StoryLine[], about: StoryLine | undefined): readonly string[] {
   if (about === undefined || !("process" in about.fact)) return [];
   const { process } = about.fact;

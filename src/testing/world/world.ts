@@ -14,15 +14,15 @@ import type { SeededRandom } from "./seeded-random.js";
 
 /** The probability of each fault in requests to the store. */
 export type StoreFaults = {
-  /** /** The request is not executed, and the caller gets an error. */ */
+  /** The request is not executed, and the caller gets an error. */
   readonly fails: number;
-  /** /** The request is executed, and the caller gets an error. */ */
+  /** The request is executed, and the caller gets an error. */
   readonly lost: number;
-  /** /** A commit or release returns `busy`. */ */
+  /** A commit or release returns `busy`. */
   readonly busy: number;
-  /** /** A commit arrives twice. */ */
+  /** A commit arrives twice. */
   readonly twice: number;
-  /** /** The result of a read is delivered late, when other processes may have written; null for never. */ */
+  /** The result of a read is delivered late, when other processes may have written; null for never. */
   readonly late: { readonly chance: SeededRandom; readonly probability: number } | null;
 };
 
@@ -46,21 +46,21 @@ export type World = {
   readonly clock: TestClock;
   /** The main session. The agents that its tools run have their own sessions. */
   readonly sessionId: string;
-  /** /** The store beneath the processes' stores. */ */
+  /** The store beneath the processes' stores. */
   readonly store: Store;
   readonly facts: Fact[];
   readonly processes: Process[];
   /** The waits for a turn, in the order in which they began. */
   readonly turns: Turn[];
   faults: StoreFaults;
-  /** /** Returns a different number each time. */ */
+  /** Returns a different number each time. */
   readonly nextNumber: () => number;
   readonly record: (happening: Happening) => void;
   /** Waits for a turn; an abort of the signal ends the wait. */
   readonly turn: (process: Process, operation: string, signal?: AbortSignal) => Promise<void>;
-  /** /** Does work outside the turns, as part of the current turn. */ */
+  /** Does work outside the turns, as part of the current turn. */
   readonly include: <Result>(work: Promise<Result>) => Promise<Result>;
-  /** /** Lets everything settle that can settle without another turn. */ */
+  /** Lets everything settle that can settle without another turn. */
   readonly settle: () => Promise<void>;
 };
 
@@ -126,18 +126,18 @@ export function createWorld(store: Store, chance: SeededRandom, sessionId: strin
   };
 }
 
-/** /** Gives a waiting operation its turn. */ */
+/** Gives a waiting operation its turn. */
 export function take({ turns }: World, turn: Turn): void {
   turns.splice(turns.indexOf(turn), 1);
   turn.take();
 }
 
-/** /** The waiting operations that can get their turn now. */ */
+/** The waiting operations that can get their turn now. */
 export function listReadyTurns({ turns }: World): readonly Turn[] {
   return turns.filter((turn) => turn.process.status === "running" || turn.process.status === "gone");
 }
 
-/** /** The clock as a process sees it: its timers wait while the process is stopped, and die with it. */ */
+/** The clock as a process sees it: its timers wait while the process is stopped, and die with it. */
 export function createProcessClock(world: World, process: () => Process): Clock {
   return {
     now: world.clock.now,
@@ -176,7 +176,7 @@ export function stopProcess(world: World, process: Process): void {
   world.record({ type: "process", process: process.name, what: "stopped" });
 }
 
-/** /** The process was shut down: its pending work ends, and nothing more is requested of it. */ */
+/** The process was shut down: its pending work ends, and nothing more is requested of it. */
 export function retireProcess(world: World, process: Process): void {
   process.status = "gone";
   world.record({ type: "process", process: process.name, what: "gone" });

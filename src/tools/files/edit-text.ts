@@ -6,9 +6,9 @@ import { compileNeedle, findText } from "../lib/literal-search.js";
 import { type Pace, pieceSize } from "../lib/pace.js";
 
 export type Occurrences = {
-  /** /** The number of non-overlapping occurrences. */ */
+  /** The number of non-overlapping occurrences. */
   readonly count: number;
-  /** /** The line numbers of the first ten occurrences. */ */
+  /** The line numbers of the first ten occurrences. */
   readonly lines: readonly number[];
 };
 
@@ -60,10 +60,7 @@ export async function replaceOccurrences(text: string, oldText: string, newText:
 
 const maxParts = 1000;
 
-/**
- * /** The form of a text file, which is preserved when its content is replaced: a model writes neither a byte order mark nor
- * `\r\n`. */
- */
+/** The form of a text file, which is preserved when its content is replaced: a model writes neither a byte order mark nor `\r\n`. */
 export type TextForm = { readonly hasByteOrderMark: boolean; readonly hasCarriageReturns: boolean };
 
 export const byteOrderMark = "\ufeff";
@@ -90,12 +87,12 @@ export function describeKeptForm({ hasByteOrderMark, hasCarriageReturns }: TextF
   return `; its ${parts.join(" and ")} ${hasCarriageReturns ? "are" : "is"} kept`;
 }
 
-/** /** Converts every line ending to CRLF. */ */
+/** Converts every line ending to CRLF. */
 export async function convertToCrlf(text: string, pace: Pace): Promise<string> {
   return (await mapPieces(text, pace, (piece) => piece.replace(/\r?\n/g, "\r\n"))).join("");
 }
 
-/** /** Whether the old text occurs if every run of white space counts as one space. */ */
+/** Whether the old text occurs if every run of white space counts as one space. */
 export async function occursIgnoringWhitespace(text: string, oldText: string, pace: Pace): Promise<boolean> {
   const needle = (await collapseWhitespace(oldText, pace)).trim();
   return needle !== "" && (await containsText(await collapseWhitespace(text, pace), needle, pace));
@@ -111,7 +108,7 @@ async function collapseWhitespace(text: string, pace: Pace): Promise<string> {
     .join("");
 }
 
-/** /** Maps a text piece by piece. A piece never ends between a carriage return and a line feed. */ */
+/** Maps a text piece by piece. A piece never ends between a carriage return and a line feed. */
 async function mapPieces(text: string, pace: Pace, mapPiece: (piece: string) => string): Promise<string[]> {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {

@@ -15,11 +15,11 @@ import { defaultAccess } from "./folder.js";
 import { createRoot, type MayReach, toResolvedPath, withOpenFolder } from "./root.js";
 import { createOmissions, walk } from "./walk.js";
 
-/** /** The options of `findFiles`. */ */
+/** The options of `findFiles`. */
 export type FindFilesOptions = {
   /** The folder. */
   readonly root: string;
-  /** /** Also returns the files that Git ignores, and those in `.git` and `node_modules`. Default: false. */ */
+  /** Also returns the files that Git ignores, and those in `.git` and `node_modules`. Default: false. */
   readonly all?: boolean;
   /** Whether a file or folder may be read, by its real, absolute path. Default: everything within the root. */
   readonly mayReach?: MayReach;

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "./system-errors.js";
 
-/** /** How a folder's entries are accessed: through the folder's descriptor, or by its path. */ */
+/** How a folder's entries are accessed: through the folder's descriptor, or by its path. */
 export type FolderAccess = "descriptor" | "path";
 
 export const defaultAccess: FolderAccess =
@@ -27,7 +27,7 @@ export type Folder = {
   readonly path: string;
 };
 
-/** /** Thrown if a name along the path is a link, or has become one. */ */
+/** Thrown if a name along the path is a link, or has become one. */
 export class FolderReplacedError extends Error {}
 
 const folderFlags =
@@ -59,12 +59,12 @@ export function closeFolder({ fd }: Folder): void {
 const openInThreadPool = promisify(openDescriptor);
 const statDescriptor = promisify(fstat);
 
-/** /** The identity of an open folder, whatever its current path. */ */
+/** The identity of an open folder, whatever its current path. */
 export async function statFolder({ fd }: Folder): Promise<Stats> {
   return await statDescriptor(fd);
 }
 
-/** /** A path that reaches a name in the folder while the folder is open. */ */
+/** A path that reaches a name in the folder while the folder is open. */
 export function pathIn({ access, fd, path }: Folder, name: string): string {
   return access === "descriptor" ? `/proc/self/fd/${fd}/${name}` : join(path, name);
 }
@@ -151,7 +151,7 @@ async function isLink(folder: Folder, name: string): Promise<boolean> {
   return (await statIn(folder, name).catch(() => null))?.isSymbolicLink() === true;
 }
 
-/** /** @throws FolderReplacedError if the folder is accessed by its path, and the path now leads elsewhere */ */
+/** @throws FolderReplacedError if the folder is accessed by its path, and the path now leads elsewhere */
 export async function assertNotReplaced(folder: Folder): Promise<void> {
   const { access, path } = folder;
   if (access === "descriptor") return;

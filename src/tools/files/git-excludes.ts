@@ -8,9 +8,9 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "./ignore-rules.js";
 
 export type Excludes = {
-  /** /** The rules that apply in the folder, except those of its own `.gitignore`. */ */
+  /** The rules that apply in the folder, except those of its own `.gitignore`. */
   readonly rules: IgnoreRules | null;
-  /** /** The folder's path as the rules see it: empty, or with a trailing slash. */ */
+  /** The folder's path as the rules see it: empty, or with a trailing slash. */
   readonly prefix: string;
 };
 
@@ -34,7 +34,7 @@ export function loadExcludesAbove(folder: string, root: string): Excludes {
   return { rules, prefix };
 }
 
-/** /** The rules of a repository and of the user. @param base the repository's folder: empty, or with a trailing slash */ */
+/** The rules of a repository and of the user. @param base the repository's folder: empty, or with a trailing slash */
 export function loadRepositoryRules(folder: string, base: string): IgnoreRules | null {
   const gitDirectoryPath = findGitDirectory(join(folder, ".git"));
   const userRules = loadUserRules(base);
@@ -79,7 +79,7 @@ function findGitDirectory(path: string): string | null {
     : resolve(gitDirectory, commonDirectory);
 }
 
-/** /** The user's own `core.excludesFile`, or Git's default for it. */ */
+/** The user's own `core.excludesFile`, or Git's default for it. */
 function findUserExcludesFile(): string | null {
   const home = process.env.HOME ?? homedir();
   if (!isAbsolute(home)) return null;
@@ -105,7 +105,7 @@ function pathExists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** /** Null if the path is not a readable file, or the file is too large. Reading never waits for a pipe. */ */
+/** Null if the path is not a readable file, or the file is too large. Reading never waits for a pipe. */
 export function readSmallFile(path: string, links?: "follow links"): Buffer | null {
   const noFollowFlag = links === undefined ? (constants.O_NOFOLLOW ?? 0) : 0;
   let file: number;

@@ -38,7 +38,7 @@ type PatternDraft = {
   readonly steps: PatternStep[];
 };
 
-/** /** A position in a pattern: the depth of braces, and whether a name begins at this position. */ */
+/** A position in a pattern: the depth of braces, and whether a name begins at this position. */
 type PatternPosition = { readonly at: number; readonly depth: number; readonly startsName: boolean };
 
 function compileSteps(pattern: string): readonly PatternStep[] {
@@ -94,7 +94,7 @@ function endsSequence(letter: string | undefined, depth: number): boolean {
   return letter === undefined || (depth > 0 && (letter === "," || letter === "}"));
 }
 
-/** /** Whether a complete `/**` is at this position: before a slash or the end of a sequence. */ */
+/** Whether a complete `/**` is at this position: before a slash or the end of a sequence. */
 function isTrailingGlobstar(letters: readonly string[], { at, depth }: PatternPosition): boolean {
   const next = letters[at + 3];
   const isWhole = next === "/" || endsSequence(next, depth);
@@ -181,7 +181,7 @@ function accepts(step: PatternStep | undefined, letter: number): boolean {
   }
 }
 
-/** /** The steps that are reachable without a letter and either accept a letter or end the match, each listed once. */ */
+/** The steps that are reachable without a letter and either accept a letter or end the match, each listed once. */
 function followJumps(steps: readonly PatternStep[], from: readonly number[]): readonly number[] {
   const seen = new Uint8Array(steps.length);
   const reached: number[] = [];

@@ -6,21 +6,21 @@
  */
 import { matchesSteps, type PatternStep } from "./glob.js";
 
-/** /** A rule that matches a name or a path. Both are byte strings: one character for each byte. */ */
+/** A rule that matches a name or a path. Both are byte strings: one character for each byte. */
 type IgnoreRule = {
   readonly isNegated: boolean;
   readonly onlyFolders: boolean;
-  /** /** Whether the rule is compared with the last name, or with the path relative to the rule's folder. */ */
+  /** Whether the rule is compared with the last name, or with the path relative to the rule's folder. */
   readonly compares: "name" | "path";
   readonly matches: (subject: string) => boolean;
   /** The maximum number of steps per byte: 0 without wildcards. */
   readonly steps: number;
 };
 
-/** /** The rules of one file. If none of them matches, the rules of `above` apply. */ */
+/** The rules of one file. If none of them matches, the rules of `above` apply. */
 export type IgnoreRules = {
   readonly rules: readonly IgnoreRule[];
-  /** /** The file's folder as a byte string: empty, or with a trailing slash. */ */
+  /** The file's folder as a byte string: empty, or with a trailing slash. */
   readonly base: string;
   readonly above: IgnoreRules | null;
   /** The steps of all rules, including those above. */
@@ -36,10 +36,10 @@ const maxPatternBytes = 1_000;
  */
 const maxSteps = 10_000;
 
-/** /** The maximum size of an ignore file, in bytes. */ */
+/** The maximum size of an ignore file, in bytes. */
 export const maxIgnoreBytes = 256 * 1024;
 
-/** /** @param base the folder of the file: empty, or with a trailing slash */ */
+/** @param base the folder of the file: empty, or with a trailing slash */
 export function addIgnoreRules(above: IgnoreRules | null, file: Uint8Array, base: string): IgnoreRules {
   const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
     .toString("latin1")
@@ -60,7 +60,7 @@ export function addIgnoreRules(above: IgnoreRules | null, file: Uint8Array, base
   return { rules, base: toByteString(base), above, steps };
 }
 
-/** /** Whether Git ignores a path, regardless of its parent folders. The last matching rule wins. */ */
+/** Whether Git ignores a path, regardless of its parent folders. The last matching rule wins. */
 export function isIgnored(rules: IgnoreRules | null, path: string, isFolder: boolean): boolean {
   if (rules === null) return false;
   const bytes = toByteString(path);
@@ -168,7 +168,7 @@ const slash = 47;
 
 type CharacterClass = { readonly step: PatternStep; readonly next: number };
 
-/** /** Parses a class such as `[a-z]` from the position after its bracket. Null if the class is unterminated or invalid. */ */
+/** Parses a class such as `[a-z]` from the position after its bracket. Null if the class is unterminated or invalid. */
 function parseCharacterClass(pattern: string, from: number): CharacterClass | null {
   const isNegatedClass = pattern[from] === "!" || pattern[from] === "^";
   const first = isNegatedClass ? from + 1 : from;

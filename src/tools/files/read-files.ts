@@ -20,7 +20,7 @@ import {
 
 const maxLineCharacters = 2000;
 
-/** /** The maximum length of a result, whatever the limits on lines, in characters. */ */
+/** The maximum length of a result, whatever the limits on lines, in characters. */
 const maxShownCharacters = 256 * 1024;
 
 type ListInput = {
@@ -102,7 +102,7 @@ function formatNotes(omissions: WalkOmissions, foundNothing: boolean): string {
 
 type ReadInput = { readonly path: string; readonly startLine?: number; readonly endLine?: number };
 
-/** /** The maximum size that providers accept, in bytes. */ */
+/** The maximum size that providers accept, in bytes. */
 const maxMediaBytes = 5 * 1024 * 1024;
 
 export function createReadFile(root: Root): Tool<ReadInput, string | ToolOutput> {
@@ -154,7 +154,7 @@ async function readFile(
   return notes.length === 0 ? shown.join("\n") : `${shown.join("\n")}\n(${notes.join("; ")})`;
 }
 
-/** /** Returns the file itself and its name. For a model that does not accept such files, Pawl describes the file instead. */ */
+/** Returns the file itself and its name. For a model that does not accept such files, Pawl describes the file instead. */
 function toMediaOutput({ mediaType, bytes }: MediaFile, shown: string): ToolOutput {
   if (bytes.length > maxMediaBytes)
     throw new Error(`${shown} has ${bytes.length} bytes; images and PDFs over ${maxMediaBytes} bytes are not read.`);
@@ -168,7 +168,7 @@ function toMediaOutput({ mediaType, bytes }: MediaFile, shown: string): ToolOutp
   };
 }
 
-/** /** The numbered lines from an offset on, as many as fit. */ */
+/** The numbered lines from an offset on, as many as fit. */
 function numberLines(text: string, start: number, firstLine: number, lastLine: number): readonly string[] {
   const shown: string[] = [];
   let characters = 0;

@@ -34,7 +34,7 @@ export type Replacement = {
   /** The path for messages. */
   readonly displayPath: string;
   readonly content: string | Buffer;
-  /** /** The file is replaced only if it still matches this snapshot. Without a snapshot, any content is replaced. */ */
+  /** The file is replaced only if it still matches this snapshot. Without a snapshot, any content is replaced. */
   readonly snapshot?: FileSnapshot;
   readonly signal: AbortSignal;
 };
@@ -64,7 +64,7 @@ export async function replaceFile(
   }
 }
 
-/** /** A rename needs only permission on the folder, and the superuser is never refused. So the file's own mode is checked. */ */
+/** A rename needs only permission on the folder, and the superuser is never refused. So the file's own mode is checked. */
 async function assertWritable(folder: Folder, name: string, { mode }: Stats, displayPath: string): Promise<void> {
   const isWritable = (mode & 0o222) !== 0;
   if (isWritable && (await canWrite(folder, name))) return;
@@ -109,7 +109,7 @@ function toHiddenStem(name: string): string {
   return `.${name.slice(0, 60)}`;
 }
 
-/** /** Creates a file and syncs it to the disk. On failure, the file is removed. */ */
+/** Creates a file and syncs it to the disk. On failure, the file is removed. */
 async function writeNewFile(folder: Folder, name: string, bytes: Buffer, mode: number | undefined): Promise<void> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
   const path = pathIn(folder, name);
@@ -126,11 +126,11 @@ async function writeNewFile(folder: Folder, name: string, bytes: Buffer, mode: n
   }
 }
 
-/** /** A draft that is unchanged for this long is abandoned: an owner needs only a few milliseconds. */ */
+/** A draft that is unchanged for this long is abandoned: an owner needs only a few milliseconds. */
 const staleDraftMs = 3_000;
 const maxWaitMs = 10_000;
 
-/** /** Returns the draft's own stats. @throws FileChangedError if other processes keep holding the draft, or remove it */ */
+/** Returns the draft's own stats. @throws FileChangedError if other processes keep holding the draft, or remove it */
 async function acquireDraft(
   folder: Folder,
   temporaryName: string,
@@ -155,7 +155,7 @@ async function acquireDraft(
   return draftStats;
 }
 
-/** /** Links a file to a second name. Returns false if that name exists. */ */
+/** Links a file to a second name. Returns false if that name exists. */
 async function linkExclusively(path: string, target: string): Promise<boolean> {
   try {
     await link(path, target);
@@ -197,7 +197,7 @@ async function statRegularFile(folder: Folder, name: string, displayPath: string
   return stats;
 }
 
-/** /** Whether the file is the same, with the same content. Times are not sufficient: two quick writes may have the same time. */ */
+/** Whether the file is the same, with the same content. Times are not sufficient: two quick writes may have the same time. */
 async function matchesSnapshot(
   folder: Folder,
   name: string,

@@ -13,11 +13,11 @@ import { createNotRegularError, maxFileBytes } from "./text-file.js";
 export type RestoreOptions = {
   readonly root: string;
   readonly protect: readonly string[];
-  /** /** Relative to the root. No name along the path may be a link. */ */
+  /** Relative to the root. No name along the path may be a link. */
   readonly path: string;
-  /** /** The expected SHA-256 of the file; null if no file is expected. If absent, any content is replaced. */ */
+  /** The expected SHA-256 of the file; null if no file is expected. If absent, any content is replaced. */
   readonly from?: string | null;
-  /** /** The content to restore; null if there was no file. */ */
+  /** The content to restore; null if there was no file. */
   readonly to: Uint8Array | null;
 };
 

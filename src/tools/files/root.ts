@@ -25,7 +25,7 @@ import { codeOf, explainSystemError } from "./system-errors.js";
 export type Root = {
   /** The real path. */
   readonly path: string;
-  /** /** Absolute paths that are never written, including everything below them. They need not exist. */ */
+  /** Absolute paths that are never written, including everything below them. They need not exist. */
   readonly protect: readonly string[];
   readonly access: FolderAccess;
   readonly mayReach: MayReach;
@@ -39,14 +39,14 @@ export type ResolvedPath = {
   readonly absolute: string;
   /** Relative to the root, with `/` between names; `.` for the root itself. */
   readonly relative: string;
-  /** /** The relative path as shown to a model: on one line, with escapes. */ */
+  /** The relative path as shown to a model: on one line, with escapes. */
   readonly displayPath: string;
 };
 
-/** /** Never written, at any depth: Git's history and hooks, and the configuration of agents. The author can protect more paths. */ */
+/** Never written, at any depth: Git's history and hooks, and the configuration of agents. The author can protect more paths. */
 export const protectedName = /^(\.git|\.pawl|\.mcp\.json|pawl\.config\.[a-z]+)$/i;
 
-/** /** The names matched by `protectedName` that may be links to the actual files. */ */
+/** The names matched by `protectedName` that may be links to the actual files. */
 const protectedLinkNames = [
   ".git",
   ".pawl",
@@ -125,7 +125,7 @@ export async function withParentFolder<Result>(
   );
 }
 
-/** /** Opens a folder, passes it on, and closes it. @throws Error with a readable message, also for errors that `use` throws */ */
+/** Opens a folder, passes it on, and closes it. @throws Error with a readable message, also for errors that `use` throws */
 export async function withOpenFolder<Result>(
   root: Root,
   resolved: ResolvedPath,
@@ -198,7 +198,7 @@ async function isReachedByProtectedLink(root: Root, absolute: string): Promise<b
   return false;
 }
 
-/** /** The real path of a link's target; null if the path is not a link, or the target does not exist. */ */
+/** The real path of a link's target; null if the path is not a link, or the target does not exist. */
 async function resolveLinkTarget(path: string): Promise<string | null> {
   try {
     return (await lstat(path)).isSymbolicLink() ? await realpath(path) : null;
@@ -207,7 +207,7 @@ async function resolveLinkTarget(path: string): Promise<string | null> {
   }
 }
 
-/** /** Follows links as far as the path exists, and appends the rest of the path unchanged. */ */
+/** Follows links as far as the path exists, and appends the rest of the path unchanged. */
 async function resolveRealPath(path: string, requestedPath: string): Promise<string> {
   try {
     return await realpath(path);
@@ -223,7 +223,7 @@ async function resolveRealPath(path: string, requestedPath: string): Promise<str
   return join(real, relative(existing, path));
 }
 
-/** /** The longest prefix of a path that exists, found by bisection: a path may have thousands of names. */ */
+/** The longest prefix of a path that exists, found by bisection: a path may have thousands of names. */
 async function findDeepestExisting(path: string): Promise<string> {
   const ends: number[] = [];
   for (let end = path.indexOf(sep, 1); end !== -1; end = path.indexOf(sep, end + 1)) ends.push(end);

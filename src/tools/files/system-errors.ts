@@ -7,10 +7,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/**
- * /** Explains a system error about a path. The result keeps the error's code, and never shows the descriptor that reached the
- * file. */
- */
+/** Explains a system error about a path. The result keeps the error's code, and never shows the descriptor that reached the file. */
 export function explainSystemError(error: unknown, displayPath: string): Error {
   const code = codeOf(error);
   const reason = reasons.get(code);
@@ -20,10 +17,7 @@ export function explainSystemError(error: unknown, displayPath: string): Error {
     : Object.assign(new Error(`${displayPath} ${reason}`), { code });
 }
 
-/**
- * /** The system's message contains the path that was passed to it, which may begin with a descriptor of this process (folder.ts).
- * */
- */
+/** The system's message contains the path that was passed to it, which may begin with a descriptor of this process (folder.ts). */
 function hideDescriptors(error: unknown, displayPath: string): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   if (!descriptorPath.test(error.message)) return error;

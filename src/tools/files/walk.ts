@@ -23,12 +23,12 @@ import { codeOf } from "./system-errors.js";
 /** A walk stops after this many entries. */
 export const maxEntriesWalked = 200_000;
 
-/** /** Deeper folders are not entered, because a folder is kept open for each level. */ */
+/** Deeper folders are not entered, because a folder is kept open for each level. */
 export const maxDepth = 100;
 
 export type WalkEntry = Pick<ResolvedPath, "relative"> & {
   readonly kind: "file" | "folder" | "link" | "other";
-  /** /** The folder that contains the entry. It is open until the walk continues. */ */
+  /** The folder that contains the entry. It is open until the walk continues. */
   readonly folder: Folder;
   readonly name: string;
   /** The total number of files in the folder. */
@@ -45,7 +45,7 @@ export type WalkOptions = {
   readonly root: string;
   /** Entries that may not be read are omitted, with everything below them. */
   readonly mayReach: MayReach;
-  /** /** The pattern that the caller matches each entry with. With a long pattern, fewer entries are yielded at once. */ */
+  /** The pattern that the caller matches each entry with. With a long pattern, fewer entries are yielded at once. */
   readonly pattern?: string | undefined;
 };
 
@@ -61,7 +61,7 @@ export function createOmissions(): WalkOmissions {
 
 const skippedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** /** @param foundNothing whether nothing was found, so that a hint about `all: true` is useful */ */
+/** @param foundNothing whether nothing was found, so that a hint about `all: true` is useful */
 export function formatIgnoredNote({ ignored }: WalkOmissions, foundNothing: boolean): string {
   if (ignored === 0) return "";
   return `; ${formatCount(ignored, "path")} that Git ignores left out${foundNothing ? ", which all: true includes" : ""}`;
@@ -74,7 +74,7 @@ type Level = {
   readonly entries: readonly Dirent[];
   readonly files: number;
   readonly rules: IgnoreRules | null;
-  /** /** The folder's path as the rules see it: empty, or with a trailing slash. */ */
+  /** The folder's path as the rules see it: empty, or with a trailing slash. */
   readonly prefix: string;
   next: number;
 };
@@ -125,19 +125,16 @@ function shouldEnter({ kind, name }: WalkEntry, all: boolean): boolean {
   return kind === "folder" && (all || !skippedFolders.has(name));
 }
 
-/**
- * /** The pace is checked once per this many entries: a check costs more than an entry, unless the pattern or the rules are long.
- * */
- */
+/** The pace is checked once per this many entries: a check costs more than an entry, unless the pattern or the rules are long. */
 const maxEntriesAtOnce = 32;
 
-/** /** Most rules differ from a name in the first letters, so their steps weigh less than those of a pattern. */ */
+/** Most rules differ from a name in the first letters, so their steps weigh less than those of a pattern. */
 function countEntriesAtOnce(pattern: string, rules: IgnoreRules | null): number {
   const compared = pattern.length + (rules?.steps ?? 0) / 32;
   return Math.max(1, Math.min(maxEntriesAtOnce, Math.floor((maxEntriesAtOnce * 32) / compared)));
 }
 
-/** /** The next entries of a folder, up to the first folder that is entered. */ */
+/** The next entries of a folder, up to the first folder that is entered. */
 function nextEntries(level: Level, context: WalkContext, remaining: number): readonly WalkEntry[] {
   const { folder, path, files, rules, prefix, entries } = level;
   const { base, mayReach, omissions, all, pattern = "" } = context;
@@ -165,7 +162,7 @@ function nextEntries(level: Level, context: WalkContext, remaining: number): rea
 
 type WalkContext = WalkOptions & { readonly omissions: WalkOmissions; readonly all: boolean; readonly base: string };
 
-/** /** Reads the entries of a folder, and the rules that it adds. A nested repository has its own rules. */ */
+/** Reads the entries of a folder, and the rules that it adds. A nested repository has its own rules. */
 async function openLevel(
   folder: Folder,
   path: string,
@@ -205,7 +202,7 @@ async function enterFolder(
   }
 }
 
-/** /** @throws the error, unless it means that a folder is unreadable */ */
+/** @throws the error, unless it means that a folder is unreadable */
 function nullIfUnreadable(error: unknown): null {
   if (error instanceof FolderReplacedError || unreadableCodes.has(codeOf(error))) return null;
   throw error;
@@ -213,7 +210,7 @@ function nullIfUnreadable(error: unknown): null {
 
 const unreadableCodes: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ENOENT", "ENOTDIR"]);
 
-/** /** The entries of a folder, sorted by name, limited to the number that a walk visits. */ */
+/** The entries of a folder, sorted by name, limited to the number that a walk visits. */
 async function readEntries(folder: Folder, pace: Pace, omissions: WalkOmissions): Promise<readonly Dirent[]> {
   const entries: Dirent[] = [];
   const listing = opendirSync(pathIn(folder, "."), { bufferSize: 512 });

@@ -75,7 +75,7 @@ async function writeFile(root: Root, { path, content }: WriteInput, { signal }: 
   return `Wrote ${displayPath} (${size}; ${isNew ? "a new file" : "replaced the old content"}${describeKeptForm(kept)})`;
 }
 
-/** /** Adapts the content to the file's line endings and byte order mark, and reports what was added. */ */
+/** Adapts the content to the file's line endings and byte order mark, and reports what was added. */
 async function adaptToFile(
   folder: Folder,
   name: string,
@@ -89,7 +89,7 @@ async function adaptToFile(
 
 const noForm: TextForm = { hasByteOrderMark: false, hasCarriageReturns: false };
 
-/** /** Content that contains `\r` determines its own line endings. */ */
+/** Content that contains `\r` determines its own line endings. */
 async function adaptToForm(
   content: string,
   form: TextForm,
@@ -136,7 +136,7 @@ export function createEditFile(root: Root): Tool<EditInput, string> {
   };
 }
 
-/** /** How often an edit is attempted if another program changes the file in the meantime. */ */
+/** How often an edit is attempted if another program changes the file in the meantime. */
 const maxAttempts = 5;
 
 async function editFile(root: Root, input: EditInput, { signal }: ToolContext): Promise<string> {
@@ -156,7 +156,7 @@ async function editFile(root: Root, input: EditInput, { signal }: ToolContext): 
   );
 }
 
-/** /** @throws Error if a text is too long, empty or malformed, or if both texts are the same */ */
+/** @throws Error if a text is too long, empty or malformed, or if both texts are the same */
 function assertEditable({ oldText, newText }: EditInput): void {
   assertMaxLength("oldText", oldText, maxContentCharacters);
   assertMaxLength("newText", newText, maxContentCharacters);
@@ -203,7 +203,7 @@ async function editOnce(folder: Folder, name: string, edit: PendingEdit): Promis
   return `Replaced ${formatCount(count, "occurrence")} in ${displayPath} (${formatLines(found)}${note})`;
 }
 
-/** /** Determines from the file whether an interrupted edit took effect. An edit takes effect completely or not at all. */ */
+/** Determines from the file whether an interrupted edit took effect. An edit takes effect completely or not at all. */
 async function reconcileEdit(root: Root, input: EditInput, pace: Pace): Promise<Reconciled> {
   assertEditable(input);
   const resolved = await resolveInRoot(root, input.path);
@@ -222,7 +222,7 @@ async function reconcileEdit(root: Root, input: EditInput, pace: Pace): Promise<
 
 type EditTexts = Pick<EditInput, "oldText" | "newText">;
 
-/** /** A model writes \n even for a file with \r\n. */ */
+/** A model writes \n even for a file with \r\n. */
 async function adaptLineEnds({ text }: TextFile, texts: EditTexts, form: TextForm, pace: Pace): Promise<EditTexts> {
   const { oldText, newText } = texts;
   if ((await containsText(oldText, "\r", pace)) || (await containsText(newText, "\r", pace))) return texts;

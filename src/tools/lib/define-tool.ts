@@ -7,14 +7,14 @@ import { checkTool } from "../../check-tool.js";
 import type { Json } from "../../core/data/message.js";
 import type { AiSdkSchema, AnyTool, InputSchema, Tool } from "../../ports/tool.js";
 
-/** /** The type of a tool's input. For a JSON Schema, which the compiler cannot evaluate, it is an object of JSON values. */ */
+/** The type of a tool's input. For a JSON Schema, which the compiler cannot evaluate, it is an object of JSON values. */
 export type InputOf<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferOutput<Schema>
   : Schema extends AiSdkSchema<infer Input>
     ? Input
     : { readonly [key: string]: Json };
 
-/** /** The type of a tool's input as the model writes it, before the schema transforms it: in the log, in streams and in pages. */ */
+/** The type of a tool's input as the model writes it, before the schema transforms it: in the log, in streams and in pages. */
 export type RawInputOf<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferInput<Schema>
   : Schema extends AiSdkSchema<infer Input>
@@ -29,7 +29,7 @@ export type DefinedTool<Name extends string, Schema, Output, Deps = unknown, Par
   Params
 > & {
   readonly name: Name;
-  /** /** The tool's types, for `InferUiTools` and `isCallOf`. Never set at run time. */ */
+  /** The tool's types, for `InferUiTools` and `isCallOf`. Never set at run time. */
   readonly "~types"?: {
     /** The type of the input schema. */
     readonly schema: Schema;
@@ -42,9 +42,9 @@ type Definition<Name extends string, Schema, Output, Deps, Params> = Omit<
   Tool<InputOf<Schema>, Output, Deps, Params>,
   "input" | "name" | "~deps" | "~params"
 > & {
-  /** /** The name by which the model calls the tool: 1 to 64 letters, digits, `_` or `-`. */ */
+  /** The name by which the model calls the tool: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: Name;
-  /** /** The schema of the tool's input. */ */
+  /** The schema of the tool's input. */
   readonly input: Schema;
 };
 

@@ -3,15 +3,15 @@
  * called without its schema. All lengths are in characters (UTF-16 units in the checks).
  */
 
-/** /** The maximum length of a path on Linux. */ */
+/** The maximum length of a path on Linux. */
 export const maxPathCharacters = 4096;
 
 export const maxPatternCharacters = 500;
 
-/** /** The maximum length of a search text. */ */
+/** The maximum length of a search text. */
 export const maxSearchCharacters = 1000;
 
-/** /** The maximum length of a file's content, or of part of it, in a call. */ */
+/** The maximum length of a file's content, or of part of it, in a call. */
 export const maxContentCharacters = 1024 * 1024;
 
 /** @throws Error that names the input and the bound */

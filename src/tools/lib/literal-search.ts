@@ -7,7 +7,7 @@
  */
 import { type Pace, pieceSize } from "./pace.js";
 
-/** /** A search text, prepared for the search. */ */
+/** A search text, prepared for the search. */
 export type Needle = {
   readonly units: Uint16Array;
   /** For each length of a partial match, the length to continue with after a mismatch. */
@@ -20,9 +20,9 @@ export type Needle = {
 export type TextMatch = {
   /** The offset of the match. */
   readonly at: number;
-  /** /** The line in which the match begins, from 1. */ */
+  /** The line in which the match begins, from 1. */
   readonly line: number;
-  /** /** The offset of the line on which the match ends. Without a line break in the needle, the match also begins on this line. */ */
+  /** The offset of the line on which the match ends. Without a line break in the needle, the match also begins on this line. */
   readonly lineStart: number;
 };
 
@@ -50,9 +50,9 @@ export function compileNeedle(text: string, options: { readonly ignoreCase?: boo
 const newline = 10;
 
 export type MatchHandlers = {
-  /** /** Called for each match, in the order of the text. */ */
+  /** Called for each match, in the order of the text. */
   onMatch(match: TextMatch): NextPosition;
-  /** /** Called when a piece of the text has been searched, with the offset of the next piece. */ */
+  /** Called when a piece of the text has been searched, with the offset of the next piece. */
   onPiece?(to: number): void;
 };
 

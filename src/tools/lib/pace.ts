@@ -26,7 +26,7 @@ export function createPace(signal: AbortSignal): Pace {
   };
 }
 
-/** /** Whether the next call of a pace waits. Loops over many small items check this first, because each call costs a promise. */ */
+/** Whether the next call of a pace waits. Loops over many small items check this first, because each call costs a promise. */
 export function isTurnOver(): boolean {
   return performance.now() - turnStart >= turnMs;
 }

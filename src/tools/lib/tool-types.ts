@@ -22,7 +22,7 @@ type TypesOf<Tool> = Tool extends { readonly "~types"?: infer Types }
     : unknown
   : unknown;
 
-/** /** A tool's `ToolOutput` can hold any text, value or parts. */ */
+/** A tool's `ToolOutput` can hold any text, value or parts. */
 type ShownOutput<Output> = Jsonified<Output extends ToolOutput ? Json : Output>;
 
 /**
@@ -62,7 +62,7 @@ type Written<Input> = Json extends Input
 /** The `tool_call` event of a valid call of this tool. */
 export type CallOf<Tool extends { readonly name: string }> = Omit<ToolCallEvent, "name" | "input" | "invalid"> & {
   readonly name: Tool["name"];
-  /** /** The input as the model wrote it, before the schema adds defaults. */ */
+  /** The input as the model wrote it, before the schema adds defaults. */
   readonly input: TypesOf<Tool> extends { readonly input: infer Input } ? Written<Input> : Json;
   readonly invalid?: never;
 };

@@ -5,7 +5,7 @@ const bytesPerLine = 16;
 /** The offset, sixteen pairs of digits with a space before each, and the newline. */
 const charactersPerLine = 8 + bytesPerLine * 3 + 1;
 
-/** /** Formats bytes from `from` on, up to `maxCharacters` characters. `to` is the end of the formatted bytes. */ */
+/** Formats bytes from `from` on, up to `maxCharacters` characters. `to` is the end of the formatted bytes. */
 export function formatHexDump(
   bytes: Uint8Array,
   from: number,

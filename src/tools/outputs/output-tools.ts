@@ -34,7 +34,7 @@ type SearchInput = {
 /** Bytes reserved for the first line of a page, which describes the page and how to continue. */
 const frameBytes = 1_000;
 
-/** /** The maximum size of a page as JSON, in bytes, because the size of a log entry is limited. */ */
+/** The maximum size of a page as JSON, in bytes, because the size of a log entry is limited. */
 const maxPageJsonBytes = 800_000;
 
 const outputNumberSchema = {
@@ -45,7 +45,7 @@ const outputNumberSchema = {
 const byteNumberSchema = { type: "integer", minimum: 0 } as const;
 const lineNumberSchema = { type: "integer", minimum: 1 } as const;
 
-/** /** @param maxBytes the maximum number of bytes of an output that a model sees */ */
+/** @param maxBytes the maximum number of bytes of an output that a model sees */
 export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, string>, Tool<SearchInput, string>] {
   const maxTextBytes = Math.max(maxBytes, 4 * frameBytes) - frameBytes;
   return [
@@ -135,14 +135,14 @@ async function readPage(
 
 const newline = 10;
 
-/** /** The number of lines from a byte on. A last line without a line ending also counts. */ */
+/** The number of lines from a byte on. A last line without a line ending also counts. */
 async function countLinesFrom(bytes: Uint8Array, from: number, pace: Pace): Promise<number> {
   return from >= bytes.length ? 0 : 1 + (await countLineEnds(bytes, from, bytes.length - 1, pace));
 }
 
 type PageRange = { readonly from: number; readonly to: number; readonly isByLine: boolean };
 
-/** /** Describes a page for the model: its range, the total size, and how to continue. */ */
+/** Describes a page for the model: its range, the total size, and how to continue. */
 async function describePage(bytes: Uint8Array, { from, to, isByLine }: PageRange, pace: Pace): Promise<string> {
   const first = 1 + (await countLineEnds(bytes, 0, from, pace));
   const last = first + Math.max(1, countLines(bytes.subarray(from, to))) - 1;

@@ -20,7 +20,7 @@ export type OutputSearch = {
   readonly maxTextBytes: number;
 };
 
-/** /** The maximum length of a shown line, in characters. Of a longer line, the part around the match is shown. */ */
+/** The maximum length of a shown line, in characters. Of a longer line, the part around the match is shown. */
 const maxLineCharacters = 300;
 
 /** @throws Error if the text contains a line break */
@@ -59,7 +59,7 @@ export async function searchOutput(bytes: Uint8Array, search: OutputSearch, pace
   return `(output ${search.output}, ${matchCount} with ${quotedText}; ${more})\n${shown.join("\n")}`;
 }
 
-/** /** Converts character offsets to byte offsets. Offsets must ascend, but may go back by a few characters. */ */
+/** Converts character offsets to byte offsets. Offsets must ascend, but may go back by a few characters. */
 function createByteCounter(text: string, start: number): (index: number) => number {
   let [knownIndex, knownByte] = [0, start];
   return (requestedIndex) => {

@@ -16,12 +16,9 @@ import { isWithin } from "../files/root.js";
 import type { FolderMounts } from "./folder-mounts.js";
 import type { Bubblewrap } from "./probe.js";
 
-/**
- * /** The path of the commands' home inside the sandbox. It differs from the person's home, so nothing has to be mounted below it.
- * */
- */
+/** The path of the commands' home inside the sandbox. It differs from the person's home, so nothing has to be mounted below it. */
 export const commandHome = "/home/sandbox";
-/** /** The path of the copied settings inside the sandbox. */ */
+/** The path of the copied settings inside the sandbox. */
 export const commandSettings = "/run/settings";
 
 /** The path of the proxy's socket inside the sandbox, for a command with its own network. */
@@ -30,7 +27,7 @@ export const socketInside = "/run/proxy";
 export type SandboxLayout = {
   /** The real path of the folder. */
   readonly root: string;
-  /** /** The folder that is the home of commands; null for a temporary home. */ */
+  /** The folder that is the home of commands; null for a temporary home. */
   readonly ownHome: string | null;
   /** A folder with copies of settings; null if there are none. */
   readonly settings: string | null;
@@ -38,16 +35,16 @@ export type SandboxLayout = {
   readonly shown: readonly string[];
   /** Further folders that commands can write. */
   readonly write: readonly string[];
-  /** /** Whether this command can only read the folders that other commands can write. */ */
+  /** Whether this command can only read the folders that other commands can write. */
   readonly readOnly: boolean;
-  /** /** The proxy's socket, for a command with its own network; null if commands share a network. */ */
+  /** The proxy's socket, for a command with its own network; null if commands share a network. */
   readonly socket: string | null;
 };
 
-/** /** The folder that commands of a session share, with `/tmp` and a temporary home. Null if each command has its own. */ */
+/** The folder that commands of a session share, with `/tmp` and a temporary home. Null if each command has its own. */
 export type SharedFolder = { readonly path: string } | null;
 
-/** /** The system folders that commands can read. */ */
+/** The system folders that commands can read. */
 export const systemFolders: readonly string[] = [
   ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap"],
   // Lists of installed packages, certificates, and the number of processors.
@@ -89,7 +86,7 @@ function temporaryHome(shared: SharedFolder): readonly string[] {
   return shared === null ? ["--tmpfs", commandHome] : ["--bind", join(shared.path, "home"), commandHome];
 }
 
-/** /** Other commands write to `/tmp`, so a path that is mounted below it gets its own parent, which they cannot replace. */ */
+/** Other commands write to `/tmp`, so a path that is mounted below it gets its own parent, which they cannot replace. */
 function privateFolders(paths: readonly string[], shared: string): readonly string[] {
   const names = paths
     .filter((path) => path !== shared && isWithin(shared, path))

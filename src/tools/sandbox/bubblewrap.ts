@@ -45,7 +45,7 @@ export function readHost(text: string): HostPattern {
   throw new PawlError("bad_configuration", `Invalid host ${JSON.stringify(text.slice(0, 200))}: ${pattern}.`);
 }
 
-/** /** The parts that do not change during the life of a sandbox. */ */
+/** The parts that do not change during the life of a sandbox. */
 type Plan = {
   readonly bubblewrap: Bubblewrap;
   readonly root: string;
@@ -58,9 +58,9 @@ type Plan = {
   readonly hide: NonNullable<SandboxOptions["hide"]>;
   /** The folder that contains the homes of commands. */
   readonly cache: string;
-  /** /** The home of this sandbox's commands. */ */
+  /** The home of this sandbox's commands. */
   readonly commandHome: string;
-  /** /** Folders that commands can write, so programs in them are not trusted outside of the sandbox. */ */
+  /** Folders that commands can write, so programs in them are not trusted outside of the sandbox. */
   readonly avoid: readonly string[];
   readonly programs: SessionPrograms | string;
   readonly socat: string | null;
@@ -209,7 +209,7 @@ async function prepareCommand(
   };
 }
 
-/** /** @param inner folders that the result must not be, or contain, because commands could then move or replace them */ */
+/** @param inner folders that the result must not be, or contain, because commands could then move or replace them */
 function realFolder(path: string, inner: readonly string[]): string {
   const createError = (why: string, cause?: unknown) =>
     new PawlError("bad_configuration", `Commands cannot get write access to ${path}: ${why}.`, { cause });

@@ -59,7 +59,7 @@ const gitNames: ReadonlySet<string> = new Set([
   ...["pull.rebase", "pull.ff", "push.default", "merge.conflictstyle", "diff.algorithm", "rebase.autosquash"],
 ]);
 
-/** /** Git itself lists the settings, including those of files that it includes for this folder. */ */
+/** Git itself lists the settings, including those of files that it includes for this folder. */
 function copyGitSettings(root: string, avoid: readonly string[]): string {
   const git = findSystemProgram("git", avoid);
   if (git === null) return "";
@@ -108,7 +108,7 @@ function readPipLine(text: string): readonly CopiedLine[] {
     : [];
 }
 
-/** /** Whether a value contains neither credentials in a URL nor a variable, which may hold a token. */ */
+/** Whether a value contains neither credentials in a URL nor a variable, which may hold a token. */
 function isPlain(value: string): boolean {
   return value !== "" && !/:\/\/[^/]*@/.test(value) && !value.includes("${");
 }

@@ -8,9 +8,9 @@ import { setImmediate } from "node:timers/promises";
 import { listEntries } from "./list-entries.js";
 
 export type RepositoryWatch = {
-  /** /** The `.git` files and folders that existed before the first command. @throws Error if they cannot be searched for */ */
+  /** The `.git` files and folders that existed before the first command. @throws Error if they cannot be searched for */
   readonly findPresent: (signal?: AbortSignal) => Promise<readonly string[]>;
-  /** /** Describes the repositories that commands have created since, each once and as part of a sentence. */ */
+  /** Describes the repositories that commands have created since, each once and as part of a sentence. */
   readonly describeNew: () => Promise<readonly string[]>;
 };
 
@@ -47,12 +47,12 @@ export function watchRepositories(root: string): RepositoryWatch {
 }
 
 type RepositorySearch = {
-  /** /** Finds the paths of `.git` files and folders, except that of the folder itself. @throws Error as `listEntries` does */ */
+  /** Finds the paths of `.git` files and folders, except that of the folder itself. @throws Error as `listEntries` does */
   readonly find: () => Promise<readonly string[]>;
 };
 
 type Listing = {
-  /** /** The time of the folder's last change, which no command can turn back. */ */
+  /** The time of the folder's last change, which no command can turn back. */
   readonly changedNs: bigint;
   readonly folders: readonly string[];
   readonly isWorktree: boolean;
@@ -60,12 +60,12 @@ type Listing = {
 
 /** Later folders are not searched. */
 const maxFolders = 50_000;
-/** /** How many folders are compared at a time. */ */
+/** How many folders are compared at a time. */
 const batchSize = 200;
-/** /** How long the clock of a file system may stand still. */ */
+/** How long the clock of a file system may stand still. */
 const clockTickMs = 100;
 
-/** /** The search lists a folder again only if it has changed, which makes it cheap enough to run after each command. */ */
+/** The search lists a folder again only if it has changed, which makes it cheap enough to run after each command. */
 function createRepositorySearch(root: string): RepositorySearch {
   let known: ReadonlyMap<string, Listing> = new Map();
 
@@ -93,7 +93,7 @@ function createRepositorySearch(root: string): RepositorySearch {
   return { find };
 }
 
-/** /** Null if the folder is gone, or a command has made its parent unreadable. */ */
+/** Null if the folder is gone, or a command has made its parent unreadable. */
 function readChangeTime(folder: string): bigint | null {
   try {
     return lstatSync(folder, { bigint: true }).ctimeNs;

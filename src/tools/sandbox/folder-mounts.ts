@@ -14,9 +14,9 @@ import { listEntries } from "./list-entries.js";
 export type FolderMounts = {
   /** Read-only, before anything else. */
   readonly shown: readonly string[];
-  /** /** Writable, and protected from being moved. Parents come first. */ */
+  /** Writable, and protected from being moved. Parents come first. */
   readonly writable: readonly Mount[];
-  /** /** Read-only within the writable mounts. */ */
+  /** Read-only within the writable mounts. */
   readonly closed: readonly Mount[];
   readonly hidden: readonly string[];
   /** Not mounted, but compared after the command. */
@@ -25,10 +25,10 @@ export type FolderMounts = {
   readonly forbidden: readonly string[];
 };
 
-/** /** A file or folder that is mounted over itself. */ */
+/** A file or folder that is mounted over itself. */
 export type Mount = {
   readonly path: string;
-  /** /** The device and inode, as `stat -c %d:%i` prints them. They show whether the mounted file is the one that was examined. */ */
+  /** The device and inode, as `stat -c %d:%i` prints them. They show whether the mounted file is the one that was examined. */
   readonly identity: string;
 };
 
@@ -97,7 +97,7 @@ function findMounts(paths: readonly string[]): readonly Mount[] {
   return paths.flatMap((path) => findMount(path) ?? []);
 }
 
-/** /** Null if the path does not exist or is a link, which may lead anywhere and cannot be fixed by a mount. */ */
+/** Null if the path does not exist or is a link, which may lead anywhere and cannot be fixed by a mount. */
 function findMount(path: string): Mount | null {
   const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   return found === undefined || found.isSymbolicLink() ? null : { path, identity: formatIdentity(found) };
@@ -113,11 +113,11 @@ export type FolderWatch = {
   readonly end: () => void;
 };
 
-/** /** @param stop called when the command has created a forbidden file */ */
+/** @param stop called when the command has created a forbidden file */
 export function watchFolder(root: string, { watched, forbidden }: FolderMounts, stop: () => void): FolderWatch {
   const before = new Map(watched.map((path) => [path, identify(path)]));
   const removed = new Set<string>();
-  /** /** Paths that the command has made unreadable, or that cannot be removed. */ */
+  /** Paths that the command has made unreadable, or that cannot be removed. */
   const unremovable = new Set<string>();
   const remove = (path: string) => {
     try {
@@ -164,7 +164,7 @@ function watchNames(folder: string, onChange: () => void): readonly FSWatcher[] 
   }
 }
 
-/** /** A string that changes when the file or folder is replaced or made unreadable; empty if the path does not exist. */ */
+/** A string that changes when the file or folder is replaced or made unreadable; empty if the path does not exist. */
 function identify(path: string): string {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });

@@ -18,11 +18,11 @@ export type GitMounts = {
   readonly shown: readonly string[];
   /** Writable. */
   readonly writable: readonly string[];
-  /** /** Read-only within the writable mounts. */ */
+  /** Read-only within the writable mounts. */
   readonly closed: readonly string[];
-  /** /** Links and pipes instead of files: they cannot be mounted, so they are compared after each command. */ */
+  /** Links and pipes instead of files: they cannot be mounted, so they are compared after each command. */
   readonly unmountable: readonly string[];
-  /** /** Files that would replace the closed files, and that no honest command creates. */ */
+  /** Files that would replace the closed files, and that no honest command creates. */
   readonly forbidden: readonly string[];
 };
 
@@ -53,7 +53,7 @@ async function mountsIn(
   return { shown, writable: [common], ...parts, closed: [own, ...parts.closed] };
 }
 
-/** /** The maximum number of repositories below a folder. */ */
+/** The maximum number of repositories below a folder. */
 const maxEmbedded = 200;
 
 /**
@@ -91,17 +91,14 @@ export async function findEmbeddedMounts(
 const belongsToOther = (root: string, repository: string) =>
   relative(root, repository).split(sep).slice(0, -1).includes(".git");
 
-/** /** The folder that a `.git` file points to; null if there is none. */ */
+/** The folder that a `.git` file points to; null if there is none. */
 function findTarget(file: string): string | null {
   const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
   const path = resolve(dirname(file), to);
   return to !== "" && readKind(path) === "folder" ? resolveExistingPart(path) : null;
 }
 
-/**
- * /** The repository that a `.git` file points to, which all its worktrees share; null unless the repository points back at the
- * file. */
- */
+/** The repository that a `.git` file points to, which all its worktrees share; null unless the repository points back at the file. */
 function findLinkedRepository(file: string): string | null {
   try {
     const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
@@ -118,7 +115,7 @@ function findLinkedRepository(file: string): string | null {
   }
 }
 
-/** /** The worktree in a repository's configuration, as submodules have it; null if the configuration has none. */ */
+/** The worktree in a repository's configuration, as submodules have it; null if the configuration has none. */
 function readWorktree(repository: string): string | null {
   const path = readSetting(repository, "worktree");
   return path === null ? null : resolveExistingPart(resolve(repository, path));
@@ -130,16 +127,16 @@ function readSetting(repository: string, name: string): string | null {
   return setting.exec(readText(join(repository, "config")))?.[1] ?? null;
 }
 
-/** /** Empty if the path is not a readable file: a command may have put a pipe there, and reading a pipe would block. */ */
+/** Empty if the path is not a readable file: a command may have put a pipe there, and reading a pipe would block. */
 function readText(path: string): string {
   return readSmallFile(path)?.toString("utf8") ?? "";
 }
 
 const maxWorktrees = 500;
-/** /** Folders below `.git/modules`. With more, a command does not start: it could create folders until the rest is not examined. */ */
+/** Folders below `.git/modules`. With more, a command does not start: it could create folders until the rest is not examined. */
 const maxModuleFolders = 500;
 
-/** /** Files of a repository and its submodules that other programs run, or that name programs. */ */
+/** Files of a repository and its submodules that other programs run, or that name programs. */
 async function closedParts(
   repository: string,
   signal: AbortSignal | undefined,
@@ -176,7 +173,7 @@ async function closedParts(
   };
 }
 
-/** /** The folder of `core.hooksPath` in the repository's own configuration, if it is inside the worktree. */ */
+/** The folder of `core.hooksPath` in the repository's own configuration, if it is inside the worktree. */
 function findHookFolders(repository: string): readonly string[] {
   const path = readSetting(repository, "hooksPath");
   const worktree = dirname(repository);
@@ -184,7 +181,7 @@ function findHookFolders(repository: string): readonly string[] {
   return folder !== worktree && isWithin(worktree, folder) ? [folder] : [];
 }
 
-/** /** The repositories of submodules, including nested ones. */ */
+/** The repositories of submodules, including nested ones. */
 async function findModules(top: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
   const found: string[] = [];
   const queue = [top];
@@ -201,7 +198,7 @@ async function findModules(top: string, signal: AbortSignal | undefined): Promis
   return found;
 }
 
-/** /** The folders in which a repository keeps the data of each linked worktree. */ */
+/** The folders in which a repository keeps the data of each linked worktree. */
 async function listWorktrees(repository: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
   const top = join(repository, "worktrees");
   const names = await listFolders(top, signal);
@@ -228,7 +225,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** /** Null if the path does not exist. `other` is a link, which may lead anywhere, or a pipe. */ */
+/** Null if the path does not exist. `other` is a link, which may lead anywhere, or a pipe. */
 function readKind(path: string): "folder" | "file" | "other" | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;

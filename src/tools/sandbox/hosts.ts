@@ -6,7 +6,7 @@
  */
 import { isIP } from "node:net";
 
-/** /** Presets for the hosts of well-known services. docs/guide/sandbox.md has the same lists. */ */
+/** Presets for the hosts of well-known services. docs/guide/sandbox.md has the same lists. */
 export const hostPresets = {
   npm: ["registry.npmjs.org", "registry.yarnpkg.com", "nodejs.org"],
   pypi: ["pypi.org", "files.pythonhosted.org"],
@@ -39,18 +39,18 @@ export type HostPattern = {
   readonly text: string;
   readonly allows: (target: HostTarget) => boolean;
   readonly denies: (target: HostTarget) => boolean;
-  /** /** Whether the pattern allows everything that another pattern allows. */ */
+  /** Whether the pattern allows everything that another pattern allows. */
   readonly covers: (other: HostPattern) => boolean;
-  /** /** Whether the pattern denies something that another pattern allows. */ */
+  /** Whether the pattern denies something that another pattern allows. */
   readonly deniesPartOf: (other: HostPattern) => boolean;
   readonly parts: readonly HostPart[];
 };
 
-/** /** A single host, or all hosts below it. */ */
+/** A single host, or all hosts below it. */
 export type HostPart = {
   readonly name: string;
   readonly isWildcard: boolean;
-  /** /** The port; null for ports 80 and 443. */ */
+  /** The port; null for ports 80 and 443. */
   readonly port: number | null;
 };
 
@@ -142,7 +142,7 @@ export function findPreset({ parts }: HostPattern): string | null {
   return found?.[0] ?? null;
 }
 
-/** /** The canonical form of a host name or address; null if the host is neither. */ */
+/** The canonical form of a host name or address; null if the host is neither. */
 export function normalizeHost(host: string): string | null {
   if (host === "" || host.length > maxPatternCharacters || /[\s/@?#\\]/.test(host)) return null;
   const colons = host.startsWith("[") ? host : isIP(host) === 6 ? `[${host}]` : host;

@@ -4,7 +4,7 @@
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 
-/** /** A folder with more entries is not listed. */ */
+/** A folder with more entries is not listed. */
 const maxEntries = 1_000_000;
 /** The number of entries that are read at a time. */
 const batchSize = 4_096;

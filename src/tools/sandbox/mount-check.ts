@@ -7,7 +7,7 @@
  */
 import type { Mount } from "./folder-mounts.js";
 
-/** /** Paths per check: the script must fit into a single program argument. */ */
+/** Paths per check: the script must fit into a single program argument. */
 const maxPaths = 25;
 
 const refusal =

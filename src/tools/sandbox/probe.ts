@@ -7,11 +7,11 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { isWithin } from "../files/root.js";
 
 export type Bubblewrap = {
-  /** /** The absolute path. */ */
+  /** The absolute path. */
   readonly path: string;
-  /** /** The version, such as `0.8.0`. */ */
+  /** The version, such as `0.8.0`. */
   readonly version: string;
-  /** /** Whether bubblewrap can forbid user namespaces (0.8 and later). Otherwise, the system call filter forbids them. */ */
+  /** Whether bubblewrap can forbid user namespaces (0.8 and later). Otherwise, the system call filter forbids them. */
   readonly closesNamespaces: boolean;
 };
 
@@ -19,7 +19,7 @@ export type SandboxProbe =
   | { readonly bubblewrap: Bubblewrap }
   | {
       readonly bubblewrap: null;
-      /** /** The reason as part of a sentence: "bubblewrap is not installed". */ */
+      /** The reason as part of a sentence: "bubblewrap is not installed". */
       readonly reason: string;
       /** What a person can do about it, in a sentence; may be empty. */
       readonly advice: string;
@@ -45,7 +45,7 @@ const thisSystem: ProbedSystem = {
   exists: existsSync,
 };
 
-/** /** Options that use every namespace of a command. */ */
+/** Options that use every namespace of a command. */
 const trial = [
   ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc"],
   ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
@@ -66,7 +66,7 @@ export function probeSandbox(avoid: readonly string[] = [], system: ProbedSystem
   return probe;
 }
 
-/** /** Why macOS has no sandbox: docs/decisions/0145. */ */
+/** Why macOS has no sandbox: docs/decisions/0145. */
 function describeOtherPlatform(platform: NodeJS.Platform): { readonly reason: string; readonly advice: string } {
   const names: { readonly [Platform in NodeJS.Platform]?: string } = { darwin: "macOS", win32: "Windows" };
   return {
@@ -115,7 +115,7 @@ function createInstallAdvice({ read }: ProbedSystem): string {
   return command === undefined ? "Install the packages bubblewrap and socat." : `To install it: ${command}`;
 }
 
-/** /** The likely reason why the system does not let bubblewrap create namespaces, with the remedy. */ */
+/** The likely reason why the system does not let bubblewrap create namespaces, with the remedy. */
 function createNamespaceAdvice({ read, exists }: ProbedSystem): string {
   const setting = (path: string) => read(`/proc/sys/${path}`)?.trim();
   if (exists("/.dockerenv") || exists("/run/.containerenv"))

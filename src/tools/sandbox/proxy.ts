@@ -21,7 +21,7 @@ import { formatTarget, type HostTarget, normalizeHost } from "./hosts.js";
 import { lookUp, openDirectly, ProxyError, type ProxyStatus } from "./upstream.js";
 
 export type SandboxProxyOptions = {
-  /** /** The path of the Unix socket to listen on. */ */
+  /** The path of the Unix socket to listen on. */
   readonly path: string;
   /** Whether a client without credentials may reach a host. */
   readonly isReachable: IsReachable;
@@ -42,7 +42,7 @@ export type IsReachable = (target: HostTarget) => boolean;
 export type ProxyGrant = {
   /** For `HTTPS_PROXY`: `user:password`. */
   readonly credentials: string;
-  /** /** The first 20 refused hosts, in the order of their first requests. */ */
+  /** The first 20 refused hosts, in the order of their first requests. */
   readonly refusals: () => readonly Refusal[];
   /** Revokes the credentials, and closes the connections that used them. */
   readonly end: () => void;
@@ -100,7 +100,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
     return allowed;
   }
 
-  /** /** If there is only one command, the client must belong to it. */ */
+  /** If there is only one command, the client must belong to it. */
   function refuseAnonymous(target: HostTarget): ProxyError {
     const present = [...clients.values()];
     if (present.some((client) => client.isReachable(target)))
@@ -243,7 +243,7 @@ function fail(response: ServerResponse, { status, message }: ProxyError): void {
   response.end(`${message}\n`);
 }
 
-/** /** Records a connection of a client. The connection is closed when the client's access ends. */ */
+/** Records a connection of a client. The connection is closed when the client's access ends. */
 function trackSocket({ sockets }: Client, socket: Duplex): void {
   // A connection may carry several requests.
   if (sockets.has(socket)) return;

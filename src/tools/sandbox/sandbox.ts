@@ -77,7 +77,7 @@ export function createSandbox(options: SandboxOptions): CommandSandbox {
   return createNoSandbox(probe.reason, probe.advice);
 }
 
-/** /** Creates a stand-in that runs commands unchanged. @param reason null if the sandbox is switched off */ */
+/** Creates a stand-in that runs commands unchanged. @param reason null if the sandbox is switched off */
 export function createNoSandbox(reason: string | null, advice = ""): CommandSandbox {
   return Object.freeze({
     kind: "none",

@@ -14,16 +14,16 @@ import { type SharedFolder, socketInside } from "./bubblewrap-arguments.js";
 import { type Bubblewrap, findSystemProgram } from "./probe.js";
 import { type SandboxProxy, type SandboxProxyOptions, startSandboxProxy } from "./proxy.js";
 
-/** /** The proxy's port in the network of commands. */ */
+/** The proxy's port in the network of commands. */
 export const proxyPort = 3128;
 
 export type SandboxSession = {
   readonly proxy: SandboxProxy;
-  /** /** The command line that joins the holder's namespaces; empty if commands share nothing. */ */
+  /** The command line that joins the holder's namespaces; empty if commands share nothing. */
   readonly join: readonly string[];
   /** The shared folder, as seen after joining; null if commands share nothing. */
   readonly shared: SharedFolder;
-  /** /** The proxy's socket, for a command with its own network; null if commands share a network. */ */
+  /** The proxy's socket, for a command with its own network; null if commands share a network. */
   readonly socket: string | null;
   readonly hasEnded: () => boolean;
   readonly close: () => Promise<void>;
@@ -35,13 +35,13 @@ export type SessionOptions = Omit<SandboxProxyOptions, "path"> & {
 
 export type SessionPrograms = {
   readonly nsenter: string;
-  /** /** A system folder over which the shared folder is mounted. */ */
+  /** A system folder over which the shared folder is mounted. */
   readonly mount: string;
-  /** /** The program that connects the port to the proxy's socket; null for Node, as in this process. */ */
+  /** The program that connects the port to the proxy's socket; null for Node, as in this process. */
   readonly socat: string | null;
 };
 
-/** /** Finds the programs that a session needs. @returns if something is missing, the reason as part of a sentence */ */
+/** Finds the programs that a session needs. @returns if something is missing, the reason as part of a sentence */
 export function findSessionPrograms(avoid: readonly string[], paths: readonly string[]): SessionPrograms | string {
   const nsenter = findSystemProgram("nsenter", avoid);
   if (nsenter === null) return "nsenter (util-linux) is not installed";
@@ -55,7 +55,7 @@ export function findSessionPrograms(avoid: readonly string[], paths: readonly st
 const startTimeoutMs = 10_000;
 const pollMs = 4;
 
-/** /** @throws Error with the reason if the session cannot be started */ */
+/** @throws Error with the reason if the session cannot be started */
 export async function startSession(options: SessionOptions, programs: SessionPrograms): Promise<SandboxSession> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
   let proxy: SandboxProxy | undefined;
@@ -88,7 +88,7 @@ export async function startSession(options: SessionOptions, programs: SessionPro
   }
 }
 
-/** /** A session for a machine on which each command has its own network and its own `/tmp`. */ */
+/** A session for a machine on which each command has its own network and its own `/tmp`. */
 export async function startLoneProxy(options: Omit<SandboxProxyOptions, "path">): Promise<SandboxSession> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
   const socket = join(folder, "proxy");
@@ -114,7 +114,7 @@ export async function startLoneProxy(options: Omit<SandboxProxyOptions, "path">)
   }
 }
 
-/** /** Wraps a command so that the bridge starts first, in the command's network. @param socat an absolute path */ */
+/** Wraps a command so that the bridge starts first, in the command's network. @param socat an absolute path */
 export function addBridge(socat: string, command: readonly string[]): readonly string[] {
   const line = `${listeningLine.slice(1, -1)}`;
   const script = `"$1" ${socatArguments(socketInside).join(" ")} </dev/null >/dev/null 2>&1 &
@@ -151,7 +151,7 @@ function startHolder({ path }: Bubblewrap, { mount, socat }: SessionPrograms, so
   return holder;
 }
 
-/** /** The bridge as a Node program, for a machine without socat. It starts more slowly. */ */
+/** The bridge as a Node program, for a machine without socat. It starts more slowly. */
 function nodeBridge(socket: string): string {
   const relay = `s=>{const u=n.connect({path:${JSON.stringify(socket)},allowHalfOpen:true});s.pipe(u).pipe(s);for(const e of[s,u])e.on("error",()=>{s.destroy();u.destroy()})}`;
   return `const n=require("net");n.createServer({allowHalfOpen:true},${relay}).listen(${proxyPort},"127.0.0.1")`;

@@ -10,7 +10,7 @@ import { isWithin } from "../files/root.js";
 export type ShownTools = {
   /** Absolute paths, as written in PATH. */
   readonly folders: readonly string[];
-  /** /** Variables that point tools to their files, because commands have another home. */ */
+  /** Variables that point tools to their files, because commands have another home. */
   readonly env: { readonly [name: string]: string };
 };
 
@@ -48,7 +48,7 @@ const knownTools: readonly {
   },
 ];
 
-/** /** Files that mark the root of an installation, whose `bin` needs the rest of it. */ */
+/** Files that mark the root of an installation, whose `bin` needs the rest of it. */
 const installationMarks = [
   "pyvenv.cfg",
   "conda-meta",
@@ -89,7 +89,7 @@ function findInstallation(folder: string, home: string): string | null {
   return installationMarks.some((mark) => existsSync(join(root, mark))) ? root : null;
 }
 
-/** /** A Windows drive (WSL), whose programs run outside of every namespace. */ */
+/** A Windows drive (WSL), whose programs run outside of every namespace. */
 function isForeign(folder: string): boolean {
   return /^\/mnt\/[a-z](\/|$)/i.test(folder);
 }

@@ -41,7 +41,7 @@ const architectures: { readonly [name: string]: Architecture } = {
   },
 };
 
-/** /** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK (which lists interfaces). Others, such as AF_VSOCK, ignore network namespaces. */ */
+/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK (which lists interfaces). Others, such as AF_VSOCK, ignore network namespaces. */
 const socketFamilies = [1, 2, 10, 16];
 const newUserNamespace = 0x10000000;
 const [eperm, enosys, unsupportedFamily] = [1, 38, 97];

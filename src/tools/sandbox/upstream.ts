@@ -11,7 +11,7 @@ const maxConnectMs = 30_000;
 
 export type ProxyStatus = 400 | 403 | 407 | 502;
 
-/** /** An error response from the proxy itself. */ */
+/** An error response from the proxy itself. */
 export class ProxyError extends Error {
   readonly status: ProxyStatus;
   constructor(status: ProxyStatus, message: string) {

@@ -11,7 +11,7 @@ import { assertMaxLength } from "../lib/input-bounds.js";
 import { excerptLine, type LineSearch, type SearchOptions } from "./line-search.js";
 import type { SearchFilter } from "./search-filter.js";
 
-/** /** The maximum length of a regular expression. */ */
+/** The maximum length of a regular expression. */
 export const maxExpressionCharacters = 300;
 
 /** The maximum number of instructions of a compiled expression. */
@@ -20,7 +20,7 @@ const maxSize = 4000;
 /** The maximum work of one match, as instructions times characters: well under 50 ms. */
 const maxWork = 1_000_000;
 
-/** /** The amount of work after which the event loop may run. */ */
+/** The amount of work after which the event loop may run. */
 const maxWorkPerPiece = 50_000;
 
 /**

@@ -10,7 +10,7 @@ export type SearchOptions = {
   readonly wholeWord?: boolean;
 };
 
-/** /** A matching line: its number from 1, and its trimmed text. Of a long line, only the part around the match is shown. */ */
+/** A matching line: its number from 1, and its trimmed text. Of a long line, only the part around the match is shown. */
 export type LineMatch = { readonly line: number; readonly text: string };
 
 export type LineSearchOptions = {
@@ -43,11 +43,11 @@ export function createTextSearch({ text: searchText, ignoreCase, wholeWord = fal
   };
 }
 
-/** /** The maximum length of a text that is searched natively: the time is bounded by the product of both lengths. */ */
+/** The maximum length of a text that is searched natively: the time is bounded by the product of both lengths. */
 const maxNativeCharacters = 64;
 const maxNativeBytes = 128 * 1024;
 
-/** /** Counts the lines that contain the text, using the bytes of a file; null if this method is not applicable. */ */
+/** Counts the lines that contain the text, using the bytes of a file; null if this method is not applicable. */
 export function countMatchingLines(bytes: Buffer, { text, ignoreCase, wholeWord }: SearchOptions): number | null {
   const isNative =
     text.length <= maxNativeCharacters && bytes.length <= maxNativeBytes && !/[\ufffd\p{Cs}]/u.test(text);
@@ -72,7 +72,7 @@ const wordCharacter = /[\p{L}\p{N}_]/u;
 /** The maximum number of spaces around a line that are trimmed. */
 const maxSpaces = 1000;
 
-/** /** The trimmed line, or the part around an offset. */ */
+/** The trimmed line, or the part around an offset. */
 export function excerptLine(text: string, { at, lineStart }: Pick<TextMatch, "at" | "lineStart">): string {
   const earliest = Math.max(lineStart, at - maxSpaces);
   const part = text.slice(earliest, at + maxShown + maxSpaces);

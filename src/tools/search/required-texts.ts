@@ -38,7 +38,7 @@ function readAlternatives(reader: ExpressionReader): RequiredTexts {
   return all.includes(null) || texts.length > maxTexts ? null : texts;
 }
 
-/** /** The best required texts of a sequence: the longest text, or the group whose shortest text is the longest. */ */
+/** The best required texts of a sequence: the longest text, or the group whose shortest text is the longest. */
 function readSequence(reader: ExpressionReader): RequiredTexts {
   let [best, run]: [RequiredTexts, string] = [null, ""];
   const offer = (texts: RequiredTexts) => {
@@ -136,7 +136,7 @@ function skipClass(reader: ExpressionReader): void {
   reader.at += 1;
 }
 
-/** /** Reads the quantifier of the preceding atom. */ */
+/** Reads the quantifier of the preceding atom. */
 function readQuantifier(reader: ExpressionReader): "once" | "more" | "perhaps" {
   const { letters } = reader;
   const letter = letters[reader.at];

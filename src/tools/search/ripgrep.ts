@@ -24,7 +24,7 @@ export type FileRun = {
 /** The names of files by the path of their folder, as in `FileRun`. */
 export type NamesByFolder = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** /** The maximum length of the arguments of one process, in characters. Longer arguments are split among several processes. */ */
+/** The maximum length of the arguments of one process, in characters. Longer arguments are split among several processes. */
 const maxArguments = process.platform === "win32" ? 20_000 : 200_000;
 
 /** The absolute path of ripgrep; null if it is not installed. A program in the root is ignored. */

@@ -12,18 +12,18 @@ import { maxFileBytes } from "../files/text-file.js";
 import type { Pace } from "../lib/pace.js";
 import { mayMatchFile, mayMatchInPieces, type SearchFilter } from "./search-filter.js";
 
-/** /** `large`: the file may contain a match, but is too large to search line by line. */ */
+/** `large`: the file may contain a match, but is too large to search line by line. */
 export type ScanResult = Buffer | "no match" | "large" | "unreadable";
 
 const maxSmallBytes = 128 * 1024;
 
-/** /** Larger files are skipped, in bytes. */ */
+/** Larger files are skipped, in bytes. */
 const maxScannedBytes = 1024 ** 3;
 
-/** /** Small files are searched together once they have this many bytes. */ */
+/** Small files are searched together once they have this many bytes. */
 const minJointBytes = 64 * 1024;
 
-/** /** The shared buffer for several small files. Its content is used before the next turn of the event loop. */ */
+/** The shared buffer for several small files. Its content is used before the next turn of the event loop. */
 const jointBuffer = Buffer.allocUnsafe(minJointBytes + maxSmallBytes + 1);
 
 const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -90,7 +90,7 @@ function readSmallFileInto(buffer: Buffer, offset: number, path: string): number
   }
 }
 
-/** /** @throws the signal's reason after an abort */ */
+/** @throws the signal's reason after an abort */
 export async function scanFile(
   { folder, name }: { readonly folder: Folder; readonly name: string },
   filter: SearchFilter | null,
@@ -109,7 +109,7 @@ export async function scanFile(
   }
 }
 
-/** /** The first, synchronous scan. Its bytes are valid only after `scanFile` has verified that the folder was not replaced. */ */
+/** The first, synchronous scan. Its bytes are valid only after `scanFile` has verified that the folder was not replaced. */
 function scanSmallFile(folder: Folder, name: string, filter: SearchFilter | null): ScanResult | "not small" {
   let file: number;
   try {

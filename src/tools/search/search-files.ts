@@ -118,7 +118,7 @@ async function searchFiles(root: Root, input: SearchInput, { signal }: ToolConte
   return formatResult(resolved, search, omissions);
 }
 
-/** /** The maximum length of a result, whatever its limit on lines, in characters. */ */
+/** The maximum length of a result, whatever its limit on lines, in characters. */
 const maxShownCharacters = 256 * 1024;
 
 type Tally = {
@@ -182,7 +182,7 @@ function toFileRun({ relative, name, files: total }: WalkEntry, files: readonly 
   return { folder, names: files.map((file) => file.name), files: total };
 }
 
-/** /** The minimum number of files in a batch, except the last. Starting ripgrep takes as long as searching this many files. */ */
+/** The minimum number of files in a batch, except the last. Starting ripgrep takes as long as searching this many files. */
 const minBatchFiles = 3_000;
 
 /**
@@ -198,7 +198,7 @@ function createBatchSearch(root: Root, chain: FolderChain, search: Search) {
   let filtering: Promise<unknown> | null = null;
   let searched: Promise<void> = Promise.resolve();
 
-  /** /** @param found the files that ripgrep has found; null to examine every file */ */
+  /** @param found the files that ripgrep has found; null to examine every file */
   const searchRuns = async (runs: readonly FileRun[], found: NamesByFolder | null) => {
     for (const { folder: path, names } of runs) {
       if (isTurnOver()) await pace();

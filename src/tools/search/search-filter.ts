@@ -11,10 +11,10 @@ import type { SearchOptions } from "./line-search.js";
 import { findRequiredTexts } from "./required-texts.js";
 
 export type SearchFilter = {
-  /** /** If `ignoreCase` is set, the texts are in lower case and consist only of ASCII characters. */ */
+  /** If `ignoreCase` is set, the texts are in lower case and consist only of ASCII characters. */
   readonly texts: readonly string[];
   readonly ignoreCase: boolean;
-  /** /** The size of the longest text, in bytes. */ */
+  /** The size of the longest text, in bytes. */
   readonly maxTextBytes: number;
   readonly mayMatchBytes: (bytes: Buffer) => boolean;
   readonly mayMatchLine: (line: string) => boolean;
@@ -76,7 +76,7 @@ function sliceFromRarest(text: string): string {
   return text.slice(rarest);
 }
 
-/** /** The most frequent characters of source code and prose, most frequent first. */ */
+/** The most frequent characters of source code and prose, most frequent first. */
 const frequentCharacters = " etaonisrlcdpumfhgybvwkxjqz";
 
 function truncateText(text: string): string {

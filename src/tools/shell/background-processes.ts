@@ -15,94 +15,91 @@ import { type CappedOutput, createCappedOutput } from "./capped-output.js";
 import { findProcessFate, type ProcessFate, type ProcessIdentity, readProcessIdentity } from "./process-identity.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
 
-/** /** A process that was started in the background. */ */
+/** A process that was started in the background. */
 export type BackgroundProcess = {
-  /** /** The number of the process in its session, from 1. */ */
+  /** The number of the process in its session, from 1. */
   readonly number: number;
   readonly sessionId: string;
-  /** /** The command as the model wrote it. */ */
+  /** The command as the model wrote it. */
   readonly command: string;
-  /** /** The process id. */ */
+  /** The process id. */
   readonly pid: number;
-  /** /** When the process started, in epoch milliseconds. */ */
+  /** When the process started, in epoch milliseconds. */
   readonly startedAt: number;
-  /** /** How the process ended, in words; null while it runs. */ */
+  /** How the process ended, in words; null while it runs. */
   readonly ended: string | null;
 };
 
 /** Options of `createBackgroundProcesses`. */
 export type BackgroundOptions = {
-  /** /** Called when a process has ended, however it ended. */ */
+  /** Called when a process has ended, however it ended. */
   readonly onEnd?: (process: BackgroundProcess) => void;
 };
 
-/** /** The background processes of one program, as its model, its user interface and its shutdown need them. */ */
+/** The background processes of one program, as its model, its user interface and its shutdown need them. */
 export type BackgroundProcesses = {
-  /** /** The tools `read_process` and `stop_process`, for the model. */ */
+  /** The tools `read_process` and `stop_process`, for the model. */
   readonly tools: readonly AnyTool[];
-  /** /** All running processes and the most recently ended ones, in the order in which they started. */ */
+  /** All running processes and the most recently ended ones, in the order in which they started. */
   list(): readonly BackgroundProcess[];
-  /** /** The beginning and the end of a process's output; null if there is no such process. */ */
+  /** The beginning and the end of a process's output; null if there is no such process. */
   output(sessionId: string, number: number): string | null;
-  /** /** Stops a process and everything that it has started, and waits for the end. @returns false if there is no such process */ */
+  /** Stops a process and everything that it has started, and waits for the end. @returns false if there is no such process */
   stop(sessionId: string, number: number): Promise<boolean>;
-  /** /** Stops all processes, and waits for their end. */ */
+  /** Stops all processes, and waits for their end. */
   stopAll(): Promise<void>;
-  /** /** The background processes of an earlier program, from the session's data. */ */
+  /** The background processes of an earlier program, from the session's data. */
   earlier(sessionId: string, data: SessionData): readonly EarlierProcess[];
-  /** /** Starts a command for a call of `shell`. @throws Error if too many are running, or if the program cannot be started */ */
+  /** Starts a command for a call of `shell`. @throws Error if too many are running, or if the program cannot be started */
   start(command: BackgroundCommand, context: Pick<ToolContext, "sessionId" | "data">): Promise<BackgroundProcess>;
 };
 
-/** /** A process that an earlier program started for a session. */ */
+/** A process that an earlier program started for a session. */
 export type EarlierProcess = {
-  /** /** The number of the process in the session. */ */
+  /** The number of the process in the session. */
   readonly number: number;
-  /** /** The command as the model wrote it. */ */
+  /** The command as the model wrote it. */
   readonly command: string;
-  /** /** The process id, which may belong to another process now: see `fate`. */ */
+  /** The process id, which may belong to another process now: see `fate`. */
   readonly pid: number;
-  /**
-   * /** `unknown`: the process was started on another machine or in another container, or the system does not report start times.
-   * */
-   */
+  /** `unknown`: the process was started on another machine or in another container, or the system does not report start times. */
   readonly fate: ProcessFate;
-  /** /** Kills the process group. @returns false, without killing anything, if the process does not run or may be another process */ */
+  /** Kills the process group. @returns false, without killing anything, if the process does not run or may be another process */
   readonly stop: () => boolean;
 };
 
 /** A command that `shell` starts in the background. */
 export type BackgroundCommand = {
-  /** /** The command as the model wrote it; shown to people. */ */
+  /** The command as the model wrote it; shown to people. */
   readonly command: string;
-  /** /** The program to start, with its arguments: a shell, or a sandbox around it. */ */
+  /** The program to start, with its arguments: a shell, or a sandbox around it. */
   readonly program: readonly [string, ...string[]];
-  /** /** The working directory. */ */
+  /** The working directory. */
   readonly cwd: string;
-  /** /** The complete environment. */ */
+  /** The complete environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** /** Milliseconds between SIGTERM and SIGKILL when the command is stopped. */ */
+  /** Milliseconds between SIGTERM and SIGKILL when the command is stopped. */
   readonly killGraceMs: number;
-  /** /** The maximum number of bytes of output to keep, from its beginning and its end. */ */
+  /** The maximum number of bytes of output to keep, from its beginning and its end. */
   readonly maxOutputBytes: number;
   /** Bytes that the program reads from its file descriptor 3. Default: none. */
   readonly filter?: Uint8Array | null;
-  /** /** Returns the current notes on the process, each as part of a sentence. Default: none. */ */
+  /** Returns the current notes on the process, each as part of a sentence. Default: none. */
   readonly notes?: () => readonly string[];
-  /** /** Stops the command. */ */
+  /** Stops the command. */
   readonly signal?: AbortSignal;
-  /** /** Called when the command has ended, but not if it could not be started. */ */
+  /** Called when the command has ended, but not if it could not be started. */
   readonly onEnd?: () => Promise<void>;
 };
 
-/** /** The key under which a process is recorded in the session's data. */ */
+/** The key under which a process is recorded in the session's data. */
 const processKey = (number: number) => `process ${number}`;
 
-/** /** The maximum number of running processes. */ */
+/** The maximum number of running processes. */
 const maxRunning = 10;
-/** /** The maximum number of ended processes that are remembered. */ */
+/** The maximum number of ended processes that are remembered. */
 const maxRememberedEnded = 20;
-/** /** The maximum number of characters of a command that are recorded. */ */
+/** The maximum number of characters of a command that are recorded. */
 const maxRecordedCommandCharacters = 300;
 
 type TrackedProcess = {
@@ -220,7 +217,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
   return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, listNotes)) });
 }
 
-/** /** Records a process, and removes the records of processes that are gone. */ */
+/** Records a process, and removes the records of processes that are gone. */
 function recordProcess(process: RecordedProcess, data: ToolContext["data"]): void {
   try {
     for (const one of readRecordedProcesses(data.all()))
@@ -290,14 +287,14 @@ function createProcessTools(
   return [read, stop];
 }
 
-/** /** A process as recorded in the session's data. */ */
+/** A process as recorded in the session's data. */
 type RecordedProcess = ProcessIdentity & {
   readonly number: number;
   readonly sessionId: string;
   readonly command: string;
 };
 
-/** /** The processes recorded in the session's data. Any client can change the data, so invalid records are skipped. */ */
+/** The processes recorded in the session's data. Any client can change the data, so invalid records are skipped. */
 function readRecordedProcesses(data: SessionData): readonly RecordedProcess[] {
   return Object.entries(data).flatMap(([key, value]) => {
     const process = isRecordedProcess(value) ? (value as unknown as RecordedProcess) : undefined;
@@ -315,7 +312,7 @@ function isRecordedProcess(value: Json | undefined): boolean {
   );
 }
 
-/** /** Kills a process group, if its leader is certainly the recorded process. */ */
+/** Kills a process group, if its leader is certainly the recorded process. */
 function stopRecorded(recorded: RecordedProcess): boolean {
   if (findProcessFate(recorded) !== "running") return false;
   try {

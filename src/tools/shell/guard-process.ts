@@ -30,7 +30,7 @@ while [ "$quiet" -lt 3 ] && [ "$round" -lt 100 ]; do
 done`;
 
 export type Guard = {
-  /** /** Passes the guard the pid of the command's first process, which leads its own process group. */ */
+  /** Passes the guard the pid of the command's first process, which leads its own process group. */
   watch(leader: number): void;
   /** Ends the guard without killing anything. */
   dismiss(): void;

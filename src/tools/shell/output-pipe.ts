@@ -15,7 +15,7 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 export type OutputPipe = {
-  /** /** The entry for the process's outputs in `stdio` of `spawn`. */ */
+  /** The entry for the process's outputs in `stdio` of `spawn`. */
   readonly end: number | "pipe";
   /** Reads all output of the process. @returns when every process has closed its end */
   readFrom(child: ChildProcess, add: (bytes: Uint8Array) => void): Promise<void>;
@@ -25,7 +25,7 @@ export type OutputPipe = {
 
 type OutputName = "stdout" | "stderr";
 
-/** /** @param outputs the outputs that are read from the pipe */ */
+/** @param outputs the outputs that are read from the pipe */
 export async function createOutputPipe(outputs: readonly OutputName[]): Promise<OutputPipe> {
   const pipeEnds = await openNamedPipe().catch(() => null);
   return pipeEnds === null ? createSockets(outputs) : createNamedPipe(pipeEnds);

@@ -9,12 +9,12 @@
 
 export type PlainOutput = {
   add(bytes: Uint8Array): void;
-  /** /** The last line, as long as it has no line ending. */ */
+  /** The last line, as long as it has no line ending. */
   lastLine(): Uint8Array;
 };
 
 const maxLineBytes = 64 * 1024;
-/** /** The rest of a longer sequence is treated as text, as in a terminal. */ */
+/** The rest of a longer sequence is treated as text, as in a terminal. */
 const maxSequenceBytes = 4096;
 
 const [backspace, newline, carriageReturn, escapeByte, bell] = [0x08, 0x0a, 0x0d, 0x1b, 0x07] as const;
@@ -25,7 +25,7 @@ const [backspace, newline, carriageReturn, escapeByte, bell] = [0x08, 0x0a, 0x0d
  */
 type ParserState = "text" | "escape" | "control" | "string" | "intermediate";
 
-/** /** @param emit receives the lines that can no longer change, with their line endings. It must copy the bytes that it retains. */ */
+/** @param emit receives the lines that can no longer change, with their line endings. It must copy the bytes that it retains. */
 export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutput {
   let state: ParserState = "text";
   let sequence = "";
@@ -101,7 +101,7 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     else endSequence(byte >= 0x30 && byte <= 0x7e ? null : byte);
   }
 
-  /** /** @param rest a byte that does not belong to the sequence */ */
+  /** @param rest a byte that does not belong to the sequence */
   function endSequence(rest: number | null): void {
     state = "text";
     if (rest !== null) handleText(rest);
@@ -134,7 +134,7 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     intermediate: (byte) => endSequence(byte >= 0x20 && byte <= 0x7e ? null : byte),
   };
 
-  /** /** The fast path: whole lines without control characters are not processed byte by byte. */ */
+  /** The fast path: whole lines without control characters are not processed byte by byte. */
   function emitPlainLines(bytes: Uint8Array): number {
     const isPlain = state === "text" && !isAtStart && !controlBytes.some((control) => bytes.includes(control));
     const end = isPlain ? bytes.lastIndexOf(newline) + 1 : 0;

@@ -7,10 +7,10 @@ import { hostname } from "node:os";
 
 export type ProcessIdentity = {
   readonly pid: number;
-  /** /** Clock ticks since boot; 0 if the system does not report start times. */ */
+  /** Clock ticks since boot; 0 if the system does not report start times. */
   readonly startedAt: number;
   readonly host: string;
-  /** /** The boot id and the pid namespace; empty if the system does not report them. */ */
+  /** The boot id and the pid namespace; empty if the system does not report them. */
   readonly surroundings: string;
 };
 
@@ -40,7 +40,7 @@ function readSurroundings(): string {
   }
 }
 
-/** /** Null if there is no such process, or no `/proc`. */ */
+/** Null if there is no such process, or no `/proc`. */
 function readProcessStat(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");

@@ -19,11 +19,11 @@ export type CommandProcess = {
   readonly group: number;
   readonly session: number;
   readonly isMarked: boolean;
-  /** /** The name of the program, at most 15 characters. */ */
+  /** The name of the program, at most 15 characters. */
   readonly name: string;
 };
 
-/** /** The processes of a command that are still alive. `leader` is the pid of its first process. */ */
+/** The processes of a command that are still alive. `leader` is the pid of its first process. */
 export async function findProcesses(leader: number, mark: string): Promise<readonly CommandProcess[]> {
   const names = await readdir("/proc").catch(() => []);
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);

@@ -13,19 +13,19 @@ export type RunProcessOptions = {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** /** Null for no time limit. */ */
+  /** Null for no time limit. */
   readonly timeoutMs: number | null;
-  /** /** Milliseconds between SIGTERM and SIGKILL. */ */
+  /** Milliseconds between SIGTERM and SIGKILL. */
   readonly killGraceMs: number;
-  /** /** Receives standard output and standard error, in the order in which they were written. */ */
+  /** Receives standard output and standard error, in the order in which they were written. */
   readonly output: Pick<CappedOutput, "add">;
-  /** /** Receives standard error, to read it separately. `output` then receives only standard output. */ */
+  /** Receives standard error, to read it separately. `output` then receives only standard output. */
   readonly errorOutput?: Pick<CappedOutput, "add">;
-  /** /** An open file to use as the standard input of the process. Default: no input. */ */
+  /** An open file to use as the standard input of the process. Default: no input. */
   readonly inputFile?: number;
-  /** /** The bytes that the process reads from its file descriptor 3. Default: none. */ */
+  /** The bytes that the process reads from its file descriptor 3. Default: none. */
   readonly filter?: Uint8Array | null | undefined;
-  /** /** Called with the id of the process, which leads its own process group. */ */
+  /** Called with the id of the process, which leads its own process group. */
   readonly onStart?: (pid: number) => void;
 };
 
@@ -35,9 +35,9 @@ export type ProcessResult = {
     | { readonly how: "killed"; readonly signal: string }
     | { readonly how: "timed_out" }
     | { readonly how: "aborted" };
-  /** /** True if processes were still running in the background and were killed. */ */
+  /** True if processes were still running in the background and were killed. */
   readonly killedLeftovers: boolean;
-  /** /** True if a process that was not found still holds the output open. */ */
+  /** True if a process that was not found still holds the output open. */
   readonly mayStillRun: boolean;
 };
 
@@ -117,19 +117,13 @@ function writeFilter(stream: ChildProcess["stdio"][3], filter: Uint8Array): void
   stream.end(filter);
 }
 
-/** /** A process may start others while it is being killed, so the search is repeated, up to this number of times. */ */
+/** A process may start others while it is being killed, so the search is repeated, up to this number of times. */
 const maxRounds = 20;
 
-/**
- * /** The first process of a sandbox. It ends just after the program that started it, and all processes of the sandbox end with it.
- * */
- */
+/** The first process of a sandbox. It ends just after the program that started it, and all processes of the sandbox end with it. */
 const sandboxInit = "bwrap";
 
-/**
- * /** Kills the processes that a program has left behind. Returns whether there were any that would not have ended by themselves.
- * */
- */
+/** Kills the processes that a program has left behind. Returns whether there were any that would not have ended by themselves. */
 async function killRemaining(child: ChildProcess, mark: string): Promise<boolean> {
   const find = async () => (child.pid === undefined ? [] : await findProcesses(child.pid, mark));
   let remaining = await find();
@@ -205,7 +199,7 @@ function stopOnAbortOrTimeout(
   };
 }
 
-/** /** Processes that have left the group also get the signal. Those that ignore it are killed when the program has ended. */ */
+/** Processes that have left the group also get the signal. Those that ignore it are killed when the program has ended. */
 async function signalOthers(child: ChildProcess, mark: string): Promise<void> {
   if (child.pid === undefined) return;
   for (const { pid, group } of await findProcesses(child.pid, mark))

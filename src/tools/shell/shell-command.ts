@@ -11,15 +11,15 @@ import { pickTrustedPath, type ShellRequest } from "./shell-sandbox.js";
 export type ShellInput = {
   /** The command line. */
   readonly command: string;
-  /** /** The time limit, in milliseconds. */ */
+  /** The time limit, in milliseconds. */
   readonly timeoutMs?: number;
-  /** /** Whether the command runs in the background. */ */
+  /** Whether the command runs in the background. */
   readonly background?: boolean;
-  /** /** Additional hosts that the command may reach. */ */
+  /** Additional hosts that the command may reach. */
   readonly hosts?: readonly string[];
-  /** /** Whether the command runs outside of the sandbox. */ */
+  /** Whether the command runs outside of the sandbox. */
   readonly outside?: boolean;
-  /** /** Why the command must run outside, for the person who is asked. */ */
+  /** Why the command must run outside, for the person who is asked. */
   readonly why?: string;
 };
 
@@ -38,7 +38,7 @@ const inheritedVariables = [
   ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"],
   ...certificateVariables,
 ];
-/** /** Prevents commands from waiting for a person: an editor leaves the text unchanged, and a pager shows everything. */ */
+/** Prevents commands from waiting for a person: an editor leaves the text unchanged, and a pager shows everything. */
 const unattendedVariables = {
   EDITOR: "true",
   VISUAL: "true",
@@ -88,7 +88,7 @@ export function createCommandEnvironment(
   return outside ? { ...base, PATH: pickTrustedPath(base.PATH, root) } : prepared.environment(base);
 }
 
-/** /** A note if the command does not run in the sandbox. */ */
+/** A note if the command does not run in the sandbox. */
 export function describeIsolation({ outside = false }: ShellInput, { kind, reason }: CommandSandbox): readonly string[] {
   if (outside) return ["outside of the sandbox"];
   return kind === "none" ? [reason === null ? "not sandboxed" : `not sandboxed: ${reason}`] : [];

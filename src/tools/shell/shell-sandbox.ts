@@ -7,10 +7,10 @@ import { refusalReasons } from "../sandbox/contract.js";
 import type { CommandReport, CommandSandbox } from "../sandbox/sandbox.js";
 import type { ProcessResult } from "./run-process.js";
 
-/** /** The additional permissions that a call of `shell` may request. */ */
+/** The additional permissions that a call of `shell` may request. */
 export type ShellRequest = "hosts" | "outside";
 
-/** /** Rarely changes, because tools come at the beginning of each request, which providers cache. */ */
+/** Rarely changes, because tools come at the beginning of each request, which providers cache. */
 export function describeSandbox({ kind, hosts }: CommandSandbox, requests: readonly ShellRequest[]): string {
   if (kind === "none") return "It is not sandboxed.";
   const further = [
@@ -25,7 +25,7 @@ export function describeSandbox({ kind, hosts }: CommandSandbox, requests: reado
 const maxHosts = 20;
 const maxWhyCharacters = 500;
 
-/** /** The input fields for the permissions that a call may request. */ */
+/** The input fields for the permissions that a call may request. */
 export function createRequestFields(requests: readonly ShellRequest[]) {
   const hosts = {
     hosts: {
@@ -70,7 +70,7 @@ export function formatReport(
   ];
 }
 
-/** /** PATH for a command outside of the sandbox, without folders whose programs may have been written by other commands. */ */
+/** PATH for a command outside of the sandbox, without folders whose programs may have been written by other commands. */
 export function pickTrustedPath(path: string | undefined, root: string): string {
   const folders = (path ?? "/usr/bin:/bin").split(delimiter);
   return folders.filter((folder) => isAbsolute(folder) && !isWithin(root, resolveExistingPart(folder))).join(delimiter);

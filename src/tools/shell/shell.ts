@@ -22,7 +22,7 @@ import { createCommandEnvironment, describeIsolation, prepareCommand, type Shell
 import { findShell } from "./shell-program.js";
 import { createRequestFields, describeSandbox, formatReport, type ShellRequest } from "./shell-sandbox.js";
 
-/** /** The commands that the tool may run, and their environment. */ */
+/** The commands that the tool may run, and their environment. */
 export type ShellToolOptions = {
   /** The folder in which commands run. In the sandbox, they can also write their own home, `/tmp`, and its `write` folders. */
   readonly root: string;
@@ -31,9 +31,9 @@ export type ShellToolOptions = {
    * Editors and pagers are programs that end at once (`EDITOR=true`, `PAGER=cat`), unless you set them here.
    */
   readonly env?: Readonly<Record<string, string>>;
-  /** /** The maximum time of a command, in milliseconds. The model may set a lower limit. Default: 120,000. */ */
+  /** The maximum time of a command, in milliseconds. The model may set a lower limit. Default: 120,000. */
   readonly timeoutMs?: number;
-  /** /** The maximum size of the kept output, in bytes: half from the beginning, half from the end. Default: 256 KiB. */ */
+  /** The maximum size of the kept output, in bytes: half from the beginning, half from the end. Default: 256 KiB. */
   readonly maxOutputBytes?: number;
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killGraceMs?: number;
@@ -50,7 +50,7 @@ export type ShellToolOptions = {
   readonly requests?: readonly ShellRequest[];
   /** Decides about a host; undefined leaves it to the lists of hosts. Called for each connection. Default: the lists decide. */
   readonly decideHost?: (target: HostTarget, context: ToolContext) => "allow" | "deny" | undefined;
-  /** /** Lets the model run commands in the background. Default: commands cannot run in the background. */ */
+  /** Lets the model run commands in the background. Default: commands cannot run in the background. */
   readonly background?: BackgroundProcesses;
 };
 
@@ -75,7 +75,7 @@ const optionRules: OptionTable<ShellToolOptions> = {
 };
 
 const maxCommandCharacters = 100_000;
-/** /** The maximum size of a single program argument on Linux. */ */
+/** The maximum size of a single program argument on Linux. */
 const maxCommandBytes = 128 * 1024 - 1;
 const defaultTimeoutMs = 120_000;
 const defaultKillGraceMs = 2000;
@@ -164,7 +164,7 @@ function executeCommand(
   return streamOutput((output) => runCommand(input, context, settings, output), context.signal, settings);
 }
 
-/** /** @throws Error if the system or the shell could not accept the command */ */
+/** @throws Error if the system or the shell could not accept the command */
 function assertValidCommand(command: string): void {
   assertMaxLength("The command", command, maxCommandCharacters);
   assertNoLoneSurrogates("The command", command);

@@ -49,9 +49,9 @@ export type AgentsFileOptions = {
   readonly trust?: SourceTrust;
   /** Whether a file may be read, by its real path. Other files are omitted. Default: all may be read. */
   readonly mayReach?: MayReach;
-  /** /** The maximum size of one file, in bytes. The excess is cut by whole lines. Default: 32 KiB. */ */
+  /** The maximum size of one file, in bytes. The excess is cut by whole lines. Default: 32 KiB. */
   readonly maxFileBytes?: number;
-  /** /** The maximum size of all files, in bytes. The files farthest from `root` are cut first. Default: 64 KiB. */ */
+  /** The maximum size of all files, in bytes. The files farthest from `root` are cut first. Default: 64 KiB. */
   readonly maxBytes?: number;
 };
 
@@ -127,7 +127,7 @@ function createMisuseError(problem: string): PawlError {
   return new PawlError("bad_configuration", `agentsFile() ${problem}.`);
 }
 
-/** /** The folders from the repository's root down to this folder; only this folder if it is not in a repository. */ */
+/** The folders from the repository's root down to this folder; only this folder if it is not in a repository. */
 function listFoldersUpToRepository(root: string): readonly string[] {
   const folders: string[] = [];
   for (let folder = root; folders.length < maxFolders; folder = dirname(folder)) {
@@ -138,7 +138,7 @@ function listFoldersUpToRepository(root: string): readonly string[] {
   return [root];
 }
 
-/** /** The first of the names that exists in the folder. */ */
+/** The first of the names that exists in the folder. */
 async function findNameIn(path: string, names: readonly string[]): Promise<string | null> {
   const root = tryCreateRoot(path);
   if (root === null) return null;
@@ -178,7 +178,7 @@ async function readCandidate(
   }
 }
 
-/** /** Allots the bytes to the nearest file first. */ */
+/** Allots the bytes to the nearest file first. */
 function toSourceTexts(found: readonly FoundFile[], maxFileBytes: number, maxBytes: number): readonly SourceText[] {
   let remainingBytes = maxBytes;
   const texts: SourceText[] = [];

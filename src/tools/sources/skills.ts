@@ -20,9 +20,9 @@ import { readFileStart, toAbsolutePath, truncateByLines, trustLevels, tryCreateR
 
 /** A folder whose subfolders are skills. */
 export type SkillFolder = {
-  /** /** The path of the folder, which contains a subfolder for each skill. */ */
+  /** The path of the folder, which contains a subfolder for each skill. */
   readonly path: string;
-  /** /** The author of the skills. */ */
+  /** The author of the skills. */
   readonly trust: SourceTrust;
 };
 
@@ -34,10 +34,7 @@ export type SkillsOptions = {
    * The author of the skills in folders that are given only by path. Without this option, these skills are omitted, with a warning.
    */
   readonly trust?: SourceTrust;
-  /**
-   * /** Whether a file may be read, by its real path. A skill is omitted if its `SKILL.md` may not be read. Default: all may be
-   * read. */
-   */
+  /** Whether a file may be read, by its real path. A skill is omitted if its `SKILL.md` may not be read. Default: all may be read. */
   readonly mayReach?: MayReach;
   /** The names of skills that the model does not see and cannot read. Default: none. */
   readonly off?: readonly string[];
@@ -111,7 +108,7 @@ function isSkillFolder(folder: unknown): boolean {
   return typeof path === "string" && path !== "" && trust !== undefined && trustLevels.includes(trust);
 }
 
-/** /** Creates one text for each folder that contains skills. */ */
+/** Creates one text for each folder that contains skills. */
 function createIndex(folders: readonly SkillFolder[], found: readonly Skill[]): readonly SourceText[] {
   let remainingBytes = maxIndexBytes;
   return folders.flatMap((folder): readonly SourceText[] => {
@@ -149,7 +146,7 @@ async function findSkills(
   return [...found.values()];
 }
 
-/** /** The sorted names of the subfolders. Links are included; those that lead out of the folder are refused later. */ */
+/** The sorted names of the subfolders. Links are included; those that lead out of the folder are refused later. */
 async function listSubfolders(root: Root): Promise<readonly string[]> {
   const names: string[] = [];
   let entries = 0;
@@ -164,7 +161,7 @@ async function listSubfolders(root: Root): Promise<readonly string[]> {
   return names.sort();
 }
 
-/** /** Null if the folder contains no skill or, with a warning, an invalid skill. */ */
+/** Null if the folder contains no skill or, with a warning, an invalid skill. */
 async function readSkill(root: Root, name: string, folder: SkillFolder): Promise<Skill | null> {
   let beginning: string;
   try {
@@ -222,7 +219,7 @@ function createReadSkill(findAvailable: () => Promise<readonly Skill[]>): Tool<R
   };
 }
 
-/** /** The bytes reserved for the text around a file's content. */ */
+/** The bytes reserved for the text around a file's content. */
 const frameBytes = 8 * 1024;
 
 async function readSkillFile(found: readonly Skill[], name: string, file: string): Promise<string> {

@@ -10,7 +10,7 @@ import { formatCount } from "../lib/format-count.js";
 
 export type SourceFileText = {
   readonly text: string;
-  /** /** The size of the whole file, in bytes. */ */
+  /** The size of the whole file, in bytes. */
   readonly bytes: number;
   /** The real path. */
   readonly path: string;
@@ -55,7 +55,7 @@ export async function readFileStart(root: Root, path: string, maxBytes: number):
 
 const decoder = new TextDecoder();
 
-/** /** Returns the text, or its first whole lines with a note. `bytes` is the size of the whole file. */ */
+/** Returns the text, or its first whole lines with a note. `bytes` is the size of the whole file. */
 export function truncateByLines({ text, bytes }: Pick<SourceFileText, "text" | "bytes">, maxBytes: number): string {
   const textBytes = Buffer.byteLength(text);
   if (bytes <= maxBytes && textBytes <= maxBytes) return text;
@@ -67,7 +67,7 @@ export function truncateByLines({ text, bytes }: Pick<SourceFileText, "text" | "
 
 const warnedMessages = new Set<string>();
 
-/** /** Warns once per process. */ */
+/** Warns once per process. */
 export function warnOnce(message: string): void {
   if (warnedMessages.has(message) || warnedMessages.size >= maxWarnings) return;
   warnedMessages.add(message);

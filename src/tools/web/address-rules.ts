@@ -25,9 +25,9 @@ const blockedV4Ranges: readonly string[] = [
   "240.0.0.0/4", // reserved, and broadcast
 ];
 
-/** /** The only public IPv6 addresses. Loopback, link-local, private, mapped and multicast addresses are outside of this range. */ */
+/** The only public IPv6 addresses. Loopback, link-local, private, mapped and multicast addresses are outside of this range. */
 const publicV6Range = "2000::/3";
-/** /** Addresses in that range that are not public, or that stand for an IPv4 address. */ */
+/** Addresses in that range that are not public, or that stand for an IPv4 address. */
 const blockedV6Ranges: readonly string[] = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
 export type AddressRules = { readonly isAllowed: (address: string) => boolean };
@@ -54,7 +54,7 @@ export function createAddressRules(allowed: readonly string[]): AddressRules {
   };
 }
 
-/** /** Whether the text is an address, or a range such as `10.1.0.0/16`. */ */
+/** Whether the text is an address, or a range such as `10.1.0.0/16`. */
 export const isAddressRange = (text: string) => readRange(text) !== null;
 
 function readRange(text: string) {
@@ -80,7 +80,7 @@ function createBlockList(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** /** IPv6 can represent an IPv4 address: `::ffff:127.0.0.1`, or `::ffff:7f00:1`. */ */
+/** IPv6 can represent an IPv4 address: `::ffff:127.0.0.1`, or `::ffff:7f00:1`. */
 function toPlainIpv4(address: string): string {
   const [, dotted] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
   if (dotted !== undefined) return dotted;

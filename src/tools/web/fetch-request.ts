@@ -15,15 +15,15 @@ import { createFixedLookup, resolveAddresses } from "./resolve-host.js";
 const headers = { accept: "text/*, application/json, application/xml;q=0.9, */*;q=0.1", "user-agent": "pawl" } as const;
 
 /**
- * /** The timeout for resolving a name that a proxy resolves anyway, in milliseconds. Behind a proxy, this machine often cannot
- * resolve it. */
+ * The timeout for resolving a name that a proxy resolves anyway, in milliseconds. Behind a proxy, this machine often cannot resolve
+ * it.
  */
 const maxLookupMs = 2_000;
 
-/** /** The maximum length of a URL, in characters. */ */
+/** The maximum length of a URL, in characters. */
 const maxUrlCharacters = 8_192;
 
-/** /** @throws Error if the text is not an http or https URL, or contains a user name or password */ */
+/** @throws Error if the text is not an http or https URL, or contains a user name or password */
 export function parseFetchUrl(text: string, base?: URL): URL {
   if (text.length > maxUrlCharacters) throw new Error(`The URL is longer than ${maxUrlCharacters} characters.`);
   if (!URL.canParse(text, base?.href))

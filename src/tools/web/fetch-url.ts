@@ -11,7 +11,7 @@ import { parseFetchUrl, sendGet } from "./fetch-request.js";
 import { findProxy, hasProxy, type ProxyEnvironment } from "./proxy.js";
 import { isTextMediaType, mediaTypeOf, readTextBody } from "./response-body.js";
 
-/** /** The options of `createFetchTool`. */ */
+/** The options of `createFetchTool`. */
 export type FetchToolOptions = {
   /**
    * Private or local addresses, or ranges such as `10.1.0.0/16`, that may be reached. Names are not accepted, because the owner of
@@ -24,9 +24,9 @@ export type FetchToolOptions = {
    * Default: no proxy.
    */
   readonly proxyEnv?: { readonly [name: string]: string | undefined };
-  /** /** The timeout of a fetch, including redirects, in milliseconds. Default: 30,000. */ */
+  /** The timeout of a fetch, including redirects, in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** /** The maximum size of a body after decompression, in bytes. The rest is omitted. Default: 1 MiB. */ */
+  /** The maximum size of a body after decompression, in bytes. The rest is omitted. Default: 1 MiB. */
   readonly maxBytes?: number;
   /**
    * Whether a redirect may be followed. If not, the result names the address, and the model may request it with another call.
@@ -139,7 +139,7 @@ function findRedirect({ statusCode, headers }: IncomingMessage): string | undefi
   return redirectStatuses.has(statusCode) ? headers.location : undefined;
 }
 
-/** /** The text, after a label that names its source. The label has no end marker, so the text cannot fake one. */ */
+/** The text, after a label that names its source. The label has no end marker, so the text cannot fake one. */
 async function formatResponse(
   url: URL,
   requestedUrl: URL,

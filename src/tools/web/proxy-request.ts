@@ -16,7 +16,7 @@ export type ProxyRequestOptions = Pick<RequestOptions, "method" | "path"> & {
   readonly connectTimeoutMs?: number | undefined;
 };
 
-/** /** Sends a request to the proxy itself, with its credentials. Fails if the proxy cannot be connected to in time. */ */
+/** Sends a request to the proxy itself, with its credentials. Fails if the proxy cannot be connected to in time. */
 export function requestFromProxy(proxy: HttpProxy, options: ProxyRequestOptions): ClientRequest {
   const { url, authorization } = proxy;
   const { connectTimeoutMs = maxConnectMs, signal, headers, ...others } = options;
@@ -67,7 +67,7 @@ export function openProxyTunnel(
   });
 }
 
-/** /** Ends the request after the timeout, unless the returned function is called first. */ */
+/** Ends the request after the timeout, unless the returned function is called first. */
 function startTimer(request: ClientRequest, ms: number, problem: string): () => void {
   const timer = setTimeout(() => request.destroy(new Error(`${problem} within ${ms} ms`)), ms);
   const stop = () => clearTimeout(timer);
@@ -83,7 +83,7 @@ export function createProxyRefusalError(proxy: HttpProxy, { statusCode }: Incomi
   return new Error(`${capitalize(describeProxy(proxy))} refused the connection (status ${statusCode}).`);
 }
 
-/** /** Adds the proxy's name to the error of a request to it. An abort is returned unchanged. */ */
+/** Adds the proxy's name to the error of a request to it. An abort is returned unchanged. */
 export function toProxyFailure(proxy: HttpProxy, error: Error, signal: AbortSignal | undefined): Error {
   if (signal?.aborted === true) return error;
   return new Error(`${capitalize(describeProxy(proxy))} could not be reached: ${error.message}`, { cause: error });

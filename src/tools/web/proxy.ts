@@ -16,7 +16,7 @@ export type HttpProxy = {
   readonly url: URL;
   /** The value of the header `proxy-authorization`; absent without credentials. */
   readonly authorization?: string;
-  /** /** The environment variable that names the proxy. */ */
+  /** The environment variable that names the proxy. */
   readonly variable: string;
 };
 
@@ -31,7 +31,7 @@ export function findProxy(url: URL, env: ProxyEnvironment): HttpProxy | null {
   return parseProxy(variableName, env[variableName] ?? "");
 }
 
-/** /** Whether a variable names a proxy. @throws PawlError `bad_configuration`, as `findProxy` does */ */
+/** Whether a variable names a proxy. @throws PawlError `bad_configuration`, as `findProxy` does */
 export function hasProxy(env: ProxyEnvironment): boolean {
   const envWithoutExceptions = { ...env, no_proxy: undefined, NO_PROXY: undefined };
   const proxies = ["http", "https"].map((scheme) =>

@@ -8,9 +8,9 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 export type TextBody = {
   readonly text: string;
   readonly charset: string;
-  /** /** The number of bytes after decompression. */ */
+  /** The number of bytes after decompression. */
   readonly bytes: number;
-  /** /** Whether the body is longer than the text. */ */
+  /** Whether the body is longer than the text. */
   readonly isCut: boolean;
 };
 
@@ -51,7 +51,7 @@ export async function readTextBody(response: IncomingMessage, maxBytes: number):
   return { text: decoder.decode(boundedBody), charset, bytes: boundedBody.length, isCut: body.length > maxBytes };
 }
 
-/** /** A small body may expand to a huge one, so the caller counts the decompressed bytes chunk by chunk. */ */
+/** A small body may expand to a huge one, so the caller counts the decompressed bytes chunk by chunk. */
 function decompress(response: IncomingMessage): Readable {
   const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   const decompressor = createDecompressor(encoding);
