@@ -211,7 +211,11 @@ export function formatJunit(reports: Report | readonly Report[], options: ExitCo
       ? []
       : [
           formatSuite(report.name, [
-            { name: "budget", seconds: 0, error: `${formatCount(report.leftOut, "trial")} omitted because of the budget.` },
+            {
+              name: "budget",
+              seconds: 0,
+              error: `${formatCount(report.leftOut, "trial")} omitted because of the budget.`,
+            },
           ]),
         ]),
   ]);

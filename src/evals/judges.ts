@@ -153,7 +153,10 @@ export function inRecord(): Judge {
       if (departure === null) return true;
       const { agent, tool, input, missing } = departure;
       const call = `${agent === "" ? "" : `${agent}/`}${tool} ${toKey(input)}`;
-      return { score: 0, why: missing === "result" ? `${call} is not in the record` : `the record has no answer to ${call}` };
+      return {
+        score: 0,
+        why: missing === "result" ? `${call} is not in the record` : `the record has no answer to ${call}`,
+      };
     },
   };
 }

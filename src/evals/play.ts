@@ -216,7 +216,9 @@ async function deliver(agent: RehearsedAgent, sessionId: string, { steer, skip, 
 function toTool({ specification, needsApproval }: OutsideTool): AnyTool {
   const { name, description, inputSchema } = specification;
   const execute = () => {
-    throw new Error(`The tool "${name}" is only declared in the case and cannot run. Answer its calls with the option tools.`);
+    throw new Error(
+      `The tool "${name}" is only declared in the case and cannot run. Answer its calls with the option tools.`,
+    );
   };
   return { name, description, input: inputSchema, needsApproval: needsApproval === true, execute };
 }

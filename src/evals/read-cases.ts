@@ -51,7 +51,10 @@ function readText(path: string): string {
 }
 
 function notACaseError(path: string, why: string): PawlError {
-  return new PawlError("bad_input", `${path} is not a valid case: ${why}. Correct it, or make it again with: pawl eval add.`);
+  return new PawlError(
+    "bad_input",
+    `${path} is not a valid case: ${why}. Correct it, or make it again with: pawl eval add.`,
+  );
 }
 
 /** Validates cases that are passed as values. @throws PawlError `bad_input` */

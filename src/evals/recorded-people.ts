@@ -51,7 +51,9 @@ export function createRecordedPeople(
       if (typeof unanswered === "function") return unanswered(approval);
       if (unanswered === "stop") return depart(approval, "answer");
       if (why === "tool") return { type: "decline", note: "No person answers in this trial." };
-      return unanswered === "approve" ? { type: "approve" } : { type: "deny", note: "No person approves in this trial." };
+      return unanswered === "approve"
+        ? { type: "approve" }
+        : { type: "deny", note: "No person approves in this trial." };
     },
     findResult(approval) {
       const wanted = toKey(approval.input);

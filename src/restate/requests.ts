@@ -97,5 +97,8 @@ export function parseWake(request: unknown): Wake | null {
   if (request === undefined || request === null) return null;
   const { at, tries } = Object(request) as { readonly at?: unknown; readonly tries?: unknown };
   if (typeof at === "number" && Number.isSafeInteger(tries) && Number(tries) >= 0) return { at, tries: Number(tries) };
-  throw new PawlError("bad_input", "Invalid body for drive: it accepts only a body that it has sent itself. Call drive without a body.");
+  throw new PawlError(
+    "bad_input",
+    "Invalid body for drive: it accepts only a body that it has sent itself. Call drive without a body.",
+  );
 }

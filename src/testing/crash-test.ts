@@ -198,7 +198,10 @@ async function playAgent(
     );
     const missingPoint = options.at?.find((point) => point > points);
     if (missingPoint !== undefined)
-      throw new PawlError("bad_input", `There is no point ${missingPoint} in this play. Use points from 1 to ${points}.`);
+      throw new PawlError(
+        "bad_input",
+        `There is no point ${missingPoint} in this play. Use points from 1 to ${points}.`,
+      );
     const history = await readHistory(world);
     checkInvariants(history, agentInvariants);
     if (result.status === "interrupted")

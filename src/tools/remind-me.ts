@@ -140,7 +140,8 @@ async function listReminders(session: ReminderSession) {
 }
 
 async function cancel(session: ReminderSession, id: Json | undefined): Promise<string> {
-  if (typeof id !== "string") throw new Error("Missing id: give the id of the reminder. The action list shows the ids.");
+  if (typeof id !== "string")
+    throw new Error("Missing id: give the id of the reminder. The action list shows the ids.");
   const isOwn = (await listReminders(session)).some(({ runId }) => runId === id);
   if (!isOwn || (await session.unsend(id)) !== "unsent")
     throw new Error(`There is no reminder ${id}. It may have been sent already.`);

@@ -98,9 +98,7 @@ export function github(secrets: string | readonly string[]): VerifyWebhook {
     if (!signature.startsWith("sha256=")) throw new WebhookError("x-hub-signature-256 is not a SHA-256 signature.");
     await checkSignature(keys, [decodeHex(signature.slice("sha256=".length))], body);
     if (headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true)
-      throw new WebhookError(
-        "The body is form-encoded. Set the webhook's content type to application/json at GitHub.",
-      );
+      throw new WebhookError("The body is form-encoded. Set the webhook's content type to application/json at GitHub.");
     return { id: await hash(body), value: parseBody(body) };
   };
 }

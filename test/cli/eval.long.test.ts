@@ -155,7 +155,9 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
     const { code, stdout } = await world.pawl(["eval", "--offline"]);
     expect(code).toBe(4);
-    expect(stdout).toMatch(/\n1 trial omitted because of the budget\.\nIncomplete: run it again with a larger budget\./);
+    expect(stdout).toMatch(
+      /\n1 trial omitted because of the budget\.\nIncomplete: run it again with a larger budget\./,
+    );
   });
 
   test("keeps the reports of evals apart whose names look alike in file names", async () => {

@@ -168,8 +168,7 @@ function createProxyFailure(status: number): ModelFailure {
   if (status === 407)
     return {
       kind: "auth",
-      message:
-        "The proxy asks for credentials (407). Set them in HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT.",
+      message: "The proxy asks for credentials (407). Set them in HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT.",
     };
   const message = `The proxy refused to connect to the provider (status ${status}).`;
   return { kind: status < 500 ? "auth" : "network", message };
@@ -319,8 +318,7 @@ function formatCertificateError(code: string): string {
   const [isExpired, isOtherName] = [/EXPIRED|NOT_YET_VALID/.test(code), /ALTNAME|HOSTNAME/.test(code)];
   if (isExpired)
     return `The server's certificate is not valid at this time (${code}). Check this machine's clock, or renew the certificate.`;
-  if (isOtherName)
-    return `The server's certificate is for another host name (${code}). Check the provider's address.`;
+  if (isOtherName) return `The server's certificate is for another host name (${code}). Check the provider's address.`;
   return `The server's certificate is not trusted (${code}). If your company's proxy or server signs it, set NODE_EXTRA_CA_CERTS to the PEM file of its certificate authority, and start again.`;
 }
 

@@ -63,7 +63,11 @@ export const noticeStoreCases = noticeCases({
     deepStrictEqual(await notices.list({ limit: 10 }), []);
   },
 
-  "of two replacements of the same row, the first wins, and the row is due once its due time has come": async (store, notices, second) => {
+  "of two replacements of the same row, the first wins, and the row is due once its due time has come": async (
+    store,
+    notices,
+    second,
+  ) => {
     await notices.addDestination("a");
     await createRestingSession(store, "s", { notices: [{ id: "s/1", notice }] });
     const other = (await second()).notices ?? notices;
@@ -93,7 +97,10 @@ export const noticeStoreCases = noticeCases({
     strictEqual(await notices.replace(row, leased), false);
   },
 
-  "the rows that have been due longest come first, and lists are ordered by number, page by page": async (store, notices) => {
+  "the rows that have been due longest come first, and lists are ordered by number, page by page": async (
+    store,
+    notices,
+  ) => {
     await notices.addDestination("a");
     for (const sessionId of ["s1", "s2", "s3"])
       await createRestingSession(store, sessionId, { notices: [{ id: `${sessionId}/1`, notice }] });
@@ -123,25 +130,23 @@ export const noticeStoreCases = noticeCases({
     deepStrictEqual(await notices.destinations(), ["a"]);
   },
 
-  "an old row is removed if it is dead, or if it has long been due and the caller does not deliver to its destination": async (
-    store,
-    notices,
-  ) => {
-    await notices.addDestination("a");
-    const many = Array.from({ length: 1_002 }, (_, index) => ({ id: `s/${index}`, notice }));
-    await createRestingSession(store, "s", { at: t0, notices: many });
-    const [first, second] = await notices.list({ limit: 2 });
-    if (first === undefined || second === undefined) throw new Error("There are no rows.");
-    const ids = async () => (await notices.list({ limit: 9 })).map(({ id }) => id);
-    strictEqual(await notices.drop(t0 + 1, ["a"]), 0);
-    await notices.replace(first, { notice, tries: 8, dueAt: null });
-    strictEqual(await notices.drop(t0, ["a"]), 0);
-    strictEqual(await notices.drop(t0 + 1, ["a"]), 1);
-    // Another worker delivers this row.
-    await notices.replace(second, { notice, tries: 1, dueAt: t0 + 1 });
-    let removed = 0;
-    for (let count = -1; count !== 0; removed += count) count = await notices.drop(t0 + 1, ["b"]);
-    strictEqual(removed, 1_000);
-    deepStrictEqual(await ids(), ["s/1"]);
-  },
+  "an old row is removed if it is dead, or if it has long been due and the caller does not deliver to its destination":
+    async (store, notices) => {
+      await notices.addDestination("a");
+      const many = Array.from({ length: 1_002 }, (_, index) => ({ id: `s/${index}`, notice }));
+      await createRestingSession(store, "s", { at: t0, notices: many });
+      const [first, second] = await notices.list({ limit: 2 });
+      if (first === undefined || second === undefined) throw new Error("There are no rows.");
+      const ids = async () => (await notices.list({ limit: 9 })).map(({ id }) => id);
+      strictEqual(await notices.drop(t0 + 1, ["a"]), 0);
+      await notices.replace(first, { notice, tries: 8, dueAt: null });
+      strictEqual(await notices.drop(t0, ["a"]), 0);
+      strictEqual(await notices.drop(t0 + 1, ["a"]), 1);
+      // Another worker delivers this row.
+      await notices.replace(second, { notice, tries: 1, dueAt: t0 + 1 });
+      let removed = 0;
+      for (let count = -1; count !== 0; removed += count) count = await notices.drop(t0 + 1, ["b"]);
+      strictEqual(removed, 1_000);
+      deepStrictEqual(await ids(), ["s/1"]);
+    },
 });

@@ -84,10 +84,7 @@ export const scheduleStoreCases = scheduleCases({
     strictEqual(await schedules.nextDueAt(t0 + 1), null);
   },
 
-  "a slot that fires posts its messages and moves the schedule forward, all or nothing": async (
-    store,
-    schedules,
-  ) => {
+  "a slot that fires posts its messages and moves the schedule forward, all or nothing": async (store, schedules) => {
     await schedules.put(createRow("a"));
     const last = { slot: t0, sessionId: "s", runId: "run" };
     const posted = { slot: t0, outcome: "posted", at: t0, sessionId: "s", runId: "run" } as const;

@@ -188,7 +188,10 @@ export const signalling = signalCases({
     deepStrictEqual(await session.given(), ["run 1/1/1 c: late"]);
   },
 
-  "a signal that was given to a wait that has ended is taken back, and the next wait of the call gets it": async (store, signals) => {
+  "a signal that was given to a wait that has ended is taken back, and the next wait of the call gets it": async (
+    store,
+    signals,
+  ) => {
     const session = await waitingSession(store);
     await session.waits([wait("a"), wait("a", { callKey: "run 1/1/2" })]);
     await signals.send(signal("1"));
@@ -223,10 +226,7 @@ export const signalling = signalCases({
     deepStrictEqual(await signals.send(signal("more", { at: at + 1 })), nothing);
   },
 
-  "signals are listed by key, in order and page by page, and dropped when they have expired": async (
-    _,
-    signals,
-  ) => {
+  "signals are listed by key, in order and page by page, and dropped when they have expired": async (_, signals) => {
     const all = ["b", "a"].flatMap((key) => [2, 1, 3].map((n) => signal(`${n}`, { key, keptUntil: at + n })));
     for (const one of all) await signals.send(one);
     const listed = await signals.list(at, { limit: 10 });

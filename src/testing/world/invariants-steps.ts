@@ -126,7 +126,8 @@ function checkGivenMatchesLog({ facts }: History): Breach | undefined {
     const where = `${fact.process} continues with the step '${step}' of ${callKey} attempt ${attempt}`;
     const held = stepsOf(callKey).held.get(step);
     if (held === null) return { what: `${where}, whose question is open`, fact };
-    if (held !== undefined && !matchesGiven(held, fact)) return { what: `${where}, which has a different answer`, fact };
+    if (held !== undefined && !matchesGiven(held, fact))
+      return { what: `${where}, which has a different answer`, fact };
     if (held !== undefined) continue;
     const position = given.get(`${callKey} ${attempt}`) ?? 0;
     given.set(`${callKey} ${attempt}`, position + 1);

@@ -83,7 +83,10 @@ export async function detectTextForm(text: string, pace: Pace): Promise<TextForm
 /** Describes what was added to the content to preserve the file's form. */
 export function describeKeptForm({ hasByteOrderMark, hasCarriageReturns }: TextForm): string {
   if (!hasByteOrderMark && !hasCarriageReturns) return "";
-  const parts = [...(hasByteOrderMark ? ["byte order mark"] : []), ...(hasCarriageReturns ? ["CRLF line endings"] : [])];
+  const parts = [
+    ...(hasByteOrderMark ? ["byte order mark"] : []),
+    ...(hasCarriageReturns ? ["CRLF line endings"] : []),
+  ];
   return `; its ${parts.join(" and ")} ${hasCarriageReturns ? "are" : "is"} kept`;
 }
 

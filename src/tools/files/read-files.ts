@@ -56,7 +56,10 @@ export function createListFiles(root: Root): Tool<ListInput, string> {
           minimum: 1,
           description: "How many levels of folders to list; 1 lists only the folder's own entries. Default: all.",
         },
-        all: { type: "boolean", description: "Also lists files that Git ignores, and the contents of .git and node_modules." },
+        all: {
+          type: "boolean",
+          description: "Also lists files that Git ignores, and the contents of .git and node_modules.",
+        },
         limit: { type: "integer", minimum: 1, maximum: 10_000, description: "Default 1000." },
       },
       additionalProperties: false,
@@ -117,7 +120,11 @@ export function createReadFile(root: Root): Tool<ReadInput, string | ToolOutput>
       properties: {
         path: { type: "string", maxLength: maxPathCharacters, description: "Relative to the root." },
         startLine: { type: "integer", minimum: 1, description: "The first line, from 1. Default: 1." },
-        endLine: { type: "integer", minimum: 1, description: "The last line, inclusive. Default: 2000 lines from the start." },
+        endLine: {
+          type: "integer",
+          minimum: 1,
+          description: "The last line, inclusive. Default: 2000 lines from the start.",
+        },
       },
       required: ["path"],
       additionalProperties: false,

@@ -241,9 +241,7 @@ async function createNotFoundError(displayPath: string, text: string, oldText: s
   const hint = (await occursIgnoringWhitespace(text, oldText, pace))
     ? " It occurs with different white space or line endings."
     : "";
-  return new Error(
-    `The old text does not occur in ${displayPath}.${hint} Read the file, and copy the text exactly.`,
-  );
+  return new Error(`The old text does not occur in ${displayPath}.${hint} Read the file, and copy the text exactly.`);
 }
 
 function formatLines({ count, lines }: Occurrences): string {

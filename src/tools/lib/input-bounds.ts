@@ -16,8 +16,7 @@ export const maxContentCharacters = 1024 * 1024;
 
 /** @throws Error that names the input and the bound */
 export function assertMaxLength(name: string, text: string, max: number): void {
-  if (text.length > max)
-    throw new Error(`${name} has ${text.length} characters; at most ${max} are allowed.`);
+  if (text.length > max) throw new Error(`${name} has ${text.length} characters; at most ${max} are allowed.`);
 }
 
 /**

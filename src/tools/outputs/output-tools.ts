@@ -83,7 +83,12 @@ export function createOutputTools(maxBytes: number): readonly [Tool<ReadInput, s
           text: { type: "string", minLength: 1, maxLength: maxSearchCharacters, description: "A part of one line." },
           ignoreCase: { type: "boolean" },
           fromByte: { ...byteNumberSchema, description: "Where to continue." },
-          limit: { type: "integer", minimum: 1, maximum: 1_000, description: "The maximum number of matches. Default 100." },
+          limit: {
+            type: "integer",
+            minimum: 1,
+            maximum: 1_000,
+            description: "The maximum number of matches. Default 100.",
+          },
         },
         required: ["output", "text"],
         additionalProperties: false,

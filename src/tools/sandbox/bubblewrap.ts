@@ -220,7 +220,8 @@ function realFolder(path: string, inner: readonly string[]): string {
     throw createError("there is no such folder", cause);
   }
   const protectedFolder = inner.find((folder) => isWithin(real, folder));
-  if (protectedFolder !== undefined) throw createError(`it is or contains ${protectedFolder}. Use a folder next to it or below it`);
+  if (protectedFolder !== undefined)
+    throw createError(`it is or contains ${protectedFolder}. Use a folder next to it or below it`);
   return real;
 }
 

@@ -40,9 +40,7 @@ export async function createExpressionSearch(
       return RE2JS.compile(wholeWord ? `\\b(?:${text})\\b` : text, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
-      throw new Error(
-        `Invalid regular expression: ${why}. Look-around and back-references are not supported.`,
-      );
+      throw new Error(`Invalid regular expression: ${why}. Look-around and back-references are not supported.`);
     }
   };
   const expression = compile();

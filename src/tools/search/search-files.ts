@@ -68,7 +68,12 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
         ignoreCase: { type: "boolean" },
         all: { type: "boolean", description: "Also searches files that Git ignores, .git and node_modules." },
         wholeWord: { type: "boolean", description: "Does not match within a longer word." },
-        limit: { type: "integer", minimum: 1, maximum: 5000, description: "The maximum number of lines shown. Default 200." },
+        limit: {
+          type: "integer",
+          minimum: 1,
+          maximum: 5000,
+          description: "The maximum number of lines shown. Default 200.",
+        },
       },
       required: ["text"],
       additionalProperties: false,

@@ -129,7 +129,8 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
 
   function forgetOldestEnded(): void {
     const ended = processes.filter(({ process }) => process.ended !== null);
-    for (const one of ended.slice(0, Math.max(0, ended.length - maxRememberedEnded))) processes.splice(processes.indexOf(one), 1);
+    for (const one of ended.slice(0, Math.max(0, ended.length - maxRememberedEnded)))
+      processes.splice(processes.indexOf(one), 1);
   }
 
   async function start(command: BackgroundCommand, context: Pick<ToolContext, "sessionId" | "data">) {
@@ -174,7 +175,12 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     };
     processes.push(running);
     recordProcess(
-      { number, sessionId, command: command.command.slice(0, maxRecordedCommandCharacters), ...readProcessIdentity(pid) },
+      {
+        number,
+        sessionId,
+        command: command.command.slice(0, maxRecordedCommandCharacters),
+        ...readProcessIdentity(pid),
+      },
       data,
     );
     return running.process;
@@ -254,9 +260,7 @@ function createProcessTools(
   function formatState(sessionId: string, number: number): string {
     const found = background.list().find((one) => one.sessionId === sessionId && one.number === number);
     if (found === undefined)
-      throw new Error(
-        `There is no process ${number}. Processes from before a restart have already been reported.`,
-      );
+      throw new Error(`There is no process ${number}. Processes from before a restart have already been reported.`);
     const output = background.output(sessionId, number) ?? "";
     const shown = output === "" ? "(no output yet)" : output.endsWith("\n") ? output.slice(0, -1) : output;
     const omittedNote = listNotes(sessionId, number).map((note) => `; ${note}`);

@@ -89,7 +89,10 @@ export function createCommandEnvironment(
 }
 
 /** A note if the command does not run in the sandbox. */
-export function describeIsolation({ outside = false }: ShellInput, { kind, reason }: CommandSandbox): readonly string[] {
+export function describeIsolation(
+  { outside = false }: ShellInput,
+  { kind, reason }: CommandSandbox,
+): readonly string[] {
   if (outside) return ["outside of the sandbox"];
   return kind === "none" ? [reason === null ? "not sandboxed" : `not sandboxed: ${reason}`] : [];
 }

@@ -36,7 +36,10 @@ export function createRequestFields(requests: readonly ShellRequest[]) {
     },
   } as const;
   const outside = {
-    outside: { type: "boolean", description: "Runs the command outside of the sandbox, for a command that cannot work inside." },
+    outside: {
+      type: "boolean",
+      description: "Runs the command outside of the sandbox, for a command that cannot work inside.",
+    },
     why: {
       type: "string",
       maxLength: maxWhyCharacters,

@@ -116,7 +116,12 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
         },
         ...(options.background === undefined
           ? {}
-          : { background: { type: "boolean", description: "Starts the command in the background, and returns at once." } }),
+          : {
+              background: {
+                type: "boolean",
+                description: "Starts the command in the background, and returns at once.",
+              },
+            }),
         ...createRequestFields(requests),
       },
       required: ["command"],

@@ -85,7 +85,11 @@ describe("read_file", () => {
     ],
     ["a line that does not exist", { path: "a.txt", startLine: 0 }, /^Error: startLine: /],
     ["an empty file", { path: "empty.txt" }, "(empty.txt is empty)"],
-    ["a long file", { path: "long.txt" }, /\n2000\tline 2000\n\(lines 1 to 2000 of 2500; continue with startLine 2001\)$/],
+    [
+      "a long file",
+      { path: "long.txt" },
+      /\n2000\tline 2000\n\(lines 1 to 2000 of 2500; continue with startLine 2001\)$/,
+    ],
     [
       "the rest of it",
       { path: "long.txt", startLine: 2001 },
@@ -541,7 +545,9 @@ describe("the form of a file", () => {
     const tools = createFileTools({ root });
     const edit = (oldText: string, newText: string) =>
       runTool(tools, "edit_file", { path: "crlf.txt", oldText, newText });
-    expect(await edit("two", "2\n3")).toBe("Replaced 1 occurrence in crlf.txt (line 2; its CRLF line endings are kept)");
+    expect(await edit("two", "2\n3")).toBe(
+      "Replaced 1 occurrence in crlf.txt (line 2; its CRLF line endings are kept)",
+    );
     expect(await edit("\ufeffone", "1")).toBe(
       "Replaced 1 occurrence in crlf.txt (line 1; its byte order mark is kept)",
     );
@@ -553,8 +559,7 @@ test("a file without write permission is not written, whoever runs the tool", as
   const root = createTempFolder({ "locked.txt": "old" });
   chmodSync(join(root, "locked.txt"), 0o444);
   const tools = createFileTools({ root });
-  const refused =
-    "Error: locked.txt cannot be written: it is read-only (mode 0444). Change its permissions first.";
+  const refused = "Error: locked.txt cannot be written: it is read-only (mode 0444). Change its permissions first.";
   expect(await runTool(tools, "write_file", { path: "locked.txt", content: "new" })).toBe(refused);
   expect(await runTool(tools, "edit_file", { path: "locked.txt", oldText: "old", newText: "new" })).toBe(refused);
   expect(readFileSync(join(root, "locked.txt"), "utf8")).toBe("old");

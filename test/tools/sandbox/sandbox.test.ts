@@ -183,7 +183,10 @@ describe("without a sandbox, the reason is said:", verifies("BOX-4"), () => {
 
   test("the folder is the home, or holds it; required refuses it with what to do", async () => {
     for (const root of [homedir(), "/"]) {
-      expect(createSandbox({ root })).toMatchObject({ kind: "none", reason: "the folder is your home, or contains it" });
+      expect(createSandbox({ root })).toMatchObject({
+        kind: "none",
+        reason: "the folder is your home, or contains it",
+      });
       expect(() => createSandbox({ root, mode: "required" })).toThrow(
         expect.objectContaining({
           code: "sandbox_missing",
