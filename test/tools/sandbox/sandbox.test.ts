@@ -171,7 +171,7 @@ describe("without a sandbox, the reason is said:", verifies("BOX-4"), () => {
   });
 
   test.each([
-    ["darwin", "there is no sandbox for macOS yet", /virtual machine or a dev container with Linux/],
+    ["darwin", "there is no sandbox for macOS yet", /Linux virtual machine or dev container/],
     ["win32", "there is no sandbox for Windows yet", /WSL 2/],
     ["freebsd", "there is no sandbox for freebsd yet", /Linux/],
   ] as const)("the system is %s", (platform, reason, advice) => {

@@ -74,8 +74,8 @@ describe("what is not on the public internet is refused", proven, () => {
     ["file:///etc/passwd", "The scheme file: is not fetched"],
     ["ftp://example.org/", "The scheme ftp: is not fetched"],
     ["data:text/plain,x", "The scheme data: is not fetched"],
-    ["http://ada:secret@example.org/", "a user's name or password"],
-    ["http://ada@example.org/", "a user's name or password"],
+    ["http://ada:secret@example.org/", "a user name or password"],
+    ["http://ada@example.org/", "a user name or password"],
     ["example.org", "is not a URL"],
     ["http://", "is not a URL"],
     [`http://example.org/${"a".repeat(9_000)}`, "longer than 8192 characters"],
@@ -139,7 +139,7 @@ describe("redirects", proven, () => {
     ["http://169.254.169.254/latest/meta-data", "is not on the public internet"],
     ["http://localhost.:9/", "is not on the public internet"],
     ["file:///etc/passwd", "The scheme file: is not fetched"],
-    ["http://a:b@127.0.0.1/", "a user's name or password"],
+    ["http://a:b@127.0.0.1/", "a user name or password"],
   ])("to %s are checked like the first address", async (location, reason) => {
     const port = await serve(to(location));
     vi.spyOn(dns.promises, "lookup").mockResolvedValue([{ address: "127.0.0.3", family: 4 }] as never);
