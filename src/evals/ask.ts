@@ -1,6 +1,6 @@
 /**
- * Asks an agent that is not under test: one that judges, or that simulates the results of a tool. Its answers are kept and
- * count toward the budget, like those of the trial.
+ * Asks an agent that is not under test: a judge, or an agent that simulates a tool's results. Its answers are kept and count toward
+ * the budget, like those of the trial.
  */
 import { defined } from "../core/data/defined.js";
 import type { Json } from "../core/data/message.js";
@@ -31,16 +31,16 @@ export function createAsk(keep: ReturnType<typeof createAnswerKeeper>, signal: A
   };
 }
 
-/** An agent that judges reads text of strangers, so it cannot write. */
+/** An agent that judges reads untrusted text, so it must not write. */
 export const runReadOnlyTool: RunTool = ({ tool }, own) => {
   if (tool.readOnly === true) return own();
-  throw new FinalToolError(`Agents that judge can only run readOnly tools, and "${tool.name}" is not readOnly.`);
+  throw new FinalToolError(`The tool "${tool.name}" is not readOnly. Agents that judge can only run readOnly tools.`);
 };
 
 /**
- * The text of an answer, or its data if it was asked for with a schema.
+ * Returns the text of an answer, or its data if the request had a schema.
  *
- * @throws NoVerdictError if there is none
+ * @throws NoVerdictError if the agent gave no answer
  */
 export function readAnswer(result: RunResult, schema: Parameters<Ask>[2]): Json {
   if (result.status !== "completed")
@@ -50,7 +50,7 @@ export function readAnswer(result: RunResult, schema: Parameters<Ask>[2]): Json 
   return result.output;
 }
 
-/** Why a run has no answer: what went wrong, or what it stopped for. */
+/** Why a run has no answer: what went wrong, or what the run waits for. */
 function formatMissing(result: Exclude<RunResult, { readonly status: "completed" }>): string {
   if (result.status === "awaiting_human" || result.status === "waiting") return result.status;
   const { reason } = result;

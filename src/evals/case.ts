@@ -1,5 +1,5 @@
 /**
- * A case: what people asked for in a session, what tools and people answered, and how the session ended. A case is a JSON
+ * A case: what people asked for in a session, the results that tools and people gave, and how the session ended. A case is a JSON
  * file in the author's repository, made by `pawl eval add` or written by hand.
  */
 import type { Label } from "../core/data/label.js";
@@ -66,11 +66,11 @@ export type RecordedArrival = {
   readonly data?: DataPatch;
 };
 
-/** A recorded session: the one that the case was made from, or one of its child sessions. */
+/** A recorded session: the one that the case was made from, or one of its children. */
 export type RecordedSession = {
   /** The agent that the session started with. */
   readonly agent: string;
-  /** The text of its first request. Child sessions of a trial are matched with recorded ones by agent and request. */
+  /** The text of its first request. The trial's child sessions are matched with recorded ones by agent and request. */
   readonly request: string;
   /** The model's answers, in the order of its calls. */
   readonly steps: readonly (readonly DeltaBody[])[];
@@ -78,14 +78,14 @@ export type RecordedSession = {
   readonly arrivals?: readonly RecordedArrival[];
 };
 
-/** A call that a model made. Calls are in the order of the log, with those of child sessions after the call that started the child. */
+/** A call that a model made. Calls are in log order; the calls of a child session follow the call that started it. */
 export type AskedCall = {
   /** The agent that made the call. */
   readonly agent: string;
   /** The name of the tool. */
   readonly tool: string;
   readonly input: Json;
-  /** The input with the defaults of the tool's schema; absent if there are none to fill in. */
+  /** The input with the defaults of the tool's schema; absent if they change nothing. */
   readonly filled?: Json;
   /** How the call ended: `ok`, `error`, `denied`, … */
   readonly outcome: string;
@@ -99,7 +99,7 @@ export type AskedCall = {
 export type Ending = {
   /** The status of the last run. */
   readonly status: string;
-  /** The reason of that status. */
+  /** The reason for that status. */
   readonly reason?: string;
   /** What went wrong, if the run failed. Only in trials. */
   readonly error?: string;
@@ -125,7 +125,7 @@ export type Ending = {
 export type OutsideTool = {
   /** The agent that had the tool. */
   readonly agent: string;
-  /** What the model was told about the tool. */
+  /** The tool's description for the model. */
   readonly specification: Pick<ToolSpecification, "name" | "description" | "inputSchema">;
   /** True if a person was asked to approve a recorded call of the tool. */
   readonly needsApproval?: true;
@@ -149,23 +149,23 @@ export type EvalCase = {
   readonly tags?: readonly string[];
   /** The conversation that the session was started with. */
   readonly history?: readonly Message[];
-  /** The requests, in order. */
+  /** The requests of the session, in order. */
   readonly turns: readonly Turn[];
-  /** What people answered. Default: nothing. */
+  /** The answers that people gave. Default: none. */
   readonly answers?: readonly RecordedAnswer[];
   /** The recorded tool calls. Default: none. */
   readonly calls?: readonly RecordedCall[];
   /** The session itself, followed by its child sessions in the order of the log. */
   readonly sessions?: readonly RecordedSession[];
-  /** The number of model calls of the session that are answered from the record. The model answers all later ones. */
+  /** The number of the session's model calls that are answered from the record. The model answers all later calls. */
   readonly at?: number;
-  /** Tools of plugins and servers, which a trial does not start. Default: none. */
+  /** Tools of plugins and servers, offered without starting the plugin or server. Default: none. */
   readonly outsideTools?: readonly OutsideTool[];
   /** The expected ending. In a case made from a session: how that session ended. */
   readonly expected?: Partial<Ending>;
   /** A person's verdict on the session. Default: none. */
   readonly label?: CaseLabel;
-  /** Where the case comes from. */
+  /** The session that the case was made from. */
   readonly from?: {
     readonly sessionId: string;
     /** The last entry of the log that belongs to the case. */

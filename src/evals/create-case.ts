@@ -1,6 +1,6 @@
 /**
- * Makes a case from a recorded session. Everything quoted in the case is redacted; the structure of the case (names of tools,
- * agents and members) is not.
+ * Makes a case from a recorded session. Everything that the case quotes is redacted; its structure (names of tools, agents and
+ * members) is not.
  */
 
 import { aFunction, anArray, aString, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
@@ -23,17 +23,17 @@ export type CaseOptions = {
   /** The name of the case. Default: the id of the session. */
   readonly name?: string;
   /**
-   * The log entry from which on the model is asked. Everything before it comes from the record, through the current code.
-   * Default: the model is asked from the beginning.
+   * The log entry from which on the model is asked. Everything before that entry comes from the record, but passes through the
+   * current code. Default: the model is asked from the beginning.
    */
   readonly at?: number;
   /** Tags to select cases by. */
   readonly tags?: readonly string[];
-  /** Members whose values are replaced by pseudonyms wherever they occur, for example `name` and `street`. */
+  /** Members whose values are replaced with pseudonyms wherever they occur, for example `name` and `street`. */
   readonly hide?: readonly string[];
   /**
-   * Tools of plugins and MCP servers to keep in the case, so that an eval need not start the plugin or server: names, or a
-   * prefix as in `calendar_*`.
+   * Tools of plugins and MCP servers to keep in the case, so that an eval need not start the plugin or server: names, or a prefix
+   * such as `calendar_*`.
    */
   readonly outsideTools?: readonly string[];
   /** Additional redaction, applied first. */
@@ -52,8 +52,8 @@ const optionRules: OptionTable<CaseOptions> = {
 /**
  * Makes a case from a recorded session and its child sessions. The session is not changed.
  *
- * @throws PawlError `no_session`; `bad_input` if no run of the session can be played to its end, if there is no entry `at`, or if
- *   no tool has a name of `outsideTools`
+ * @throws PawlError `no_session`; `bad_input` if no run of the session can be played to its end, if the session has no entry `at`,
+ * or if no tool matches `outsideTools`
  *
  * @example
  * ```ts
@@ -95,8 +95,8 @@ function notPlayableError(sessionId: string, { isCut }: SessionRecord): PawlErro
   return new PawlError(
     "bad_input",
     isCut
-      ? `The first run of session ${sessionId} is still open, or a person aborted it, so a trial could not be compared with its end. Choose another session, or fork it and let the run end.`
-      : `Session ${sessionId} has no run that has ended. A case is compared with the end of a run.`,
+      ? `The first run of session ${sessionId} is still open, or a person aborted it, so there is no end to compare a trial with. Choose another session, or fork it and let the run end.`
+      : `Session ${sessionId} has no finished run, and a trial is compared with the end of a run. Choose another session.`,
   );
 }
 
@@ -108,7 +108,7 @@ function countStepsBefore(entries: readonly Entry[], at: number, sessionId: stri
   if (at > entries.length)
     throw new PawlError(
       "bad_input",
-      `Session ${sessionId} has no entry ${at} in its record, whose last entry is ${entries.length}. Choose an entry up to it.`,
+      `Session ${sessionId} has no entry ${at} in its record. Choose an entry from 1 to ${entries.length}.`,
     );
   return entries.filter(({ seq, event }) => seq <= at && event.type === "model_finished").length;
 }
@@ -136,7 +136,7 @@ function findOutsideTools(
     if (found.length === before)
       throw new PawlError(
         "bad_input",
-        `Session ${sessionId} was offered no tool ${JSON.stringify(pattern)}. Name a tool of a plugin or MCP server, or the beginning of such names followed by "*".`,
+        `Session ${sessionId} had no tool ${JSON.stringify(pattern)}. Name a tool of a plugin or MCP server, or use a prefix followed by "*".`,
       );
   }
   return { outsideTools: found };
@@ -154,15 +154,15 @@ function hidePersons(made: EvalCase, keys: readonly string[]): EvalCase {
   const { from } = made;
   return {
     ...mapContent(made, names.apply),
-    // A session may be named after a customer, and a case has its name unless it was given another one.
+    // The session's id may identify a customer, and the case is named after the session unless it was given another name.
     name: made.name === from?.sessionId ? toText(names.apply(made.name)) : made.name,
     ...(from === undefined ? {} : { from: { ...from, sessionId: toText(names.apply(from.sessionId)) } }),
   };
 }
 
 /**
- * Applies a change to everything that the case quotes: requests, answers, inputs, results and text. The structure stays, because a
- * customer may have the same name as a tool, and `name` is also a member of the format.
+ * Applies a change to everything that the case quotes: requests, answers, inputs, results and text. The structure stays: a customer
+ * may have the same name as a tool, and `name` is also a member of the format.
  */
 function mapContent(made: EvalCase, change: Change): EvalCase {
   const { history, turns, answers, calls, sessions, expected, label } = made;
@@ -214,7 +214,7 @@ function toText(value: Json): string {
 function mapTurn(turn: Turn, change: Change): Turn {
   const { input, options, data } = turn;
   const { systemPrompt, providerOptions, params } = options ?? {};
-  // Providers and params may be given the customer's id.
+  // Provider options and params may contain the customer's id.
   const changed = defined({ systemPrompt, providerOptions, params }) as { readonly [option: string]: Json };
   return {
     ...turn,
@@ -224,7 +224,7 @@ function mapTurn(turn: Turn, change: Change): Turn {
   };
 }
 
-/** Keys may identify a person too, and `hide` names keys. */
+/** Keys may also identify a person, and `hide` lists keys. */
 function mapPatch({ set, unset }: DataPatch, change: Change): DataPatch {
   const changeKeys = (keys: readonly string[]) =>
     Object.keys(change(Object.fromEntries(keys.map((key) => [key, null]))) as object);
@@ -319,7 +319,7 @@ function mapDelta(delta: DeltaBody, change: Change): DeltaBody {
   }
 }
 
-/** Changes JSON text as a value, so that it stays equal to the same value elsewhere in the case. */
+/** Changes JSON text as a value, so that it still equals the same value elsewhere in the case. */
 function mapJsonText(text: string, change: Change): string {
   const inner = parseInner(text);
   if (inner === undefined) return toText(change(text));

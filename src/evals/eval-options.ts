@@ -45,7 +45,7 @@ export type EvalProgress = {
 export type EvalOptions = {
   /** The name of the eval, in reports. */
   readonly name: string;
-  /** The agent, or several variants by name: other prompts, models, tools or policies, side by side. */
+  /** The agent, or several variants by name, to compare prompts, models, tools or policies side by side. */
   readonly agent: EvalAgent | { readonly [variant: string]: EvalAgent };
   /** The cases, or the folder that contains them. */
   readonly cases: readonly EvalCase[] | string;
@@ -58,7 +58,7 @@ export type EvalOptions = {
   readonly play?: "run" | "steps";
   /** The number of times each case is played. Default: 1. */
   readonly repeat?: number;
-  /** Where results of a tool come from, by tool name: the record (the default), the tool itself, or a function. */
+  /** The source of a tool's results, by tool name: the record (the default), the tool itself, or a function. */
   readonly tools?: { readonly [tool: string]: ToolAnswer };
   /** How to answer a call that is not in the record. Default: `stop`, which ends the trial. */
   readonly unrecorded?: Unrecorded;
@@ -66,21 +66,21 @@ export type EvalOptions = {
   readonly unanswered?: Unanswered;
   /** The number of trials played at the same time. Default: 4. */
   readonly concurrency?: number;
-  /** The budget in US dollars. Once it is spent, no model is asked, and trials that would need to ask are omitted. Default: no limit. */
+  /** The budget in US dollars. Once it is spent, no model is asked, and trials that need one are omitted. Default: no limit. */
   readonly budgetUsd?: number;
-  /** The time limit of a trial, and of each judge of it, in milliseconds. Default: 10 minutes. */
+  /** The time limit of a trial, and of each of its judges, in milliseconds. Default: 10 minutes. */
   readonly trialTimeoutMs?: number;
   /** The file of kept answers, or the result of `openAnswers`. Default: answers are kept in memory. */
   readonly answers?: string | KeptAnswers;
-  /** The output schema, if the program now uses another one. Default: the recorded one. */
+  /** The output schema to use instead of the recorded one, if the program has changed its schema. Default: the recorded schema. */
   readonly output?: InputSchema<unknown>;
   /** Model prices, for costs and the budget. Default: those of the agent, then Pawl's list. */
   readonly prices?: PriceTable;
   /** Receives the logs of the trials, for the inspector. The log of a trial replaces that of its previous run. */
   readonly store?: Store;
-  /** The report to compare with, or its file. Ignored if its cases were played in another way (`play`). */
+  /** The report to compare with, or its file. Ignored if its cases were played with another `play`. */
   readonly baseline?: Report | string;
-  /** Called after each trial; with null for a trial omitted because of the budget. */
+  /** Called after each trial; with null for a trial that was omitted because of the budget. */
   readonly onTrial?: (trial: TrialReport | null, progress: EvalProgress) => void;
   /** Stops the eval: `evaluate` then rejects with the signal's reason. */
   readonly signal?: AbortSignal;

@@ -1,5 +1,5 @@
 /**
- * Runs an eval: plays each case with each variant of the agent, and lets judges score the trials.
+ * Runs an eval: plays each case with each variant of the agent, and has the trials judged.
  */
 import { readFileSync } from "node:fs";
 import { parseJson } from "../core/data/json.js";
@@ -15,8 +15,8 @@ import { summarizeVariant } from "./summarize.js";
 import { untilAborted } from "./time-limit.js";
 
 /**
- * Plays cases and judges the trials. No tool runs unless `tools` says so. Only the kept answers and, with `store`, the logs of the
- * trials are written.
+ * Plays cases and judges the trials. No tool runs unless `tools` says so. Nothing is written but the kept answers and, with
+ * `store`, the logs of the trials.
  *
  * @throws PawlError `bad_configuration` for invalid options; `bad_input` if a case, the baseline or the file of answers cannot be
  *   read
@@ -42,7 +42,7 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
   checkToolNames(options, cases);
   const variants = findVariants(options.agent);
   const given = typeof options.baseline === "string" ? readReport(options.baseline) : options.baseline;
-  // Scores of single steps say nothing about whole runs.
+  // Scores of single steps cannot be compared with scores of whole runs.
   const baseline = given?.play === play ? given : undefined;
   const playing = createTrialPlayer(options, variants);
   const queue = variants.flatMap(({ variant, agent }) =>
@@ -58,7 +58,7 @@ export async function evaluate(options: EvalOptions): Promise<Report> {
     try {
       await playQueue();
     } catch (error) {
-      // The other workers end with the trial that they are playing.
+      // The other workers stop after the trials that they are playing.
       queue.length = 0;
       throw error;
     }
@@ -110,7 +110,7 @@ function findVariants(given: EvalOptions["agent"]): readonly Variant[] {
   if (variants.length === 0 || wrong !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `The option agent${wrong === undefined ? "" : `.${wrong[0]}`} is not an agent. Give an agent made by createAgent(), a function that returns one, or several by name.`,
+      `The option agent${wrong === undefined ? "" : `.${wrong[0]}`} is not an agent. Use an agent made by createAgent(), a function that returns one, or an object of several by name.`,
     );
   return variants.map(([variant, agent]) => ({ variant, agent }));
 }
@@ -120,7 +120,7 @@ function isAgent(given: unknown): given is EvalAgent {
   return typeof given === "object" && given !== null && "run" in given && "options" in given;
 }
 
-/** An unknown name would be ignored silently, and the record would answer. */
+/** An unknown name would be ignored silently, and its calls would be answered from the record. */
 function checkToolNames({ tools = {}, agent }: EvalOptions, cases: readonly EvalCase[]): void {
   const names = Object.keys(tools);
   if (names.length === 0) return;
@@ -138,7 +138,7 @@ function checkToolNames({ tools = {}, agent }: EvalOptions, cases: readonly Eval
   if (unknown !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `The option tools names ${JSON.stringify(unknown)}, but neither the agent nor an agent that it reaches has such a tool, and no case has a call of it. Known tools: ${[...known].sort().join(", ") || "none"}.`,
+      `The option tools names ${JSON.stringify(unknown)}, but no agent under test has this tool, and no case calls it. Known tools: ${[...known].sort().join(", ") || "none"}.`,
     );
 }
 
@@ -160,14 +160,14 @@ function readReport(path: string): Report {
   if (report?.v !== 1 || !Array.isArray(report.trials))
     throw new PawlError(
       "bad_input",
-      `${path} is not a report of this version. Write it again with: pawl eval --save baseline.`,
+      `${path} is not a report of this version of Pawl. Write a new one with: pawl eval --save baseline.`,
     );
   return report as Report;
 }
 
 const maxReportBytes = 256 * 1024 * 1024;
 
-/** The trials of the same variant, or of the only one; undefined if there is no baseline. */
+/** The baseline's trials of the same variant, or of its only variant; undefined without a baseline. */
 function findBaseline(baseline: Report | undefined, variant: string): readonly TrialReport[] | undefined {
   if (baseline === undefined) return undefined;
   const isOnlyOne = new Set(baseline.trials.map((trial) => trial.variant)).size <= 1;

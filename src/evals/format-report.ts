@@ -1,9 +1,9 @@
 /**
  * Formats a report as text and as JUnit XML, and derives the exit code.
  *
- * 1. The exit code, the text and the XML agree, because all three follow from `findFailures`.
- * 2. A baseline decides only if it has enough cases in common with the report. Otherwise a failed trial fails, as without one:
- *    a failing eval must not pass because its report was saved.
+ * 1. The exit code, the text and the XML agree, because all three are derived from `findFailures`.
+ * 2. A baseline decides only if it has enough cases in common with the report. Otherwise any failed trial fails the eval, as
+ *    without a baseline: a failing eval must not pass because its report was saved.
  */
 import { aBoolean, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
 import type { Agreement, Report, TrialReport, VariantReport } from "./report.js";
@@ -18,8 +18,8 @@ export type ExitCodeOptions = {
 const exitCodeRules: OptionTable<ExitCodeOptions> = { strict: aBoolean };
 
 /**
- * Returns the exit code of `pawl eval`. 0: every trial passed or, with a baseline of enough cases, nothing is worse beyond chance. 5: a trial
- * failed, a rule was broken, or scores are worse. 4: trials were omitted because of the budget.
+ * Returns the exit code of `pawl eval`. 0: every trial passed or, with a baseline that has enough cases, nothing is worse beyond
+ * chance. 5: a trial failed, a rule was broken, or scores are worse. 4: trials were omitted because of the budget.
  */
 export function toExitCode(report: Report, options: ExitCodeOptions = {}): 0 | 4 | 5 {
   checkOptions("toExitCode()", exitCodeRules, options);
@@ -41,7 +41,7 @@ function findFailures(variant: VariantReport, { hasBaseline }: Report, strict: b
   return failures;
 }
 
-/** How many more cases a comparison needs before a judge can be worse at all. */
+/** How many more cases a comparison needs before any judge can be worse beyond chance. */
 function countMissingCases({ changes }: VariantReport): number {
   return Math.max(0, countNeededCases(Object.keys(changes).length) - countComparedCases(changes));
 }
@@ -54,7 +54,7 @@ function countComparedCases(changes: VariantReport["changes"]): number {
 export type FormatReportOptions = {
   /** The maximum number of failing trials listed for a variant. Default: 10. */
   readonly maxTrials?: number;
-  /** As in `toExitCode`, for the last line, which says what the report comes to. Default: false. */
+  /** As in `toExitCode`: affects the last line, which gives the verdict. Default: false. */
   readonly strict?: boolean;
 };
 
@@ -85,25 +85,25 @@ export function formatReport(report: Report, options: FormatReportOptions = {}):
     lines.push(
       `${formatCount(report.unpriced, "model call")} had no known price and are not part of the sum or the budget.`,
     );
-  if (report.leftOut > 0) lines.push(`The budget left ${formatCount(report.leftOut, "trial")} out.`);
+  if (report.leftOut > 0) lines.push(`${formatCount(report.leftOut, "trial")} omitted because of the budget.`);
   lines.push(...formatTooFew(report), formatOutcome(report, strict));
   return `${lines.join("\n")}\n`;
 }
 
-/** Says why the baseline does not decide: with few cases, no comparison can fail. */
+/** Explains why the baseline does not decide: with few cases, no comparison can fail. */
 function formatTooFew({ variants, hasBaseline }: Report): readonly string[] {
   const short = hasBaseline ? Object.values(variants).find((variant) => countMissingCases(variant) > 0) : undefined;
   if (short === undefined) return [];
   const cases = countComparedCases(short.changes);
   return [
-    `${formatCount(cases, "case")} in common with the baseline cannot show more than chance: that takes at least ${cases + countMissingCases(short)}. Until then, any failed trial fails.`,
+    `${formatCount(cases, "case")} in common with the baseline cannot show more than chance: at least ${cases + countMissingCases(short)} are needed. Until then, any failed trial fails.`,
   ];
 }
 
-/** What `toExitCode` says with a number. */
+/** The exit code of `toExitCode`, in words. */
 function formatOutcome(report: Report, strict: boolean): string {
   const code = toExitCode(report, { strict });
-  if (code === 4) return "Incomplete: play it again with a larger budget. Answers that were paid for are kept.";
+  if (code === 4) return "Incomplete: run it again with a larger budget. Answers that were already paid for are kept.";
   const allPassed = Object.values(report.variants).every(({ passed, trials }) => passed === trials);
   if (code === 0) return allPassed ? "Passed." : "Not worse than the baseline.";
   const names = Object.keys(report.variants);
@@ -114,7 +114,7 @@ function formatOutcome(report: Report, strict: boolean): string {
   return `Failed: ${reasons.join("; ")}.`;
 }
 
-/** Names what the scores of a variant are compared with. */
+/** Names the baseline or variant that a variant's scores are compared with. */
 function formatComparison({ variants, hasBaseline }: Report, name: string): string {
   if (Object.keys(variants[name]?.changes ?? {}).length === 0) return "";
   return `, compared with ${hasBaseline ? "the baseline" : Object.keys(variants)[0]}`;
@@ -131,7 +131,7 @@ function formatScores({ scores, changes, worse, broken }: VariantReport): readon
   });
 }
 
-/** A judge that says nothing is not a judge that is content. Reports of version 0.1 do not list such judges. */
+/** No verdict is not a good verdict, so these judges are listed. Reports of version 0.1 lack them. */
 function formatNoVerdicts({ noVerdicts = {}, trials }: VariantReport): readonly string[] {
   return Object.entries(noVerdicts).map(([judge, { trials: count, why, reasons }]) => {
     const others = reasons > 1 ? `, and ${formatCount(reasons - 1, "other reason")}` : "";
@@ -144,13 +144,13 @@ function formatAgreement(judge: string, { labels, agreed, tooStrict, tooKind, no
   return `${judge} agrees with ${agreed} of ${formatCount(labels, "label")}: too strict ${formatTimes(tooStrict)}, too kind ${formatTimes(tooKind)}${without}`;
 }
 
-/** The interval of the change is in percentage points. */
+/** Formats a change, with its interval in percentage points. */
 function formatChange({ before, low, high, worse, better }: ScoreChange): string {
   if (worse === 0 && better === 0) return "  unchanged";
   return `  was ${formatPercent(before)} (${formatSigned(low)} to ${formatSigned(high)}): ${worse} worse, ${better} better`;
 }
 
-/** `refund`, and `refund#2` for its second repetition. */
+/** `refund`, or `refund#2` for the second repetition. */
 export function formatName({ case: name, repetition }: TrialReport): string {
   return repetition > 1 ? `${name}#${repetition}` : name;
 }
@@ -192,11 +192,11 @@ function formatSigned(share: number): string {
 }
 
 /**
- * Formats reports as JUnit XML for build servers. Variants become suites, trials become test cases. The output of a test case names
- * the judges that gave no verdict.
+ * Formats reports as JUnit XML for build servers. Variants become suites, and trials become test cases. The output of a test case
+ * names the judges that gave no verdict.
  *
- * The file has failures exactly if the exit code is 5, and errors if it is 4. A failed trial that does not fail the eval, because the
- * variant is not worse than the baseline, is a skipped test.
+ * The file has failures if and only if the exit code is 5, and errors if it is 4. A failed trial that does not fail the eval,
+ * because the variant is not worse than the baseline, becomes a skipped test.
  *
  * @param options as in `toExitCode`
  */
@@ -211,7 +211,11 @@ export function formatJunit(reports: Report | readonly Report[], options: ExitCo
       ? []
       : [
           formatSuite(report.name, [
-            { name: "budget", seconds: 0, error: `The budget left ${formatCount(report.leftOut, "trial")} out.` },
+            {
+              name: "budget",
+              seconds: 0,
+              error: `${formatCount(report.leftOut, "trial")} omitted because of the budget.`,
+            },
           ]),
         ]),
   ]);
@@ -248,7 +252,7 @@ function listTests(report: Report, variant: string, failures: readonly string[])
           : { skipped: `Failed, but the eval is not worse than the baseline: ${reason}` }),
     };
   });
-  // A judge that only reports can be worse although every trial passed.
+  // A judge that only reports scores can be worse even though every trial passed.
   if (failures.length === 0 || own.some(({ passed }) => !passed)) return tests;
   return [...tests, { name: "all trials", seconds: 0, failure: failures.join(", ") }];
 }
@@ -270,7 +274,7 @@ function formatSuite(name: string, tests: readonly JunitTest[]): string {
 }
 
 function escapeXml(text: string): string {
-  // XML 1.0 cannot have control characters, lone surrogates, U+FFFE and U+FFFF in any form.
+  // XML 1.0 forbids control characters, lone surrogates, U+FFFE and U+FFFF in any form.
   const valid = text.replace(/[^\t\n\r\u0020-\uD7FF\uE000-\uFFFD\u{10000}-\u{10FFFF}]/gu, "?");
   return valid.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

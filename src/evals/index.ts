@@ -1,5 +1,5 @@
 /**
- * `pawl/evals`: cases made from recorded sessions, played so that nothing outside happens, and judged.
+ * `pawl/evals`: cases made from recorded sessions, played without outside effects, and judged.
  */
 export { type Label, labelKey } from "../core/data/label.js";
 export { toScoreSessionId } from "../stores/shared/delete-session.js";

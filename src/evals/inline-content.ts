@@ -9,7 +9,7 @@ import type { Store } from "../ports/store.js";
 /** Files and outputs up to this size are inlined. Larger ones are described or truncated. */
 const maxInlineBytes = 1024 * 1024;
 
-/** The output with its files and, if it was truncated, its whole text. */
+/** Inlines an output's files and, if the output was truncated, its full text. */
 export async function inlineOutput(output: ToolOutput, sessionId: string, store: Store): Promise<ToolOutput> {
   if (output.type === "json") return output;
   const { full } = output;
@@ -37,11 +37,11 @@ function inlineParts(parts: readonly Part[], sessionId: string, store: Store): P
   return Promise.all(parts.map((part) => (part.type === "file" ? inlineFile(part, sessionId, store) : part)));
 }
 
-/** A file that is too large is described, so that the file of the case stays readable. */
+/** Describes a file that is too large, so that the case file stays readable. */
 async function inlineFile(file: FilePart, sessionId: string, store: Store): Promise<Part> {
   const hash = blobOf(file);
   if (hash === undefined) return file;
   const blob = await store.getBlob(sessionId, hash);
   if (blob !== null && blob.byteLength <= maxInlineBytes) return { ...file, data: encodeBase64(blob) };
-  return { type: "text", text: `[a file that the case does not have: ${describeFile(file)}, SHA-256 ${hash}]` };
+  return { type: "text", text: `[a file that is not in the case: ${describeFile(file)}, SHA-256 ${hash}]` };
 }

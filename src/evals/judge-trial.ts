@@ -1,5 +1,5 @@
 /**
- * Lets judges score a trial, and compares judges with the labels that people gave recorded answers.
+ * Has judges score a trial, and compares judges with people's labels on recorded answers.
  */
 import { defined } from "../core/data/defined.js";
 import { createMemoryStore } from "../stores/memory/index.js";
@@ -13,7 +13,7 @@ import type { Ask, Trial } from "./trial.js";
 
 type NormalizedJudge = Required<Judge>;
 
-/** How judges ask agents, and how long a judge may take. */
+/** How judges ask agents, and the time limit for a judge. */
 export type JudgeDeps = {
   /** @param signal aborts the asked agent */
   readonly createAsk: (signal: AbortSignal) => Ask;
@@ -23,7 +23,7 @@ export type JudgeDeps = {
   readonly signal?: AbortSignal;
 };
 
-/** Reports truncate longer answers. The log of the trial has the whole text. */
+/** Reports truncate longer answers. The trial's log has the full text. */
 const maxTextCharacters = 500;
 
 export async function judgeTrial(
@@ -51,7 +51,7 @@ export async function judgeTrial(
     ...(Object.keys(noVerdict).length === 0 ? {} : { noVerdict }),
     passed,
     status: trial.status,
-    ...defined({ reason: isTimedOut ? "the trial took too long" : reason }),
+    ...defined({ reason: isTimedOut ? "the trial exceeded its time limit" : reason }),
     text: trial.text.slice(0, maxTextCharacters),
     ...(departure === null ? {} : { departure: formatDeparture(departure) }),
     steps: trial.steps,
@@ -70,7 +70,7 @@ function toJudged(trial: Trial): JudgedTrial {
 
 function formatDeparture({ agent, tool, input, missing, nearest }: NonNullable<Trial["departure"]>): string {
   const call = `${agent === "" ? "" : `${agent}/`}${tool} ${toKey(input)}`;
-  if (missing === "answer") return `nobody answered ${call} in the record`;
+  if (missing === "answer") return `the record has no answer to ${call}`;
   return `${call} is not in the record${nearest === undefined ? "" : `; the nearest recorded input is ${toKey(nearest)}`}`;
 }
 
@@ -87,7 +87,7 @@ function toScore(
   };
 }
 
-/** The score is null if the judge does not apply, and absent if it gave no verdict. */
+/** Returns a null score if the judge does not apply, and no score if the judge gave no verdict. */
 async function readScore(
   judged: JudgedTrial,
   judge: NormalizedJudge,
@@ -109,7 +109,7 @@ async function askJudge(
   return readVerdict(verdict);
 }
 
-/** The lowest score that calls an answer good, if the judge sets no bound. */
+/** The lowest score that counts as good, for a judge without a bound. */
 const goodFrom = 0.5;
 
 /** Compares a judge with the labels of recorded answers. */
@@ -141,7 +141,7 @@ export function scoreRecorded(one: EvalCase, judge: NormalizedJudge, deps: Judge
   return askJudge(toRecordedTrial(one), judge, deps);
 }
 
-/** The recorded session as a trial. The judge sees neither the label nor that the answer is the recorded one. */
+/** Turns a recorded session into a trial. The judge sees neither the label nor that the answer is the recorded one. */
 function toRecordedTrial(one: EvalCase): JudgedTrial {
   const { label: _, expected = {}, ...others } = one;
   const text = expected.text ?? "";

@@ -1,6 +1,6 @@
 /**
- * Judges: functions that score a trial from 0 to 1. The judges in this file only read the trial; those in `model-judges.ts` ask a
- * model.
+ * Judges: functions that score a trial from 0 to 1. The judges in this file only read the trial; the judges in `model-judges.ts`
+ * ask a model.
  */
 import {
   aBoolean,
@@ -18,8 +18,8 @@ import { toKey } from "./read-record.js";
 import type { Ask, Trial } from "./trial.js";
 
 /**
- * The result of a judge: a score from 0 to 1, or true for 1 and false for 0; null if the judge does not apply to this case. A judge
- * that applies but cannot tell throws an error. Results of autoevals scorers are also verdicts.
+ * The result of a judge: a score from 0 to 1, or true for 1 and false for 0; null if the judge does not apply to the case. A judge
+ * that applies but cannot decide throws an error. Results of autoevals scorers are also verdicts.
  */
 export type Verdict =
   | boolean
@@ -30,7 +30,7 @@ export type Verdict =
       readonly score: number | null;
       /** Why the score is not 1, in one sentence. */
       readonly why?: string;
-      /** Where autoevals scorers put the reason. */
+      /** The object in which autoevals scorers put the reason. */
       readonly metadata?: {
         /** The reason, if it is a string. */
         readonly rationale?: unknown;
@@ -49,23 +49,26 @@ export type JudgedTrial = Omit<Trial, "output"> & {
 export type JudgeFunction = (
   trial: JudgedTrial,
   tools: {
-    /** Asks an agent. If it does not answer, this throws, and the judge has no verdict unless it catches the error. */
+    /** Asks an agent. Throws if the agent gives no answer; unless the judge catches the error, it then has no verdict. */
     readonly ask: Ask;
-    /** Aborted when the eval or the worker stops, or when the judge has reached its time limit. */
+    /** Aborted when the eval or the worker stops, or when the judge reaches its time limit. */
     readonly signal: AbortSignal;
   },
 ) => Verdict | Promise<Verdict>;
 
-/** A judge, its name, and how its scores count. */
+/** A judge, with its name and how its scores count. */
 export type Judge = {
   readonly name: string;
   /** Scores a trial. */
   readonly judge: JudgeFunction;
-  /** The lowest score that passes. Null only reports the score. Default: 1. */
+  /** The lowest score that passes. With null, the score is only reported. Default: 1. */
   readonly atLeast?: number | null;
-  /** Whether the judge is a rule: one trial that breaks it fails the eval, whatever the baseline says. Default: false. */
+  /** Whether the judge is a rule: a single trial that breaks it fails the eval, whatever the baseline. Default: false. */
   readonly must?: boolean;
-  /** Whether to also judge the recorded answers that people labelled, and report how often the judge agrees. Default: false. */
+  /**
+   * Whether to also judge the recorded answers that people labelled, and report how often the judge agrees with them. Default:
+   * false.
+   */
   readonly isCompared?: boolean;
 };
 
@@ -101,7 +104,7 @@ export type SameCallsOptions = {
 
 const sameCallsRules: OptionTable<SameCallsOptions> = { only: anArray, order: aBoolean };
 
-/** Passes if the recorded calls were made, with the same inputs and outcomes, and a person was asked about the same ones. */
+/** Passes if the recorded calls were made with the same inputs and outcomes, and approval was requested for the same calls. */
 export function sameCalls(options: SameCallsOptions = {}): Judge {
   checkOptions("sameCalls()", sameCallsRules, options);
   const { only, order = true } = options;
@@ -122,7 +125,7 @@ export function sameCalls(options: SameCallsOptions = {}): Judge {
       );
       if (index === undefined) return true;
       const [before, after] = [then[index], now[index]];
-      // The same request is not repeated: a long one would hide why its outcome differs.
+      // A request that is the same is not repeated: a long request would hide why its outcome differs.
       const changed = after !== undefined && before?.request === after.request ? after.outcome : toLine(after);
       const why = after?.error === undefined ? "" : `: ${after.error}`;
       return { score: 0, why: `call ${index + 1}: ${toLine(before)}, now ${changed}${why}` };
@@ -150,12 +153,15 @@ export function inRecord(): Judge {
       if (departure === null) return true;
       const { agent, tool, input, missing } = departure;
       const call = `${agent === "" ? "" : `${agent}/`}${tool} ${toKey(input)}`;
-      return { score: 0, why: missing === "result" ? `${call} is not in the record` : `nobody answered ${call}` };
+      return {
+        score: 0,
+        why: missing === "result" ? `${call} is not in the record` : `the record has no answer to ${call}`,
+      };
     },
   };
 }
 
-/** A rule: the tool never runs. Does not apply to trials in which a model simulated results. */
+/** A rule: the tool never runs. It does not apply to trials in which a model simulated results. */
 export function never(tool: string): Judge {
   checkToolName("never()", tool);
   return {
@@ -166,7 +172,7 @@ export function never(tool: string): Judge {
   };
 }
 
-/** Passes if the tool ran; with `input`, if its input had these members, including defaults. */
+/** Passes if the tool ran and, with `input`, if its input had these members, including defaults. */
 export function calls(tool: string, input?: { readonly [member: string]: Json }): Judge {
   checkToolName("calls()", tool);
   return {
@@ -190,7 +196,7 @@ function hasMembers(given: Json, wanted: { readonly [member: string]: Json }): b
 
 function checkToolName(what: string, tool: unknown): void {
   if (typeof tool === "string" && tool !== "") return;
-  throw new PawlError("bad_configuration", `${what} needs the name of a tool.`);
+  throw new PawlError("bad_configuration", `${what} needs the name of a tool: a non-empty string.`);
 }
 
 /** Passes if the answer is the expected one: data by value, text word for word. */
@@ -308,9 +314,9 @@ function checkScore(score: unknown): number | null {
   throw new Error(`its score is ${String(score)}, but must be a number from 0 to 1`);
 }
 
-/** Verdicts are told apart by the names of their judges. @throws PawlError `bad_configuration` */
+/** Verdicts are keyed by the names of their judges. @throws PawlError `bad_configuration` */
 export function checkJudgeNames(names: readonly string[]): void {
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice !== undefined)
-    throw new PawlError("bad_configuration", `Two judges are named "${twice}". Give one of them another name.`);
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate !== undefined)
+    throw new PawlError("bad_configuration", `Two judges are named "${duplicate}". Rename one of them.`);
 }

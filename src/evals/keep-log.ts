@@ -1,11 +1,11 @@
 /**
- * Puts the log of a trial, with its child sessions, into a store for the inspector.
+ * Copies the log of a trial, with its child sessions, into a store for the inspector.
  */
 import type { Store } from "../ports/store.js";
 import { exportSessions } from "../stores/transfer/export.js";
 import { importSessions } from "../stores/transfer/import.js";
 
-/** Replaces the log of an earlier run of the same trial. */
+/** Replaces the log of a previous run of the same trial. */
 export async function keepLog(from: Store, to: Store): Promise<void> {
   let text = "";
   for await (const line of exportSessions(from)) text += line;

@@ -5,10 +5,10 @@
  *    same request before. If any of these differs, the model is asked.
  * 2. A line is written before the loop gets the end of the answer. After a kill, at most the answers that were in flight are paid
  *    for again.
- * 3. Several processes may write to one file: a line is appended with one write, a line that cannot be read is skipped, and
- *    an unfinished last line is terminated before anything is appended.
+ * 3. Several processes may write to the same file: each line is appended with one write, an unreadable line is skipped, and an
+ *    unfinished last line is terminated before anything is appended.
  * 4. Failures are not kept.
- * 5. Answers of scripted models are neither kept nor paid for: a changed script has the same id.
+ * 5. Answers of scripted models are neither kept nor paid for: a script keeps its id when it changes.
  */
 import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync, readSync } from "node:fs";
 import { dirname } from "node:path";
@@ -20,7 +20,7 @@ import type { CallCounts } from "./trial.js";
 
 /** The key of a kept answer. */
 export type AnswerKey = {
-  /** The id of the model; with the name of the variant, if two variants use different models with the same id. */
+  /** The id of the model; with the variant's name, if two variants use different models with the same id. */
   readonly model: string;
   /** SHA-256 of the request. */
   readonly hash: string;
@@ -66,7 +66,7 @@ function readLines(path: string, known: Map<string, readonly DeltaBody[]>): void
     }
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new PawlError("bad_input", `The kept answers in ${path} cannot be opened (${why}). Name another file.`, {
+    throw new PawlError("bad_input", `The kept answers in ${path} cannot be opened (${why}). Use another file.`, {
       cause,
     });
   }
@@ -93,7 +93,7 @@ function parseLine(line: string): Line | undefined {
     const { model, hash, repetition, count, deltas } = read ?? {};
     if (typeof model !== "string" || typeof hash !== "string" || !Array.isArray(deltas)) return undefined;
     if (typeof repetition !== "number" || typeof count !== "number") return undefined;
-    // Only whole answers are kept, and those end with `done`.
+    // Only complete answers are kept, and a complete answer ends with `done`.
     if ((deltas as readonly DeltaBody[]).at(-1)?.kind !== "done") return undefined;
     return { model, hash, repetition, count, deltas };
   } catch {
@@ -105,9 +105,9 @@ function toText({ model, hash, repetition, count }: AnswerKey): string {
   return `${hash} ${repetition} ${count} ${model}`;
 }
 
-/** Limits what is paid for answers. */
+/** Limits what may be spent on answers. */
 export type Budget = {
-  /** Why no more models may be asked; null if they may. */
+  /** Why no more models may be asked; null if the budget is not spent. */
   readonly refusal: () => string | null;
   /** Called as soon as an answer has arrived. */
   readonly pay: (model: string, usage: Usage) => void;
@@ -122,10 +122,10 @@ type KeepOptions = {
   readonly modelName: (model: Model) => string;
 };
 
-/** Answers model calls from kept answers, and asks the model for all others. */
+/** Answers model calls from the kept answers, and asks the model for the rest. */
 export function createAnswerKeeper({ answers, repetition, counts, budget, modelName }: KeepOptions) {
   const askedBefore = new Map<string, number>();
-  /** Attempts of one call share its number: the answer that is kept is that of the call. */
+  /** The attempts of one call share its number: the kept answer belongs to the call. */
   const countOfCall = new Map<string, number>();
 
   return async function* stream(
@@ -171,7 +171,7 @@ export function createAnswerKeeper({ answers, repetition, counts, budget, modelN
   };
 }
 
-/** Kept answers serve other trials, whose sessions and runs have other ids. */
+/** Kept answers are reused in other trials, whose sessions and runs have other ids. */
 function withoutIdentity(delta: ModelDelta): DeltaBody {
   const { sessionId: _, runId: __, modelCallIndex: ___, attempt: ____, seq: _____, ...body } = delta;
   return body;

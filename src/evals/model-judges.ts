@@ -2,7 +2,7 @@
  * Judges that ask a model, and tool results simulated by a model.
  *
  * A model's verdict is only useful if it agrees with people. So these scores are only reported unless `atLeast` is set, and the
- * report says how often the judge agrees with people's labels. A model may also give no verdict: see `no-verdict.ts`.
+ * report shows how often the judge agrees with people's labels. A model may also give no verdict: see `no-verdict.ts`.
  */
 
 import { anObject, anyValue, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
@@ -20,9 +20,9 @@ import type { Ask } from "./trial.js";
 export type RubricOptions = {
   /** The name of the judge. Default: `rubric`. */
   readonly name?: string;
-  /** The agent that judges. It should use another model than the agent under test. */
+  /** The agent that judges. It should use a different model from the agent under test. */
   readonly agent: HandoffAgent;
-  /** What makes an answer good, and how to score it. */
+  /** The criteria for a good answer, and how to score it. */
   readonly rubric: string;
   /** The lowest score that passes. Default: null, which only reports the score. */
   readonly atLeast?: number | null;
@@ -38,14 +38,14 @@ const rubricRules: OptionTable<RubricOptions> = {
 const rubricSchema: JsonSchema = {
   type: "object",
   properties: {
-    why: { type: "string", description: "The reason of the score, in one sentence." },
+    why: { type: "string", description: "The reason for the score, in one sentence." },
     score: { type: "number", minimum: 0, maximum: 1, description: "From 0, worst, to 1, best." },
   },
   required: ["why", "score"],
   additionalProperties: false,
 };
 
-/** Lets a model score the trial by a rubric, from 0 to 1. If it gives no score, that fails the trial where `atLeast` is set. */
+/** Has a model score the trial by a rubric, from 0 to 1. If `atLeast` is set, a missing score fails the trial. */
 export function rubric(options: RubricOptions): Judge {
   checkOptions("rubric()", rubricRules, options);
   const { name = "rubric", agent, rubric: text, atLeast = null } = options;
@@ -62,7 +62,7 @@ export function rubric(options: RubricOptions): Judge {
   };
 }
 
-/** The trial as shown to the judge, with the complaint if a person labelled the recorded answer as bad. */
+/** The trial as shown to the judge, including the complaint if a person labelled the recorded answer as bad. */
 function describeTrial({ input, calls, output, expected, case: { label } }: JudgedTrial): Json {
   const isBad = label?.good === false;
   return {
@@ -91,8 +91,8 @@ const preferenceSchema: JsonSchema = {
 };
 
 /**
- * Lets a model compare the answer with the recorded one. The model is asked twice, with the answers in both orders, because
- * models are biased by position. An answer is better only if both verdicts agree.
+ * Has a model compare the answer with the recorded one. The model is asked twice, with the answers in both orders, because models
+ * are biased by position. An answer is better only if both verdicts agree.
  */
 export function prefers(options: PrefersOptions): Judge {
   checkOptions<RubricOptions>("prefers()", rubricRules, options);
@@ -121,7 +121,7 @@ export function prefers(options: PrefersOptions): Judge {
 
 /** Options of `simulated`. */
 export type SimulatedOptions = {
-  /** A description, for the agent, of the world that the tool reads. Default: none. */
+  /** A description of the world that the tool reads, for the agent. Default: none. */
   readonly about?: string;
 };
 
@@ -131,9 +131,9 @@ const simulatedRules: OptionTable<SimulatedOptions> = { about: nonEmptyString };
 const maxExamples = 10;
 
 /**
- * Lets an agent simulate the results of a tool: `tools: { search: simulated(librarian) }`. The agent is shown the tool and its
- * recorded results. A recorded call gets its recorded result. `never` and `costs` do not apply to such trials, because their
- * results are made up.
+ * Has an agent simulate the results of a tool: `tools: { search: simulated(librarian) }`. The agent sees the tool and its recorded
+ * results. A recorded call gets its recorded result. `never` and `costs` do not apply to such trials, because their results are
+ * made up.
  */
 export function simulated(agent: HandoffAgent, options: SimulatedOptions = {}): Simulation {
   checkOptions("simulated()", simulatedRules, options);
@@ -149,7 +149,7 @@ export function simulated(agent: HandoffAgent, options: SimulatedOptions = {}): 
     const subject = { tool: tool.name, description: tool.description, examples, input: input as Json };
     return ask(
       agent,
-      `${about}You stand in for a tool. Give only what the tool would return for this input, in the form of the examples.\n\n${quote("call", subject)}`,
+      `${about}You simulate a tool. Reply only with what the tool would return for this input, in the form of the examples.\n\n${quote("call", subject)}`,
     );
   };
 }
@@ -158,7 +158,7 @@ function quote(name: string, value: Json): string {
   return `<${name}>\n${JSON.stringify(value, null, 1)}\n</${name}>`;
 }
 
-/** The schema makes a run without a score fail; only a schema that a hook changed lets one through. */
+/** A run without a score fails because of the schema. An answer gets here only if a hook changed the schema. */
 function toNoVerdict(answer: Json): NoVerdictError {
   return new NoVerdictError(`the agent that was asked answered ${JSON.stringify(answer)}`);
 }

@@ -1,14 +1,14 @@
 /**
- * Judges a sample of the ended sessions in production, with any number of workers.
+ * Judges a sample of the ended sessions in production, across any number of workers.
  *
- * 1. Sessions are sampled by the hash of their id, so all processes choose the same ones and need not store the choice.
+ * 1. Sessions are sampled by the hash of their id, so all processes choose the same sessions and need not store the choice.
  * 2. A judge asks its model in a run of a separate session (`toScoreSessionId`). The run's id is derived from the judged session, its last
  *    entry, the judge and the question. So each verdict is paid for once, whichever process asks, and the inspector shows it.
- * 3. A judge sees only its current question, although all verdicts about a session are in one session.
- * 4. A session that cannot be judged is reported, retried at the next two queries, and then skipped. The others are judged all the same.
- *    A judge without a verdict is reported once, and the other judges go on.
- * 5. Alerts compare consecutive blocks of scores. A sliding window would be tested again at each score, which alone would raise false
- *    alarms.
+ * 3. A judge sees only its current question, although all verdicts about a session are in the same session.
+ * 4. A session that cannot be judged is reported, retried at the next two queries, and then skipped. The other sessions are judged
+ *    regardless. A judge without a verdict is reported once, and the other judges continue.
+ * 5. Alerts compare consecutive blocks of scores. A sliding window would be tested again at each score, which alone would raise
+ *    false alarms.
  */
 import {
   aFunction,
@@ -43,13 +43,13 @@ import type { Ask } from "./trial.js";
 
 /** A judge of sessions in production. */
 export type OnlineJudge = {
-  /** Scores a session. It has no expected answer. */
+  /** Scores a session. There is no expected answer. */
   readonly judge: Judge | JudgeFunction;
   /** The share of sessions to score, from 0 to 1. */
   readonly sample: number;
   /** The names of the agents whose sessions are scored. Default: all. */
   readonly agents?: readonly string[];
-  /** Called if a block of scores is worse than the previous one, beyond chance. Each worker compares the scores that it has seen. */
+  /** Called if a block of scores is worse than the previous block, beyond chance. Each worker compares only its own scores. */
   readonly alert?: (alert: ScoreAlert) => void;
   /** The number of scores in a block. Default: 200. */
   readonly window?: number;
@@ -59,7 +59,7 @@ export type OnlineJudge = {
 export type OnlineScore = {
   /** The judged session. */
   readonly sessionId: string;
-  /** The last log entry when it was judged. */
+  /** The session's last log entry when it was judged. */
   readonly seq: number;
   /** The name of the judge. */
   readonly judge: string;
@@ -69,7 +69,7 @@ export type OnlineScore = {
   readonly why?: string;
 };
 
-/** Reports that scores became worse. */
+/** Reports that scores have become worse. */
 export type ScoreAlert = {
   /** The name of the judge. */
   readonly judge: string;
@@ -81,7 +81,7 @@ export type ScoreAlert = {
 
 /** Options of `createScores`. */
 export type ScoresOptions = {
-  /** Sessions last changed before this time are not scored, in epoch milliseconds. Default: the current time. */
+  /** Sessions whose last change is older are not scored, in epoch milliseconds. Default: the current time. */
   readonly since?: number;
   /** The minimum time between two queries for ended sessions, in milliseconds. Default: 10,000. */
   readonly everyMs?: number;
@@ -107,14 +107,14 @@ const optionRules: OptionTable<ScoresOptions> = {
 };
 
 const pageSize = 50;
-/** The number of scored sessions that a process remembers, so as not to read them again. */
+/** How many scored sessions a process remembers, to avoid reading them again. */
 const maxRemembered = 10_000;
 const worstShown = 5;
-/** How often a process tries to judge a session. */
+/** How many times a process tries to judge a session. */
 const maxAttempts = 3;
 
 /**
- * Scores for the option `scores` of `createWorker`.
+ * Creates the scores for the option `scores` of `createWorker`.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -140,10 +140,10 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
   });
   checkJudgeNames(online.map(({ judge }) => judge.name));
   const seen = new Set<string>();
-  /** Of the sessions that need another attempt, by session and last entry. */
+  /** The sessions that need another attempt, by session and last entry. */
   const attempts = new Map<string, Attempts>();
   let since = options.since ?? Date.now();
-  let lookedAt = Number.NEGATIVE_INFINITY;
+  let lastQueryAt = Number.NEGATIVE_INFINITY;
 
   async function scoreSession(
     store: Store,
@@ -168,7 +168,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
         timeoutMs: judgeTimeoutMs,
         signal: stop,
       }).catch((error: unknown) => {
-        // The run of the judging agent has ended, so another attempt would read the same ending.
+        // The judging agent's run has ended, so another attempt would read the same ending.
         if (!(error instanceof NoVerdictError)) throw error;
         if (!stop.aborted) onFailure?.(sessionId, new Error(`${judge.name}: no verdict: ${error.message}`));
         return { score: null, why: undefined };
@@ -182,7 +182,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
     }
   }
 
-  /** @returns whether the session needs no further attempt in this process */
+  /** @returns true if the session needs no further attempt in this process */
   async function tryToScore(store: Store, session: SessionSummary, options: CatchUpOptions) {
     const { signal, onFailure } = options;
     const key = toKey(session);
@@ -204,17 +204,17 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
 
   async function catchUp(store: Store, options: CatchUpOptions): Promise<void> {
     const { signal, isForced } = options;
-    if (!isForced && performance.now() - lookedAt < everyMs) return;
-    lookedAt = performance.now();
+    if (!isForced && performance.now() - lastQueryAt < everyMs) return;
+    lastQueryAt = performance.now();
     const ended = await findEnded(store, since);
     const keys = new Set(ended.map(toKey));
     for (const key of attempts.keys()) if (!keys.has(key)) attempts.delete(key);
     let hasPending = false;
-    // Oldest first: if this is interrupted, the next query continues from there.
+    // Oldest first: after an interruption, the next query continues from here.
     for (const session of ended.reverse()) {
       if (signal.aborted) return;
       if (!seen.has(toKey(session)) && !(await tryToScore(store, session, options))) hasPending = true;
-      // The next query begins with the oldest session that needs another attempt.
+      // The next query begins at the oldest session that needs another attempt.
       if (!hasPending) since = session.updatedAt;
     }
   }
@@ -224,7 +224,7 @@ export function createScores(judges: readonly OnlineJudge[], options: ScoresOpti
 
 type Attempts = {
   failed: number;
-  /** The judges that have judged the session, so that no score is reported again. */
+  /** The judges that have already judged the session, so that no score is reported twice. */
   readonly judged: Set<string>;
 };
 
@@ -241,7 +241,7 @@ function remember(seen: Set<string>, key: string): void {
   if (oldest !== undefined) seen.delete(oldest);
 }
 
-/** Top-level sessions that have ended since then, newest first, without those that contain verdicts. */
+/** Top-level sessions that have ended since that time, newest first, except those that contain verdicts. */
 async function findEnded(store: Store, since: number): Promise<SessionSummary[]> {
   const found: SessionSummary[] = [];
   let after: { readonly updatedAt: number; readonly sessionId: string } | undefined;
@@ -260,7 +260,7 @@ async function findEnded(store: Store, since: number): Promise<SessionSummary[]>
   }
 }
 
-/** By the first 32 bits of the hash. */
+/** Compares the first 32 bits of the hash with the share. */
 function isSampled(sessionId: string, sample: number): boolean {
   return Number.parseInt(sha256(sessionId).slice(0, 8), 16) < sample * 2 ** 32;
 }
@@ -292,12 +292,12 @@ function createAskInStore(store: Store, about: string, sessionId: string, signal
 function rebuild(agent: HandoffAgent, store: Store): Agent {
   const judging = agent as Partial<Agent>;
   if (judging.with === undefined || judging.options === undefined)
-    throw new PawlError("bad_configuration", "A judge needs an agent made by createAgent().");
-  return judging.with({ store, runTool: runReadOnlyTool, hooks: [...(judging.options.hooks ?? []), onlyLastQuestion] });
+    throw new PawlError("bad_configuration", "The agent of a judge must be made by createAgent().");
+  return judging.with({ store, runTool: runReadOnlyTool, hooks: [...(judging.options.hooks ?? []), keepLastQuestion] });
 }
 
 /** Earlier verdicts would bias the judge. */
-const onlyLastQuestion: Hook = {
+const keepLastQuestion: Hook = {
   name: "only the last question",
   beforeLLMCall({ messages }: { readonly messages: readonly Message[] }) {
     const from = messages.findLastIndex(({ role }) => role === "user");

@@ -19,12 +19,12 @@ import { playCase } from "./play.js";
 import type { Agreement, TrialReport } from "./report.js";
 import type { CallCounts } from "./trial.js";
 
-/** An agent under the name that reports give it. */
+/** An agent, and its name in reports. */
 export type Variant = { readonly variant: string; readonly agent: EvalAgent };
 
 type Queued = Variant & { readonly case: EvalCase; readonly repetition: number };
 
-/** State shared by all trials of an eval: kept answers, the budget, and the totals of the report. */
+/** Holds the state shared by all trials of an eval: kept answers, the budget, and the totals of the report. */
 export function createTrialPlayer(options: EvalOptions, variants: readonly Variant[]) {
   const { play = "run", budgetUsd = Number.POSITIVE_INFINITY, trialTimeoutMs = 600_000, store, signal } = options;
   const answers = typeof options.answers === "object" ? options.answers : openAnswers(options.answers);
@@ -33,7 +33,7 @@ export function createTrialPlayer(options: EvalOptions, variants: readonly Varia
 
   const createBudget = (usage: UsageService): Budget => ({
     refusal: () =>
-      totals.paidUsd < budgetUsd ? null : `The budget of ${budgetUsd} dollars is spent, so no more models are asked.`,
+      totals.paidUsd < budgetUsd ? null : `The budget of $${budgetUsd} is spent, so no more models are asked.`,
     pay(model, used) {
       const costUsd = used.costUsd ?? usage.costOf(model, used);
       if (costUsd === undefined) totals.unpriced += 1;
@@ -126,8 +126,8 @@ function createUsage(agent: HandoffAgent, prices: PriceTable | undefined): Usage
 }
 
 /**
- * Ids that different models of two variants share, for example the same model at two addresses. Their answers are kept apart; those of
- * the same model object are shared.
+ * Finds ids that different models of two variants share, for example the same model at two addresses. The answers of such models
+ * are kept apart; answers of the same model object are shared.
  */
 function findAmbiguousModels(variants: readonly Variant[]): ReadonlySet<string> {
   const models = new Map<string, unknown>();
@@ -143,7 +143,7 @@ function findAmbiguousModels(variants: readonly Variant[]): ReadonlySet<string> 
   return ambiguous;
 }
 
-/** The same for each run of the eval, so that a log replaces that of the previous run. */
+/** The same in each run of the eval, so that a trial's log replaces the log of the previous run. */
 function toSessionId(name: string, { case: one, variant, repetition }: Queued): string {
   const joined = `eval.${name}.${variant}.${one.name}.${repetition}`;
   return joined.length <= maxIdCharacters && !/[^\w.-]/.test(joined) ? joined : `eval.${sha256(joined)}`;

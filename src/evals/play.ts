@@ -1,6 +1,6 @@
 /**
  * Plays a case: the agent runs as in production, but its tool calls are answered from the record, its model calls from kept
- * answers, and its questions as people answered them then.
+ * answers, and its questions as people answered them at the time.
  *
  * 1. A trial has its own store in memory and no observers. An interrupted trial leaves only the paid answers.
  * 2. A trial ends at the first call or question that is not in the record, unless the eval says how to answer it.
@@ -59,7 +59,7 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
   let isTimedOut = false;
   let isSimulated = false;
   const ended = new AbortController();
-  // Through the session: the signal of `run` does not reach a run that `resume` continues after it has waited for a person.
+  // Aborts through the session: the signal of `run` does not reach a run that `resume` continues after waiting for a person.
   const end = () => {
     if (ended.signal.aborted) return;
     ended.abort();
@@ -68,9 +68,9 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
       .abort({ note: "The trial has ended." })
       .catch(() => {});
   };
-  const depart = (found: Departure, isEnd: boolean) => {
+  const depart = (found: Departure, endsTrial: boolean) => {
     departure ??= found;
-    if (isEnd) end();
+    if (endsTrial) end();
   };
   const keep = createAnswerKeeper({ answers, repetition, counts: modelCalls, budget, modelName });
   const ask = createAsk(keep, ended.signal);
@@ -108,7 +108,7 @@ export async function playCase(options: PlayOptions): Promise<Trial> {
   try {
     if (signal?.aborted === true) end();
     for (const [index, turn] of played.turns.entries()) {
-      // There is no session to abort before the first turn.
+      // Before the first turn, there is no session to abort.
       if (ended.signal.aborted) break;
       const result = await runTurn(agent, people, played, {
         index,
@@ -182,7 +182,7 @@ async function runTurn(
   while (result.status === "awaiting_human") {
     for (const approval of result.approvals) await answerApproval(agent, people, approval);
     result = await session.resume().catch((error) => {
-      // The run has ended meanwhile. Starting it again returns its result.
+      // The run has ended in the meantime. Starting it again returns its result.
       if (error instanceof PawlError && error.code === "run_finished") return run();
       throw error;
     });
@@ -190,7 +190,7 @@ async function runTurn(
   return result;
 }
 
-/** Repeats the recorded answer. Without one, the trial has ended. */
+/** Repeats the recorded answer. Without one, the trial has already ended. */
 async function answerApproval(agent: RehearsedAgent, people: People, approval: PendingApproval): Promise<void> {
   const { sessionId, callKey, questionId, why } = approval;
   const session = agent.session(sessionId);
@@ -205,18 +205,20 @@ async function answerApproval(agent: RehearsedAgent, people: People, approval: P
 
 type Arrival = NonNullable<NonNullable<EvalCase["sessions"]>[number]["arrivals"]>[number];
 
-/** Repeats what arrived from outside during the run, at the same model call. */
+/** Repeats what reached the session from outside during the run, at the same model call. */
 async function deliver(agent: RehearsedAgent, sessionId: string, { steer, skip, data }: Arrival): Promise<void> {
   const session = agent.session(sessionId);
   if (data !== undefined) await session.setData(data);
   if (steer !== undefined) await session.steer(steer as Input, defined({ skip }));
 }
 
-/** A tool of a plugin or a server, which is not started. Its calls are answered like those of any tool. */
+/** A tool of a plugin or a server that is not started. Its calls are answered like those of any tool. */
 function toTool({ specification, needsApproval }: OutsideTool): AnyTool {
   const { name, description, inputSchema } = specification;
   const execute = () => {
-    throw new Error(`The tool "${name}" comes from the case and cannot run. Answer its calls with the option tools.`);
+    throw new Error(
+      `The tool "${name}" is only declared in the case and cannot run. Answer its calls with the option tools.`,
+    );
   };
   return { name, description, input: inputSchema, needsApproval: needsApproval === true, execute };
 }

@@ -1,8 +1,7 @@
 /**
- * Replaces personal data by pseudonyms. Equal strings get the same pseudonym, so the results of a case still fit its
- * calls.
+ * Replaces personal data with pseudonyms. Equal strings get the same pseudonym, so the results of a case still match its calls.
  *
- * 1. Mail addresses, card and account numbers, and phone numbers are found by their shape and check digits; secrets as in
+ * 1. Mail addresses, card and account numbers, and phone numbers are found by their shape and check digits, and secrets as in
  *    traces. Names of people have no shape: they are found under the keys that the author lists, and then everywhere.
  * 2. Each replacement takes time linear in the text, times the number of names that begin with the same character.
  */
@@ -10,9 +9,9 @@ import type { Json } from "../core/data/message.js";
 import { createRedaction } from "../runtime/observers/redact.js";
 
 export type Pseudonyms = {
-  /** Learns the values under the listed keys. */
+  /** Learns the values of the listed keys. */
   readonly collect: (value: Json) => void;
-  /** Replaces in every string of a value. */
+  /** Replaces personal data in every string of a value. */
   readonly apply: (value: Json) => Json;
 };
 
@@ -58,7 +57,7 @@ export function createPseudonyms(keys: readonly string[] = []): Pseudonyms {
   }
 
   function hide(kind: string, value: Json): void {
-    // A mail address stays one, so that the tool's schema still accepts it.
+    // A mail address becomes another mail address, so that the tool's schema still accepts it.
     if (typeof value === "string" && value.length >= minNameCharacters) names.add(findShape(value) ?? kind, value);
     else if (typeof value === "number" && Math.abs(value) >= minHiddenNumber) names.addNumber(value);
     else if (typeof value === "object" && value !== null)
@@ -90,7 +89,7 @@ export function createPseudonyms(keys: readonly string[] = []): Pseudonyms {
   return { collect, apply: (value) => applyIn(value, false) };
 }
 
-/** The kind of a string that is one mail address, card, account or phone number, and nothing else. */
+/** The kind of a string that consists of exactly one mail address, card, account or phone number. */
 function findShape(text: string): string | undefined {
   return shapes.find(({ pattern, matches }) => {
     const [found] = text.match(pattern) ?? [];
@@ -98,7 +97,7 @@ function findShape(text: string): string | undefined {
   })?.kind;
 }
 
-/** The names that were found, by their first character, the longest first. */
+/** The names that were found, by first character, longest first. */
 function createNames() {
   const byStart = new Map<string, { readonly name: string; readonly pseudonym: string }[]>();
   const pseudonyms = new Map<string, string>();
@@ -124,7 +123,7 @@ function createNames() {
     const pseudonym = kind === "mail" ? `mail${count}@example.com` : `${kind}-${count}`;
     given.add(pseudonym);
     register(name, pseudonym);
-    // The same name in JSON text, and in JSON text within JSON text.
+    // Also registers the name as it appears in JSON text, and in JSON text within JSON text.
     const once = JSON.stringify(name).slice(1, -1);
     register(once, pseudonym);
     register(JSON.stringify(once).slice(1, -1), pseudonym);
@@ -168,14 +167,14 @@ function createNames() {
 
 const letterOrDigit = /[A-Za-z0-9]/;
 
-/** "Ann" is not replaced in "Annual". Scripts that write no spaces have no such boundary. */
+/** "Ann" is not replaced in "Annual". Scripts that are written without spaces have no such boundary. */
 function isWhole(text: string, at: number, name: string): boolean {
   const isJoined = (inner: string, outer: string) => letterOrDigit.test(inner) && letterOrDigit.test(outer);
   const end = at + name.length;
   return !isJoined(name.charAt(0), text.charAt(at - 1)) && !isJoined(name.charAt(name.length - 1), text.charAt(end));
 }
 
-/** The value of a string that is JSON of an object or an array. */
+/** Parses a string that contains a JSON object or array. */
 export function parseInner(text: string): Json | undefined {
   if (!/^\s{0,100}[[{]/.test(text)) return undefined;
   try {

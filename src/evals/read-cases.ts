@@ -1,5 +1,5 @@
 /**
- * Reads cases from files, and validates cases passed as values.
+ * Reads cases from files, and validates cases that are passed as values.
  */
 
 import { readdirSync, readFileSync } from "node:fs";
@@ -9,11 +9,11 @@ import { parseJson } from "../core/data/json.js";
 import { PawlError } from "../errors.js";
 import type { EvalCase } from "./case.js";
 
-/** A recorded session may be long. */
+/** Generous, because a recorded session may be long. */
 const maxCaseBytes = 64 * 1024 * 1024;
 
 /**
- * Reads the cases of a folder: all its `*.json` files, by name.
+ * Reads the cases of a folder: all its `*.json` files, sorted by name.
  * @throws PawlError `bad_input` if the folder cannot be read, or if a file is not a valid case
  */
 export function readCases(folder: string): readonly EvalCase[] {
@@ -23,7 +23,7 @@ export function readCases(folder: string): readonly EvalCase[] {
   } catch (cause) {
     throw new PawlError(
       "bad_input",
-      `There are no cases in ${folder}: the folder cannot be read. Make a case with: pawl eval add SESSION.`,
+      `The folder of cases ${folder} cannot be read. Make a case with: pawl eval add SESSION.`,
       { cause },
     );
   }
@@ -51,15 +51,18 @@ function readText(path: string): string {
 }
 
 function notACaseError(path: string, why: string): PawlError {
-  return new PawlError("bad_input", `${path} is not a case: ${why}. Make it again with pawl eval add, or correct it.`);
+  return new PawlError(
+    "bad_input",
+    `${path} is not a valid case: ${why}. Correct it, or make it again with: pawl eval add.`,
+  );
 }
 
-/** Validates cases passed as values. @throws PawlError `bad_input` */
+/** Validates cases that are passed as values. @throws PawlError `bad_input` */
 export function checkCases(cases: readonly EvalCase[]): readonly EvalCase[] {
   const names = new Set<string>();
   for (const [index, one] of cases.entries()) {
     const fault = findCaseFault(one) ?? (typeof one.name === "string" && one.name !== "" ? null : "it has no name");
-    if (fault !== null) throw new PawlError("bad_input", `cases[${index}] is not a case: ${fault}.`);
+    if (fault !== null) throw new PawlError("bad_input", `cases[${index}] is not a valid case: ${fault}.`);
     if (names.has(one.name))
       throw new PawlError("bad_input", `Two cases are named ${JSON.stringify(one.name)}. Rename one of them.`);
     names.add(one.name);
@@ -67,7 +70,7 @@ export function checkCases(cases: readonly EvalCase[]): readonly EvalCase[] {
   return cases;
 }
 
-/** The first fault of a case; null if it can be played. */
+/** Returns the first fault of a case; null if the case can be played. */
 function findCaseFault(value: unknown): string | null {
   if (!isObject(value)) return "it is not an object";
   if (value.v !== 1)
@@ -81,10 +84,10 @@ function findCaseFault(value: unknown): string | null {
   for (const key of ["answers", "calls"])
     for (const [index, one] of ((value[key] ?? []) as readonly unknown[]).entries())
       if (!isObject(one) || typeof one.tool !== "string" || !("input" in one))
-        return `${key}[${index}] has no tool and input`;
+        return `${key}[${index}] lacks a tool or an input`;
   for (const [index, one] of ((value.calls ?? []) as readonly { readonly output?: unknown }[]).entries())
     if (!isObject(one.output) || typeof one.output.type !== "string") return `calls[${index}] has no output`;
-  if (value.expected !== undefined && !isObject(value.expected)) return "its expected is not an object";
+  if (value.expected !== undefined && !isObject(value.expected)) return "expected is not an object";
   return null;
 }
 

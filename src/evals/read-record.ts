@@ -1,10 +1,10 @@
 /**
- * Reads the log of a session and its child sessions, for the case made from it and for the judges of a trial. Nothing runs,
- * and the session is not changed.
+ * Reads the log of a session and its child sessions, to make a case from it or to judge a trial. Nothing runs, and the session is
+ * not changed.
  *
  * 1. The record of a case ends before the first run that is still open or was aborted by a person, because such a run cannot be
  *    played to its end.
- * 2. Calls belong to the agent that had the session when they were made, also after a handoff.
+ * 2. A call belongs to the agent that had the session when the call was made, also after a handoff.
  */
 import { defined } from "../core/data/defined.js";
 import { canonicalJson } from "../core/data/json.js";
@@ -23,13 +23,13 @@ import type { AskedCall, CaseLabel, Ending, RecordedAnswer, RecordedArrival, Rec
 import { inlineMessages, inlineOutput } from "./inline-content.js";
 import { fillDefaults, findLabel, mergePatches, withoutLabel } from "./record-values.js";
 
-/** A session as it was read. */
+/** One session of a record. */
 export type ReadSession = {
   readonly agent: string;
   readonly request: string;
   readonly steps: readonly (readonly DeltaBody[])[];
   readonly arrivals: readonly RecordedArrival[];
-  /** The entries of the record, from 1. */
+  /** The entries of the record, starting with entry 1. */
   readonly entries: readonly Entry[];
 };
 
@@ -50,13 +50,13 @@ export type SessionRecord = {
   /** The last entry of the record. */
   readonly seq: number;
   readonly startedAt: number;
-  /** True if the log goes on after the record: with a run that a person aborted, or that is still open. */
+  /** True if the log continues after the record, with a run that a person aborted or that is still open. */
   readonly isCut: boolean;
 };
 
 /**
  * @param usage prices calls whose agent had no price for them
- * @param scope `playable`: up to the first run that cannot be played to its end; `all`: the whole log, as of a trial
+ * @param scope `playable`: up to the first run that cannot be played to its end; `all`: the whole log, as for a trial
  */
 export async function readRecord(
   store: Store,
@@ -116,7 +116,7 @@ type SessionReading = {
   readonly entries: readonly Entry[];
   readonly schemas: Map<string, JsonSchema>;
   readonly open: Map<string, OpenCall>;
-  /** The changes of each call to the session's data. */
+  /** Each call's changes to the session's data. */
   readonly patches: Map<string, DataPatch>;
   agent: string;
 };
@@ -138,7 +138,7 @@ async function readSession(reading: Reading, sessionId: string, isTop: boolean):
   const entries = all.slice(0, last);
   if (isTop) {
     reading.isCut = last < all.length;
-    // A label may be set after the end of the record.
+    // A label may be set after the record ends.
     reading.label = findLabel(all);
     reading.startedAt = entries[0]?.event.at ?? 0;
   }
@@ -146,7 +146,7 @@ async function readSession(reading: Reading, sessionId: string, isTop: boolean):
   const index = sessions.length;
   const first = entries[0]?.event;
   const agent = first?.type === "session_created" ? first.agent : "";
-  // Reserves its index: child sessions are appended while this one is read.
+  // Reserves the index: child sessions are appended while this session is read.
   sessions.push({ agent, request: "", steps: [], arrivals: [], entries });
   const session: SessionReading = {
     sessionId,
@@ -157,7 +157,7 @@ async function readSession(reading: Reading, sessionId: string, isTop: boolean):
     patches: new Map(),
     agent,
   };
-  const { request, arrivals } = await readEntriesOf(reading, session);
+  const { request, arrivals } = await collectFromEntries(reading, session);
   sessions[index] = { agent, request, steps: steps.map(({ deltas }) => deltas), arrivals, entries };
   session.agent = agent;
   const events = createClient({ store }).session(sessionId).events({ follow: false });
@@ -177,7 +177,7 @@ function findLastPlayable(entries: readonly Entry[]): number {
   return entries.length;
 }
 
-/** The tools that the model is offered from here on. */
+/** Records the tools that the model is offered from this entry on. */
 async function readTools({ store, offered }: Reading, session: SessionReading, hash: string): Promise<void> {
   const text = await readPromptBlob(session.sessionId, hash, store);
   const tools = text === null ? [] : parseSpecifications(text);
@@ -185,8 +185,8 @@ async function readTools({ store, offered }: Reading, session: SessionReading, h
   offered.set(session.agent, tools);
 }
 
-/** Reads what only entries contain: requests with their options, arrivals, tools, hooks and data. */
-async function readEntriesOf(reading: Reading, session: SessionReading) {
+/** Reads the data that only entries contain: requests with their options, arrivals, tools, hooks and session data. */
+async function collectFromEntries(reading: Reading, session: SessionReading) {
   const { store, turns, history, hooks } = reading;
   const { sessionId, isTop, entries } = session;
   const arrivals: RecordedArrival[] = [];
@@ -272,7 +272,7 @@ async function readEvent(reading: Reading, session: SessionReading, event: Publi
     }
     case "approval_requested": {
       const call = open.get(event.callKey);
-      // A question of a tool belongs to the tool's own work, and an outside result to the program that gives it.
+      // A tool's question is part of the tool's own work, and an external result belongs to the program that provides it.
       const isApproval = event.childId === undefined && (event.why === "policy" || event.why === "provider");
       if (call !== undefined && isApproval) call.asked = true;
       return;
@@ -326,7 +326,7 @@ async function readResult(reading: Reading, session: SessionReading, event: Resu
   const { name, input, index, asked } = call;
   const error = reading.isPlayable ? undefined : findError(event);
   calls[index] = { ...toAskedCall(session, name, input, event.outcome), ...defined({ asked, error }) };
-  // A refused call did not run. The current policy decides again whether it may.
+  // A refused call did not run. In a trial, the current policy decides whether it may.
   if ((event.outcome !== "ok" && event.outcome !== "error") || call.isChild === true) return;
   const output = await inlineOutput(event.returned ?? event.output, sessionId, store);
   const data = patches.get(event.callKey);
@@ -343,12 +343,12 @@ function toAskedCall({ agent, schemas }: SessionReading, tool: string, input: Js
   return { agent, tool, input, ...(toKey(filled) === toKey(input) ? {} : { filled }), outcome };
 }
 
-/** The text of a request. */
+/** The text of a request's messages. */
 export function toText(input: readonly UserMessage[]): string {
   return input.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "text" ? [part.text] : []))).join("\n");
 }
 
-/** The same string for equal values, whatever the order of their keys. */
+/** Returns the same string for equal values, whatever the order of their keys. */
 export function toKey(value: unknown): string {
   return canonicalJson(JSON.parse(JSON.stringify(value ?? null)) as Json);
 }

@@ -1,5 +1,5 @@
 /**
- * Values of a record: labels, changes of the session's data, and inputs with their defaults.
+ * Values in a record: labels, changes of the session's data, and inputs with their defaults.
  */
 
 import { defined } from "../core/data/defined.js";
@@ -25,7 +25,7 @@ export function findLabel(entries: readonly Entry[]): CaseLabel | undefined {
   return label;
 }
 
-/** A label is a verdict on the session, and not part of what the agent read. */
+/** Removes the label from a patch: a label is a verdict on the session, not part of what the agent read. */
 export function withoutLabel({ set, unset }: DataPatch): DataPatch {
   const { [labelKey]: _, ...others } = set ?? {};
   const removed = unset?.filter((key) => key !== labelKey) ?? [];
@@ -35,7 +35,7 @@ export function withoutLabel({ set, unset }: DataPatch): DataPatch {
   };
 }
 
-/** Both changes as one. */
+/** Merges two changes into one. */
 export function mergePatches(first: DataPatch, then: DataPatch): DataPatch {
   const set = { ...first.set };
   for (const key of then.unset ?? []) delete set[key];
@@ -47,7 +47,7 @@ export function mergePatches(first: DataPatch, then: DataPatch): DataPatch {
   };
 }
 
-/** The input with the defaults that its JSON Schema names. */
+/** Fills in the defaults that the input's JSON Schema declares. */
 export function fillDefaults(schema: Json | undefined, input: Json): Json {
   if (!isJsonObject(schema) || !isJsonObject(input) || !isJsonObject(schema.properties)) return input;
   const filled: { [key: string]: Json } = { ...input };

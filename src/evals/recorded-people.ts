@@ -1,8 +1,8 @@
 /**
  * Answers the questions of a trial as people answered them in the record.
  *
- * A question is matched by its tool and input, and by the name of the question if a tool asks. The second such question gets
- * the second answer, and so on; the last one is repeated.
+ * A question is matched by its tool and input and, if a tool asks, by the question's id. The second such question gets the second
+ * answer, and so on; the last answer is repeated.
  */
 import type { PendingApproval } from "../core/view/pending-approval.js";
 import { PawlError } from "../errors.js";
@@ -11,7 +11,7 @@ import type { EvalCase, RecordedAnswer, RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
 import type { Departure } from "./trial.js";
 
-/** How to answer a question that has no recorded answer. `stop` ends the trial there. */
+/** How to answer a question that has no recorded answer. `stop` ends the trial at this question. */
 export type Unanswered = "stop" | "approve" | "deny" | ((approval: PendingApproval) => ApprovalDecision);
 
 export type RecordedPeople = {
@@ -28,7 +28,7 @@ export function createRecordedPeople(
 ): RecordedPeople {
   const used = new Map<string, number>();
 
-  /** The next item for the same question; the last one repeats. */
+  /** Returns the next item for the same question. The last item is repeated. */
   function takeNext<Item>(items: readonly Item[], key: string): Item | undefined {
     const count = used.get(key) ?? 0;
     used.set(key, count + 1);
@@ -50,8 +50,10 @@ export function createRecordedPeople(
       if (found !== undefined) return toDecision(found);
       if (typeof unanswered === "function") return unanswered(approval);
       if (unanswered === "stop") return depart(approval, "answer");
-      if (why === "tool") return { type: "decline", note: "Nobody answers in this trial." };
-      return unanswered === "approve" ? { type: "approve" } : { type: "deny", note: "Nobody approves in this trial." };
+      if (why === "tool") return { type: "decline", note: "No person answers in this trial." };
+      return unanswered === "approve"
+        ? { type: "approve" }
+        : { type: "deny", note: "No person approves in this trial." };
     },
     findResult(approval) {
       const wanted = toKey(approval.input);
@@ -72,14 +74,14 @@ function toDecision({ answer, value, note }: RecordedAnswer): ApprovalDecision {
       return { type: "decline", ...said };
     case "deny":
       return { type: "deny", ...said };
-    // The time to answer had passed, and the call did not run.
+    // The time limit for the answer had passed, and the call did not run.
     case "expired":
-      return { type: "deny", note: note ?? "Nobody answered in time." };
-    // The person had a call of unknown outcome run again.
+      return { type: "deny", note: note ?? "No answer arrived in time." };
+    // The person chose to run a call of unknown outcome again.
     case "rerun":
     case "approve":
       return { type: "approve" };
     default:
-      throw new PawlError("bad_input", `The case has an answer of the unknown type ${JSON.stringify(answer)}.`);
+      throw new PawlError("bad_input", `Unknown type ${JSON.stringify(answer)} of an answer in the case.`);
   }
 }

@@ -2,7 +2,7 @@
  * Plays the recorded answers of models in a trial.
  *
  * 1. Up to `at`, the recorded answers are used and no model is asked.
- * 2. With `play: "steps"`, the model is asked at each step, and the loop gets the recorded answer. So every step follows from the
+ * 2. With `play: "steps"`, the model is asked at each step, but the loop gets the recorded answer. So every step follows from the
  *    recorded answers.
  * 3. Sessions of a trial are matched with recorded sessions by agent and first request.
  * 4. A retry of a model call belongs to the same step.
@@ -46,8 +46,8 @@ export function createRecordedSteps(
     const first = messages.find(({ role }) => role === "user");
     const text = first?.role === "user" ? toText([first]) : "";
     const index = children.findIndex((one) => one.agent === agent && one.request === text);
-    const own = sessionId === topId ? recorded[0] : index < 0 ? undefined : children.splice(index, 1)[0];
-    const begun: Progress = { recorded: own, step: 0, call: "", comparedCall: "" };
+    const recordedSession = sessionId === topId ? recorded[0] : index < 0 ? undefined : children.splice(index, 1)[0];
+    const begun: Progress = { recorded: recordedSession, step: 0, call: "", comparedCall: "" };
     progress.set(sessionId, begun);
     return begun;
   }
@@ -68,7 +68,7 @@ export function createRecordedSteps(
     if (isNext && request.sessionId === topId)
       for (const arrival of own.recorded?.arrivals ?? []) if (arrival.step === step) await deliver(arrival);
     const answer = own.recorded?.steps[step - 1];
-    // Child sessions are before it as long as the session itself is.
+    // Child sessions count as before `at` as long as the top session does.
     const isBefore = (progress.get(topId)?.step ?? 0) <= at;
     if (isBefore && answer !== undefined) {
       yield* answer;
@@ -85,7 +85,7 @@ export function createRecordedSteps(
       yield* now;
       return;
     }
-    // Once for each call, whichever of its attempts got the answer.
+    // Compared once for each call, whichever attempt got the answer.
     if (own.comparedCall !== call)
       compared.push({ agent, step, recorded: toModelAnswer(answer), now: toModelAnswer(now) });
     own.comparedCall = call;

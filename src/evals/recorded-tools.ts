@@ -1,9 +1,9 @@
 /**
- * Answers the tool calls of a trial from the record, so that nothing outside happens.
+ * Answers the tool calls of a trial from the record, so that the trial has no outside effects.
  *
- * 1. A call gets the result of a recorded call of the same agent and tool with the same input. Both inputs are read by the tool's
- *    current schema, so new defaults and the order of keys make no difference.
- * 2. The second call with the same input gets the second such result, and so on; the last one is repeated.
+ * 1. A call gets the result of a recorded call of the same agent and tool with the same input. Both inputs are parsed with the
+ *    tool's current schema, so new defaults and the order of keys make no difference.
+ * 2. The second call with the same input gets the second such result, and so on; the last result is repeated.
  * 3. A call that is not in the record never runs by default. It ends the trial, unless the eval says how to answer it.
  */
 import type { Json, ToolOutput } from "../core/data/message.js";
@@ -14,24 +14,24 @@ import type { RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
 import type { Ask, Departure, ResultCounts } from "./trial.js";
 
-/** Answers a call in place of the tool. It returns the result, or throws the tool's error. */
+/** Answers a call instead of the tool. It returns the result, or throws the tool's error. */
 export type Simulation = (input: never, call: SimulatedCall) => unknown;
 
-/** A call answered by a function. */
+/** A call that a function answers. */
 export type SimulatedCall = ToolRun & {
   /** The recorded calls of this tool by this agent. */
   readonly recorded: readonly RecordedCall[];
   /** Runs the tool itself. */
   readonly own: () => unknown;
-  /** Asks an agent; null if it did not answer. The trial is then marked as simulated. */
+  /** Asks an agent. The trial is then marked as simulated. @throws Error if the agent gives no answer */
   readonly ask: Ask;
 };
 
-/** Where the results of a tool come from: the record, the tool itself, or a function. */
+/** The source of a tool's results: the record, the tool itself, or a function. */
 export type ToolAnswer = "recorded" | "real" | Simulation;
 
 /**
- * How to answer a call that is not in the record. `stop` ends the trial there. `error` tells the model that there is no
+ * How to answer a call that is not in the record. `stop` ends the trial at this call. `error` reports to the model that there is no
  * result. `run` runs the tool if it is `readOnly`, and otherwise ends the trial. A function returns the result.
  */
 export type Unrecorded = "stop" | "error" | "run" | Simulation;
@@ -46,8 +46,8 @@ type RecordedToolsOptions = {
   readonly tools: { readonly [tool: string]: ToolAnswer };
   readonly unrecorded: Unrecorded;
   readonly ask: Ask;
-  /** Called for each call that is not in the record; `isEnd` if it ends the trial. */
-  readonly onDeparture: (departure: Departure, isEnd: boolean) => void;
+  /** Called for each call that is not in the record. `endsTrial`: the trial ends at this call. */
+  readonly onDeparture: (departure: Departure, endsTrial: boolean) => void;
 };
 
 export function createRecordedTools({
@@ -98,14 +98,14 @@ export function createRecordedTools({
       return repeatCall(found, run);
     }
     counts.unrecorded += 1;
-    const isEnd = unrecorded === "stop" || (unrecorded === "run" && tool.readOnly !== true);
+    const endsTrial = unrecorded === "stop" || (unrecorded === "run" && tool.readOnly !== true);
     const nearest = findCalls(run).find((call) => !used.has(`${agent}/${tool.name}/${toKey(call.input)}`));
     const departure = { agent, tool: tool.name, input: toJson(input), missing: "result" } as const;
-    onDeparture(nearest === undefined ? departure : { ...departure, nearest: nearest.input }, isEnd);
-    if (isEnd) return waitForEndOfTrial(run.context.signal);
+    onDeparture(nearest === undefined ? departure : { ...departure, nearest: nearest.input }, endsTrial);
+    if (endsTrial) return waitForEndOfTrial(run.context.signal);
     if (typeof unrecorded === "function") return simulate(unrecorded, run, own);
     if (unrecorded === "run") return runReal(own);
-    throw new FinalToolError("There is no recorded result of this call.");
+    throw new FinalToolError("There is no recorded result for this call.");
   }
 
   return { runTool, counts };
@@ -120,10 +120,10 @@ function waitForEndOfTrial(signal: AbortSignal): Promise<never> {
   });
 }
 
-/** Returns the input of a call as the tool's current schema reads it. */
+/** Returns a key of a call's input, as parsed with the tool's current schema. */
 type InputReader = (call: RecordedCall) => Promise<string>;
 
-/** Compiles the schema once, and reads each recorded input once. */
+/** Compiles the schema once, and parses each recorded input once. */
 function createInputReader(tool: AnyTool): InputReader {
   const { validate } = compileInput(tool.input);
   const keys = new Map<RecordedCall, string>();

@@ -1,5 +1,5 @@
 /**
- * The report of an eval: what was played, how it was judged, and how it compares with a baseline.
+ * The report of an eval: the trials, their scores, and the comparison with a baseline.
  */
 import type { ScoreChange } from "./statistics.js";
 
@@ -7,7 +7,7 @@ import type { ScoreChange } from "./statistics.js";
 export type Score = {
   /** From 0 to 1. */
   readonly score: number;
-  /** Null if the score is only reported. */
+  /** Whether the score passed; null if it is only reported. */
   readonly passed: boolean | null;
   /** Why the score is not 1. */
   readonly why?: string;
@@ -23,9 +23,12 @@ export type TrialReport = {
   readonly variant: string;
   /** The repetition, from 1. */
   readonly repetition: number;
-  /** By judge. Judges that returned null are absent. A judge without a verdict has the score 0 if it has a bound, otherwise none. */
+  /**
+   * By judge. Judges that returned null are absent. A judge without a verdict has the score 0 if it has a bound, and otherwise no
+   * score.
+   */
   readonly scores: { readonly [judge: string]: Score };
-  /** Why a judge that applies gave no verdict, by judge. Absent if all gave one. */
+  /** Why a judge that applies gave no verdict, by judge. Absent if every judge gave one. */
   readonly noVerdict?: { readonly [judge: string]: string };
   /** Whether no judge failed the trial, and it ended within its time limit. */
   readonly passed: boolean;
@@ -41,14 +44,14 @@ export type TrialReport = {
   readonly inputTokens: number;
   /** Output tokens, child sessions included. */
   readonly outputTokens: number;
-  /** US dollars that the trial would cost if every answer had to be paid for. */
+  /** The cost of the trial in US dollars if every answer had to be paid for. */
   readonly costUsd?: number;
-  /** Model calls answered by a model now. */
+  /** The number of model calls that a model answered now. */
   readonly asked: number;
-  /** Model calls answered from kept answers. */
+  /** The number of model calls that were answered from kept answers. */
   readonly kept: number;
   readonly durationMs: number;
-  /** The session of the trial, if its log was kept. */
+  /** The session of the trial, if its log was stored. */
   readonly sessionId?: string;
   /** The session that the case was made from. */
   readonly recordedSessionId?: string;
@@ -56,7 +59,7 @@ export type TrialReport = {
   readonly isSimulated?: true;
 };
 
-/** How often a judge gave no verdict, for example because its model did not answer in the form that was asked for. */
+/** How often a judge gave no verdict, for example because its model did not answer in the requested form. */
 export type NoVerdicts = {
   /** The number of trials without a verdict of this judge. */
   readonly trials: number;
@@ -74,31 +77,31 @@ export type VariantReport = {
   readonly trials: number;
   /** Mean scores, by judge. */
   readonly scores: { readonly [judge: string]: number };
-  /** The judges that gave no verdict on some trials. */
+  /** The judges that gave no verdict on at least one trial. */
   readonly noVerdicts: { readonly [judge: string]: NoVerdicts };
-  /** US dollars that the trials would cost if every answer had to be paid for. Absent if a model has no known price. */
+  /** The cost of the trials in US dollars if every answer had to be paid for. Absent if a model has no known price. */
   readonly costUsd?: number;
-  /** How the scores differ from the baseline; without one, from the first variant. */
+  /** How the scores differ from the baseline's or, without a baseline, from the first variant's. */
   readonly changes: { readonly [judge: string]: ScoreChange };
-  /** The judges whose scores are worse than the compared ones, beyond chance. */
+  /** The judges whose scores are worse, beyond chance, than the scores they are compared with. */
   readonly worse: readonly string[];
   /** The rules broken by at least one trial. */
   readonly broken: readonly string[];
-  /** The cases that passed in the compared trials and fail in these. */
+  /** The cases that fail in these trials but passed in the trials they are compared with. */
   readonly newlyFailing: readonly string[];
 };
 
-/** How often a judge agrees with the labels of people. */
+/** How often a judge agrees with people's labels. */
 export type Agreement = {
-  /** The number of labelled answers that it judged. */
+  /** The number of labelled answers that the judge scored. */
   readonly labels: number;
   /** The number of verdicts that agree with the label. */
   readonly agreed: number;
-  /** The number of good answers that it judged bad. */
+  /** The number of good answers that the judge rejected. */
   readonly tooStrict: number;
-  /** The number of bad answers that it judged good. */
+  /** The number of bad answers that the judge accepted. */
   readonly tooKind: number;
-  /** The number of labelled answers on which it gave no verdict. They are not in `labels`. */
+  /** The number of labelled answers without a verdict. They are not in `labels`. */
   readonly noVerdict: number;
 };
 
@@ -115,17 +118,17 @@ export type Report = {
   readonly variants: { readonly [variant: string]: VariantReport };
   /** Whether the variants were compared with a baseline. */
   readonly hasBaseline: boolean;
-  /** By judge. Only judges with `isCompared`, if there are labelled cases. */
+  /** By judge: only judges with `isCompared`, and only if there are labelled cases. */
   readonly agreement: { readonly [judge: string]: Agreement };
   /** US dollars paid in this run. */
   readonly paidUsd: number;
-  /** Model calls answered by a model now, including those of judges. */
+  /** The number of model calls that a model answered now, including those of judges. */
   readonly asked: number;
-  /** Model calls answered from kept answers. */
+  /** The number of model calls that were answered from kept answers. */
   readonly kept: number;
-  /** Model calls answered now without a known price; the budget does not count them. */
+  /** The number of model calls answered now that have no known price, so that the budget does not count them. */
   readonly unpriced: number;
-  /** Trials omitted because of the budget. */
+  /** The number of trials that were omitted because of the budget. */
   readonly leftOut: number;
   readonly durationMs: number;
 };

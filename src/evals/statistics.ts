@@ -2,7 +2,7 @@
  * Decides whether a change of scores is more than chance. The unit is the case: its repetitions are averaged first.
  *
  * 1. Two tests must agree: a bootstrap interval of the mean difference lies below zero, and an exact sign test finds so many worse
- *    cases unlikely. Either alone raised false alarms in a tenth of the comparisons of two runs without any change.
+ *    cases unlikely. Either test alone raised false alarms in a tenth of the comparisons of two runs without any change.
  * 2. The more judges are compared, the more unlikely a change must be: one false alarm in twenty comparisons of reports, rather
  *    than of judges.
  */
@@ -17,7 +17,7 @@ export type ScoreChange = {
   readonly now: number;
   /** The lower end of the 95 % bootstrap interval of the mean difference. */
   readonly low: number;
-  /** The upper end of that interval. */
+  /** The upper end of the interval. */
   readonly high: number;
   /** The number of cases that became better. */
   readonly better: number;
@@ -31,14 +31,14 @@ export type ScoreChange = {
 export type ScorePair = { readonly before: number; readonly now: number };
 
 const defaultResamples = 2_000;
-/** Differences of floating-point sums are not changes. */
-const smallest = 1e-9;
+/** Smaller differences are rounding errors of floating-point sums. */
+const minDifference = 1e-9;
 const significance = 0.05;
 
 export function compareScores(pairs: readonly ScorePair[], resamples = defaultResamples): ScoreChange {
   const differences = pairs.map(({ before, now }) => now - before);
-  const worse = differences.filter((one) => one < -smallest).length;
-  const better = differences.filter((one) => one > smallest).length;
+  const worse = differences.filter((one) => one < -minDifference).length;
+  const better = differences.filter((one) => one > minDifference).length;
   const [low, high] = resampleMean(differences, resamples);
   return {
     cases: pairs.length,
@@ -74,7 +74,8 @@ export function isWorse({ high, p }: Pick<ScoreChange, "high" | "p">, judges: nu
 }
 
 /**
- * The smallest number of cases in which a judge can be worse at all: with fewer, even a fault in every case may be chance.
+ * The smallest number of cases in which a judge can be significantly worse. With fewer cases, even a fault in every case may be
+ * chance.
  *
  * @param judges the number of judges that are compared
  */
@@ -86,7 +87,7 @@ export function countNeededCases(judges: number): number {
 export function signTest(worse: number, better: number): number {
   const throws = worse + better;
   if (throws === 0) return 1;
-  // By logarithms: a power of two of a thousand throws is below the smallest number.
+  // Uses logarithms, because a thousandth power of one half underflows.
   let logTerm = -throws * Math.LN2;
   let sum = 0;
   for (let heads = 0; heads <= throws; heads += 1) {

@@ -5,7 +5,7 @@ import { defined } from "../core/data/defined.js";
 import type { NoVerdicts, TrialReport, VariantReport } from "./report.js";
 import { compareScores, isWorse, mean, type ScoreChange, type ScorePair } from "./statistics.js";
 
-/** @param before the trials that these are compared with */
+/** @param before the trials to compare with */
 export function summarizeVariant(now: readonly TrialReport[], before: readonly TrialReport[]): VariantReport {
   const judges = [...new Set(now.flatMap(({ scores }) => Object.keys(scores)))];
   const changes = compareJudges(judges, now, before);
@@ -42,7 +42,7 @@ function countNoVerdicts(trials: readonly TrialReport[]): { readonly [judge: str
   );
 }
 
-/** Undefined if a trial has no price, because the sum of the others would look like the whole. */
+/** Undefined if any trial has no price: the sum of the others would look like the whole. */
 function sumCosts(trials: readonly TrialReport[]): number | undefined {
   const costs = trials.flatMap(({ costUsd }) => (costUsd === undefined ? [] : [costUsd]));
   return costs.length < trials.length ? undefined : costs.reduce((sum, cost) => sum + cost, 0);

@@ -1,10 +1,10 @@
 /**
- * Ends of waits for judges and agents, whatever those do.
+ * Bounds waits for judges and agents, whatever they do.
  */
 import { systemClock } from "../runtime/lib/clock.js";
 
 /**
- * Runs work with a time limit. Its signal is aborted at the limit, and when `signal` is.
+ * Runs work with a time limit. The work's signal is aborted at the limit, or when `signal` is aborted.
  *
  * @throws Error at the limit, even if the work continues
  */
@@ -15,7 +15,7 @@ export async function runInTime<Value>(
 ): Promise<Value> {
   const limit = new AbortController();
   let cancelTimer = () => {};
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     cancelTimer = systemClock.after(timeoutMs, () => {
       const error = new Error(`it took longer than ${timeoutMs} ms`);
       limit.abort(error);
@@ -25,14 +25,14 @@ export async function runInTime<Value>(
   try {
     return await Promise.race([
       work(signal === undefined ? limit.signal : AbortSignal.any([signal, limit.signal])),
-      late,
+      timeout,
     ]);
   } finally {
     cancelTimer();
   }
 }
 
-/** The promise, which rejects with the signal's reason as soon as the signal is aborted. */
+/** Settles like the promise, but rejects with the signal's reason as soon as the signal is aborted. */
 export async function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal | undefined): Promise<Value> {
   if (signal === undefined) return promise;
   let stopListening = () => {};

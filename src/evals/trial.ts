@@ -1,5 +1,5 @@
 /**
- * A trial: one play of a case, as judges and reports read it.
+ * A trial: one run through a case, as judges and reports read it.
  */
 import type { Json } from "../core/data/message.js";
 import type { JsonSchema } from "../ports/model.js";
@@ -21,18 +21,18 @@ export type Trial = Ending & {
   readonly departure: Departure | null;
   /** True if the trial reached its time limit. */
   readonly isTimedOut: boolean;
-  /** Where the results of calls came from. */
+  /** The sources of the calls' results. */
   readonly results: ResultCounts;
   /** True if a model simulated results of calls. */
   readonly isSimulated: boolean;
-  /** With `play: "steps"`: each recorded step, with the current answer of the model. */
+  /** With `play: "steps"`: each recorded step, with the model's current answer. */
   readonly comparedSteps: readonly ComparedStep[];
   /** How the model calls were answered. */
   readonly modelCalls: Readonly<CallCounts>;
   readonly durationMs: number;
   /** The log of the trial. */
   readonly store: Store;
-  /** The session of the trial in that store. */
+  /** The session of the trial in `store`. */
   readonly sessionId: string;
 };
 
@@ -73,7 +73,7 @@ export type ModelAnswer = {
   readonly text: string;
 };
 
-/** A recorded step, with the current answer of the model. */
+/** A recorded step, with the model's current answer. */
 export type ComparedStep = {
   readonly agent: string;
   /** The number of the model call in its session, from 1. */
@@ -86,17 +86,17 @@ export type ComparedStep = {
 
 /** How the model calls of a trial were answered. */
 export type CallCounts = {
-  /** Calls answered by a model now. */
+  /** Calls that a model answered now. */
   asked: number;
-  /** Calls answered from kept answers. */
+  /** Calls that were answered from kept answers. */
   kept: number;
   /** Whether the budget refused a call. */
   isRefused: boolean;
 };
 
 /**
- * Asks an agent. Like the answers of the trial, its answer is kept and counts toward the budget.
+ * Asks an agent. The agent's answer is kept and counts toward the budget, like the answers of the trial.
  *
- * @throws Error if the agent gives no answer, or none that the schema allows
+ * @throws Error if the agent gives no answer, or an answer that does not match the schema
  */
 export type Ask = (agent: HandoffAgent, input: string, schema?: JsonSchema) => Promise<Json>;

@@ -28,16 +28,17 @@ export type DriveDeps = {
 };
 
 /**
- * Returns what is left: the sessions of the family that others hold, and the next time that one of them waits for.
+ * Returns the remaining work: the family's sessions that other processes hold, and the earliest time that one of the sessions waits
+ * for.
  * @param signal aborted when the invocation is cut off
- * @throws the error for which a session could not continue: the invocation must be repeated
+ * @throws the error that stopped a session: the invocation must be retried
  */
 export async function driveFamily(sessionId: string, deps: DriveDeps, signal: AbortSignal): Promise<FamilyWork> {
   const { store, agents, graceMs } = deps;
   const driven = new Map<string, DispatchedAgent>();
   const errors: unknown[] = [];
   let work: FamilyWork = { due: [], dueAt: null };
-  // The session itself is tried first: the caller has usually posted something to it.
+  // The session itself comes first: the caller has usually just posted to it.
   let isFirstTried = false;
   const leave = (): void => {
     for (const [id, agent] of driven) void agent.session(id).leave({ graceMs }).catch(ignoreStoreError);
@@ -76,12 +77,12 @@ export async function driveFamily(sessionId: string, deps: DriveDeps, signal: Ab
   return work;
 }
 
-/** The session does not exist, or no longer: there is nothing to do. */
+/** The session does not exist, or no longer exists, so there is nothing to do. */
 function isUnknownSession(error: unknown): boolean {
   return error instanceof PawlError && error.code === "no_session";
 }
 
-/** The store has failed, or the session's children are unknown: their leases expire by themselves. */
+/** If the store has failed, or the session's children are unknown, their leases expire by themselves. */
 function ignoreStoreError(error: unknown): void {
   if (!(error instanceof PawlError)) throw error;
 }

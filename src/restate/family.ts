@@ -11,10 +11,10 @@ export type FamilyWork = {
   readonly dueAt: number | null;
 };
 
-/** A session in one of these has a run that has not ended. */
+/** The statuses of a session whose run has not ended. */
 const openStatuses = ["preparing", "model_running", "tool_running", "awaiting_human"] as const satisfies Status[];
 
-/** How many ended children, newest first, are searched for those that still have something to do. */
+/** How many ended children, newest first, are searched for unfinished work. */
 const maxEndedChildren = 100;
 
 /** A run may continue in any session of the family: a child gives its result to its parent, and a parent may abort a child. */
@@ -26,7 +26,7 @@ export async function findFamilyWork(store: Store, sessionId: string, now: numbe
   for (let id = queue.shift(); id !== undefined; id = queue.shift()) {
     if (visited.has(id)) continue;
     visited.add(id);
-    // In this order: a message leaves the inbox in the commit that changes the state.
+    // Inbox before state: a message leaves the inbox in the commit that changes the state.
     const isPosted = (await store.inbox(id)).length > 0;
     const state = (await store.load(id))?.state ?? initialState;
     const at = isPosted ? 0 : dueAt(state);

@@ -1,10 +1,10 @@
 /**
- * The handlers of the object.
+ * The handlers of the Restate object.
  *
  * 1. `drive` is exclusive: Restate runs one at a time for a session. All others are shared, and do not wait for a run.
- * 2. A handler that posts something has the session driven afterwards, even if its process dies in between: Restate repeats a
- *    handler that has no result yet. A repeated request counts once, because its message has the same id.
- * 3. At most one later invocation of `drive` is pending for the session's next time, however often the session is driven before.
+ * 2. A handler that posts something starts a drive of the session afterwards, even if its process dies in between: Restate retries
+ *    a handler that has no result yet. A repeated request counts once, because its message has the same id.
+ * 3. At most one delayed invocation of `drive` is pending for a session, however often the session is driven before it.
  */
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
 import type { AbortOptions, Client, ClientRequest } from "../index.js";
@@ -23,20 +23,20 @@ import type { RestateSdk } from "./sdk.js";
 /** Other services of Restate call them with `context.objectClient<PawlHandlers>({ name: "Pawl" }, sessionId)`. */
 export type PawlHandlers = {
   /**
-   * Continues the session, and the sessions below and above it, until nothing is left to do now. If one of them waits for a
-   * time, `drive` is called again then. Call it without a body if something was posted to the store in another way.
+   * Continues the session, and the sessions below and above it, until nothing is left to do now. If one of them waits for a time,
+   * `drive` is called again at that time. If you post to the store in another way, call `drive` without a body.
    */
   readonly drive: (context: ObjectContext, wake?: Wake) => Promise<void>;
-  /** Like `send` of a client. It begins a session if the option `agent` names the agent. */
+  /** Like a client's `send`. It starts a session if the option `agent` names its agent. */
   readonly send: (
     context: ObjectSharedContext,
     request: SendRequest,
   ) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
-  /** Like `answer` of a session, also for calls of sessions below it. */
+  /** Like a session's `answer`. It also accepts calls of the sessions below. */
   readonly answer: (context: ObjectSharedContext, request: AnswerRequest) => Promise<"first" | "second">;
-  /** Like `provideResult` of a session. */
+  /** Like a session's `provideResult`. */
   readonly provideResult: (context: ObjectSharedContext, request: ResultRequest) => Promise<"first" | "second">;
-  /** Like `abort` of a session. */
+  /** Like a session's `abort`. */
   readonly abort: (context: ObjectSharedContext, request?: AbortOptions) => Promise<"asked" | "nothing">;
   /** The session as the store has it now. */
   readonly status: (context: ObjectSharedContext) => Promise<ObjectStatus>;
@@ -44,7 +44,7 @@ export type PawlHandlers = {
 
 type HandlerDeps = DriveDeps & {
   readonly client: Client;
-  /** Refuses options that callers may not set. @throws PawlError `bad_input` */
+  /** Rejects options that callers may not set. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
 };
 
@@ -54,7 +54,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
   const createDriveClient = (context: ObjectSharedContext) =>
     context.objectSendClient<PawlHandlers>({ name }, context.key);
 
-  /** Not journaled: a message counts once, so a repetition is harmless, and Restate has one write less. */
+  /** Not journaled: a message counts once, so repeating this is harmless, and it saves Restate a write. */
   async function postAndDrive<Result>(context: ObjectSharedContext, post: () => Promise<Result>): Promise<Result> {
     const result = await post();
     createDriveClient(context).drive();
@@ -70,7 +70,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
       if (pendingAt !== null) context.clear(wakeKey);
       return;
     }
-    // The invocation that was pending for this time is this one.
+    // If this invocation is the pending one, nothing else is pending.
     const otherPendingAt = wake?.at === pendingAt ? null : pendingAt;
     const { now, at, tries } = next;
     if (otherPendingAt !== null && otherPendingAt > now && otherPendingAt <= at) return;
@@ -81,7 +81,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
   return {
     drive,
     send: shared(async (context: ObjectSharedContext, request: SendRequest) => {
-      // The same in each attempt, so that all attempts begin the same run.
+      // Deterministic: every attempt generates the same id, and so starts the same run.
       const generatedRunId = context.rand.uuidv4();
       return postAndDrive(context, async () => {
         const { input, options = {} } = checkRequest("send", request);
@@ -120,7 +120,7 @@ type NextWake = Wake & { readonly now: number };
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
-/** Drives the session, and returns when to drive it again; null if nothing is left that waits for a time. */
+/** Drives the session, and returns when to drive it again; null if no session waits for a time. */
 async function driveOnce(
   sessionId: string,
   deps: DriveDeps,
@@ -131,7 +131,7 @@ async function driveOnce(
   const now = Date.now();
   if (dueAt === null) return null;
   if (dueAt > now) return { now, at: dueAt, tries: 0 };
-  // Another process holds the session. If it died on another machine, its lease ends in a while.
+  // Another process holds the session. If it died on another machine, its lease will expire.
   const delayMs = Math.min(maxRetryMs, firstRetryMs * 2 ** tries);
   return { now, at: now + delayMs, tries: tries + 1 };
 }

@@ -1,9 +1,9 @@
 /**
  * `pawl/restate`: Restate drives the sessions of a store. Needs the package `@restatedev/restate-sdk`.
  *
- * Restate dispatches; the driver of Pawl and the store do the work. Each session is a virtual object of Restate. Its exclusive
- * handler `drive` continues the session until it rests or waits, and holds nothing while the session waits. What has
- * happened is in the log, so Restate may call `drive` at any time and as often as it likes.
+ * Restate dispatches; Pawl's driver and the store do the work. Each session is a Restate virtual object. Its exclusive handler
+ * `drive` continues the session until it rests or waits, and holds nothing while the session waits. What has happened is in the
+ * log, so Restate may call `drive` at any time and as often as it likes.
  */
 import type { VirtualObjectDefinition } from "@restatedev/restate-sdk";
 import { type ClientOption, createClient, createClientCheck, createWorker, PawlError, type Store } from "../index.js";
@@ -19,26 +19,26 @@ export type { AnswerRequest, ObjectStatus, ResultRequest, SendRequest, Wake } fr
 export type PawlObjectOptions = {
   /** The store of the agents. All services share it: a PostgreSQL database, or a SQLite file on one machine. */
   readonly store: Store;
-  /** The agents whose sessions are driven, with those that they reach through handoffs. `engine.agents` fits. */
+  /** The agents whose sessions are driven, including the agents that they reach through handoffs; for example `engine.agents`. */
   readonly agents: readonly DispatchedAgent[];
   /**
-   * The run options that a request to `send` may have, for example `["model", "settings.reasoning"]`: each replaces what the
-   * agent's author chose. `agent`, `by`, `mode`, `runId` and `skip` are always allowed. Default: none.
+   * The run options that a request to `send` may have, for example `["model", "settings.reasoning"]`: each overrides the agent's
+   * setting. `agent`, `by`, `mode`, `runId` and `skip` are always allowed. Default: none.
    */
   readonly clientOptions?: readonly ClientOption[];
   /** The name of the object in Restate. Default: `Pawl`. */
   readonly name?: string;
   /**
-   * How long running calls may continue when Restate cuts an invocation off, for example because it restarts, in
-   * milliseconds. Default: 60,000.
+   * How long running calls may continue after Restate cuts an invocation off, for example because it restarts, in milliseconds.
+   * Default: 60,000.
    */
   readonly graceMs?: number;
 };
 
 /**
- * Creates a virtual object of Restate whose keys are sessions: `createEndpointHandler({ services: [await pawlObject(…)] })`.
+ * Creates a Restate virtual object whose keys are session ids: `createEndpointHandler({ services: [await pawlObject(…)] })`.
  *
- * On Node 20 it adds `Promise.withResolvers` to the process: the SDK needs it, and Node has it from version 22 on.
+ * On Node 20, this adds `Promise.withResolvers` to the process. The SDK needs it, and Node has it from version 22 on.
  * @throws PawlError `bad_configuration`; `missing_package` without `@restatedev/restate-sdk`
  *
  * @example
@@ -55,7 +55,7 @@ export async function pawlObject(options: PawlObjectOptions): Promise<VirtualObj
   checkOptions(options);
   const { store, agents, clientOptions = [], name = "Pawl", graceMs = 60_000 } = options;
   const checkClient = createClientCheck(clientOptions);
-  // Only to refuse agents with another store: each invocation creates its own worker.
+  // Created only to check that the agents use this store: each invocation creates its own worker.
   createWorker({ store, agents });
   const sdk = await importRestateSdk();
   return sdk.object({
@@ -101,7 +101,7 @@ function checkOptions(options: PawlObjectOptions): void {
     );
 }
 
-/** HTTP statuses by error code, for errors that a repeated request would get again. Any other error may be transient. */
+/** HTTP status by error code, for errors that a retry would not fix. All other errors may be transient. */
 const terminalCodes: ReadonlyMap<string, number> = new Map([
   ["bad_input", 400],
   ["not_storable", 400],

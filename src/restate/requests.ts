@@ -1,6 +1,6 @@
 /**
- * The requests and results of the object's handlers. Requests may come from anyone who reaches Restate: their field names are
- * checked here, and their values by the client of the store.
+ * The requests and results of the object's handlers. Anyone who reaches Restate can send requests: their field names are checked
+ * here, and their values by the store's client.
  */
 import {
   type AnswerOptions,
@@ -44,13 +44,13 @@ export type ObjectStatus = {
   readonly status: Status;
   /** The result of the current or last run; null if there is none, or if the run has not ended. */
   readonly result: RunResult | null;
-  /** The calls and questions that wait for an answer, also in the sessions below. */
+  /** The calls and questions that wait for an answer, including those of the sessions below. */
   readonly approvals: readonly PendingApproval[];
 };
 
 /** The request that `drive` sends itself for a later time. Other callers send no body. */
 export type Wake = {
-  /** The time that it was sent for, in epoch milliseconds. */
+  /** The time for which the request was scheduled, in epoch milliseconds. */
   readonly at: number;
   /** How many times in a row another process held the session. */
   readonly tries: number;
@@ -77,7 +77,7 @@ export function checkRequest<Handler extends keyof Requests>(
   if (!isObject(request) || (options !== undefined && !isObject(options)))
     throw new PawlError(
       "bad_input",
-      `${handler} takes an object with ${known.join(", ")}, of which options is an object. Send it as JSON.`,
+      `${handler} takes a JSON object with ${known.join(", ")}; the field options must be an object.`,
     );
   const unknown = Object.keys(request).find((name) => !known.includes(name));
   if (unknown !== undefined)
@@ -97,5 +97,8 @@ export function parseWake(request: unknown): Wake | null {
   if (request === undefined || request === null) return null;
   const { at, tries } = Object(request) as { readonly at?: unknown; readonly tries?: unknown };
   if (typeof at === "number" && Number.isSafeInteger(tries) && Number(tries) >= 0) return { at, tries: Number(tries) };
-  throw new PawlError("bad_input", "drive accepts only a body that it has sent itself. Call it without a body.");
+  throw new PawlError(
+    "bad_input",
+    "Invalid body for drive: it accepts only a body that it has sent itself. Call drive without a body.",
+  );
 }

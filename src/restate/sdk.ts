@@ -1,5 +1,6 @@
 /**
- * The SDK of Restate, an optional peer: it is loaded when an object is created, so that this entry point loads without it.
+ * The Restate SDK is an optional peer dependency. It is loaded when an object is created, so that this entry point can be imported
+ * without it.
  */
 import type * as Sdk from "@restatedev/restate-sdk";
 import { PawlError } from "../index.js";
@@ -21,7 +22,7 @@ export async function importRestateSdk(): Promise<RestateSdk> {
   }
 }
 
-/** The SDK calls `Promise.withResolvers` in each invocation. Node has it from version 22 on, and keeps its own. */
+/** The SDK calls `Promise.withResolvers` in each invocation. Node has it from version 22 on; the native function is kept. */
 function polyfillWithResolvers(): void {
   if ("withResolvers" in Promise) return;
   const value = function withResolvers<Value>() {

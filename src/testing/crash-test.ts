@@ -1,6 +1,6 @@
 /**
- * The crash kit. It plays a user's agent to its end, then again with a crash before and after every commit, in one
- * process and without waiting. After each play it checks Pawl's promises.
+ * The crash kit. It plays a user's agent to its end, and then again with a crash before and after every commit, in a single process
+ * and without real waits. After each play it checks Pawl's promises.
  */
 
 import { randomUUID } from "node:crypto";
@@ -36,41 +36,40 @@ import { createSeededRandom } from "./world/seeded-random.js";
 import { formatStory } from "./world/story.js";
 import { createWorld, listReadyTurns, type Process, type World } from "./world/world.js";
 
-/** The agent that is crashed, and what is checked. */
+/** The agent to crash, and the checks. */
 export type CrashTestOptions = {
   /**
-   * Creates the agent, as a process does when it starts: called once for each life of the process. Everything outside
-   * the agent (a database, a service, a variable that stands for one) survives crashes. The kit replaces the store,
-   * the clock and the ids.
+   * Creates the agent, as a process does when it starts: called once for each life of the process. Everything outside the agent (a
+   * database, a service, a variable that stands for one) survives crashes. The kit replaces the store, the clock and the ids.
    */
   readonly agent: () => Agent;
   /** The request of the run. */
   readonly input: string;
-  /** Answers a call that waits. Default: approves it, and counts a call with an unknown outcome as failed. */
+  /** Answers a waiting call. Default: approves the call, and counts a call with an unknown outcome as failed. */
   readonly respond?: Respond;
   /** Your own check, called after each play. If it throws, the play fails. */
   readonly check?: (play: CrashPlay) => void | Promise<void>;
   /** Called before each play: resets the outside world, so that no play sees the effects of another. */
   readonly reset?: () => void | Promise<void>;
-  /** Whether every pair of crashes is also played. Default false. */
+  /** Whether to also play every pair of crashes. Default: false. */
   readonly pairs?: boolean;
   /**
-   * `commits`: crash before and after every commit. `waits`: also around each request, model call and tool call.
-   * Default `commits`.
+   * `commits`: crashes before and after every commit. `waits`: also around each request, model call and tool call. Default:
+   * `commits`.
    */
   readonly points?: "commits" | "waits";
-  /** Plays only once, with crashes at these points, as `CrashFailure.at` names them. Empty: without a crash. */
+  /** Plays only once, with crashes at these points, as reported in `CrashFailure.at`. An empty array plays without a crash. */
   readonly at?: readonly number[];
   /** The store; each play uses a new session in it. Default: a new store in memory. */
   readonly store?: Store;
   /**
-   * How long the kit waits for a model, a tool, a hook or other code of the author, in real milliseconds, before timeouts
-   * begin to count. Default 2,000.
+   * How long the kit waits for a model, a tool, a hook or other code of the author, in real milliseconds, before timeouts start to
+   * count. Default: 2,000.
    */
   readonly patienceMs?: number;
   /**
-   * Real milliseconds that the kit waits before it moves its clock. Needed for work that it cannot see: models and
-   * tools of the agents that tools run. Default 0.
+   * How long the kit waits before it moves its clock, in real milliseconds. Needed for work that the kit cannot see: models and
+   * tools of the agents that tools run. Default: 0.
    */
   readonly quietMs?: number;
 };
@@ -103,25 +102,25 @@ export type CrashPlay = {
 
 /** The report of a crash test. */
 export type CrashReport = {
-  /** The points at which the process can die in the play without crashes: two for each commit. */
+  /** The number of points at which the process can die in the play without crashes: two for each commit. */
   readonly points: number;
   /** The number of plays, including the one without crashes. */
   readonly plays: number;
   /** How often a process crashed. */
   readonly crashes: number;
-  /** By tool, how often a call was started again. Zero if the tool may not run again. */
+  /** By tool, how many times a call was started again. Zero if the tool may not run again. */
   readonly repeated: Readonly<Record<string, number>>;
-  /** By tool, how many calls ended as *interrupted, outcome unknown*. Zero if the tool says how it recovers. */
+  /** By tool, how many calls ended as *interrupted, outcome unknown*. Zero if the tool declares how it recovers. */
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** A play broke a promise or failed a check. The message describes what happened, and how to play it again. */
+/** A play broke a promise or failed a check. The message describes what happened, and how to replay it. */
 export class CrashFailure extends Error {
   /** Distinguishes this error from others. */
   override readonly name = "CrashFailure";
-  /** The points at which the process died: `crashTest({ …, at })` plays it again. */
+  /** The points at which the process died. Replay them with `crashTest({ …, at })`. */
   readonly at: readonly number[];
-  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or on any other error. */
+  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or for any other error. */
   readonly invariant: number | null;
 
   constructor(at: readonly number[], cause: unknown, facts: readonly Fact[]) {
@@ -129,7 +128,7 @@ export class CrashFailure extends Error {
     const where = at.length === 0 ? "Without a crash" : `With a crash at ${at.join(" and ")}`;
     const broken = cause instanceof InvariantBroken ? cause : null;
     const story = formatStory(facts, { lines: 60, about: broken?.line ?? null });
-    super(`${where}: ${reason}\n\n${story}\n\nAgain: crashTest({ …, at: [${at.join(", ")}] })`, { cause });
+    super(`${where}: ${reason}\n\n${story}\n\nReplay: crashTest({ …, at: [${at.join(", ")}] })`, { cause });
     this.at = at;
     this.invariant = broken?.number ?? null;
   }
@@ -199,7 +198,10 @@ async function playAgent(
     );
     const missingPoint = options.at?.find((point) => point > points);
     if (missingPoint !== undefined)
-      throw new PawlError("bad_input", `There is no point ${missingPoint}: the play ended after ${points} points.`);
+      throw new PawlError(
+        "bad_input",
+        `There is no point ${missingPoint} in this play. Use points from 1 to ${points}.`,
+      );
     const history = await readHistory(world);
     checkInvariants(history, agentInvariants);
     if (result.status === "interrupted")
@@ -214,8 +216,7 @@ async function playAgent(
 
 function createScenario(world: World, options: CrashTestOptions, runId: string, deathPoints: readonly number[]) {
   const { agent, input, respond = respondByDefault, patienceMs = 2_000, quietMs = 0, points = "commits" } = options;
-  // In half of the plays the next process can see that the last one is dead. In the others it waits for the end of
-  // the lease.
+  // In half of the plays, the next process can see that the previous one is dead. In the others, it waits for the lease to expire.
   const sameHost = (deathPoints[0] ?? 0) % 2 === 0;
   return {
     start() {
@@ -223,13 +224,11 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
       return { process, attended: runToEnd(process, { sessionId: world.sessionId, runId, input, respond }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
-    /**
-     * Does a worker's job: resumes the run if the session of an agent that a tool runs is due, because its process died.
-     */
+    /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes the run. */
     async whenStill({ agent }: Process) {
       const due = await world.include(world.store.due(world.clock.now(), maxDue));
       const isChild = due.some((sessionId) => sessionId !== world.sessionId);
-      // `runToEnd` gets the result. Here the session only has to be resumed.
+      // `runToEnd` gets the result. Here, the session only has to be resumed.
       if (isChild)
         void agent
           .session(world.sessionId)

@@ -1,18 +1,18 @@
 /**
- * Kills a program with SIGKILL right before or right after its n-th commit to SQLite, or makes commits fail from the
- * n-th on, as on a full disk. Load it before the program:
+ * Kills a program with SIGKILL right before or right after its n-th commit to SQLite, or makes commits fail from the n-th on, as on
+ * a full disk. Load this module before the program:
  *
  *     PAWL_KILL_AT="after 3" node --import pawl/testing/kill-at-commit program.js
  *
- * PAWL_KILL_AT is `before N`, `after N`, `full N` or `count`, which prints the number of commits on standard error at
- * the end. Without PAWL_KILL_AT nothing happens. All databases of the process count, whether opened through
- * `node:sqlite`, or through `libsql` on a Node without it (Node 20).
+ * PAWL_KILL_AT is `before N`, `after N`, `full N` or `count`, which prints the number of commits on standard error at the end.
+ * Without PAWL_KILL_AT, nothing happens. Commits to all databases of the process count, whether opened through `node:sqlite`, or
+ * through `libsql` on a Node without it (Node 20).
  */
 import process from "node:process";
 import { PawlError } from "../errors.js";
 import { loadSqlite } from "../stores/sqlite/driver.js";
 
-/** The part of a database class that every transaction ends through. */
+/** The part of a database class through which every transaction ends. */
 type DatabaseClass = { readonly prototype: { exec: (sql: string) => unknown } };
 
 const setting = process.env.PAWL_KILL_AT;

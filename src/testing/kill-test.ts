@@ -1,6 +1,6 @@
 /**
- * Kills a user's program with SIGKILL before and after every commit, or at random, and starts it again until it has
- * done its work. After every death it checks the store.
+ * Kills a user's program with SIGKILL before and after every commit, or at random, and restarts it until it has done its work.
+ * After every death, the store is checked.
  */
 
 import { mkdtempSync, rmSync } from "node:fs";
@@ -27,19 +27,18 @@ import { createTally, sumTallies, type Tally } from "./crash/tally.js";
 import { InvariantBroken } from "./world/invariants.js";
 import { createSeededRandom } from "./world/seeded-random.js";
 
-/** The program that is killed, and what is checked. */
+/** The program to kill, and the checks. */
 export type KillTestOptions = {
   /**
-   * A program for Node, started with the same arguments in each life. It must use the same `sessionId` and `runId`
-   * for its runs in every life, so that a later life continues the run of an earlier one. It must end with exit code
-   * 0.
+   * A Node program, started with the same arguments in each life. It must use the same `sessionId` and `runId` for its runs in
+   * every life, so that a later life continues the run of an earlier life. It must end with exit code 0.
    */
   readonly script: string;
   /** The arguments of the program. Default: none. */
   readonly args?: readonly string[];
-  /** Added to the environment of this process. */
+  /** Variables to add to this process's environment. */
   readonly env?: { readonly [name: string]: string };
-  /** Options of Node itself. */
+  /** Options for Node itself. */
   readonly nodeOptions?: readonly string[];
   /** Opens the program's store. `folder` is the program's working directory. */
   readonly openStore: (folder: string) => Promise<Store>;
@@ -48,22 +47,21 @@ export type KillTestOptions = {
   /** Prepares the new folder in which a play starts. */
   readonly prepare?: (folder: string) => void | Promise<void>;
   /**
-   * `commits`, the default: each play dies once, before or after one of its commits. `random`: this many deaths, at
-   * any moment. `at`: one play with these deaths, one for each life, as `KillFailure.at` names them, for example
-   * `["after 4"]`.
+   * `commits`, the default: each play dies once, before or after one of its commits. `random`: this many deaths, at random moments.
+   * `at`: one play with these deaths, one for each life, as reported in `KillFailure.at`, for example `["after 4"]`.
    */
   readonly kills?:
     | "commits"
     | {
-        /** How many deaths, each at a random moment. */
+        /** The number of deaths, each at a random moment. */
         readonly random: number;
-        /** The seed of these moments. */
+        /** The seed for these moments. */
         readonly seed?: number;
       }
     | { readonly at: readonly string[] };
-  /** How many plays run at the same time. Default 2. */
+  /** The number of plays that run at the same time. Default: 2. */
   readonly atOnce?: number;
-  /** How long a life may take, in milliseconds. Default 60,000. */
+  /** The time limit for a life, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number;
 };
 
@@ -87,9 +85,9 @@ export type KillPlay = {
   readonly store: Store;
   /** The log of each session, by session id. */
   readonly logs: ReadonlyMap<string, readonly Entry[]>;
-  /** Where the program died: `before 3`, `after 3`, or `12 ms`. */
+  /** The points at which the program died: `before 3`, `after 3`, or `12 ms`. */
   readonly at: readonly string[];
-  /** Standard output of the last life. */
+  /** The standard output of the last life. */
   readonly stdout: string;
 };
 
@@ -99,7 +97,7 @@ export type KillReport = {
   readonly plays: number;
   /** The number of deaths by SIGKILL. */
   readonly kills: number;
-  /** By tool, how often a call was started again. */
+  /** By tool, how many times a call was started again. */
   readonly repeated: Readonly<Record<string, number>>;
   /** By tool, how many calls ended as *interrupted, outcome unknown*. */
   readonly unknown: Readonly<Record<string, number>>;
@@ -109,9 +107,9 @@ export type KillReport = {
 export class KillFailure extends Error {
   /** Distinguishes this error from others. */
   override readonly name = "KillFailure";
-  /** Where the program died. */
+  /** The points at which the program died. */
   readonly at: readonly string[];
-  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or on any other error. */
+  /** The number of the broken promise in docs/reliability.md; null if your own check failed, or for any other error. */
   readonly invariant: number | null;
 
   constructor(at: readonly string[], cause: unknown) {
@@ -175,7 +173,7 @@ function createCommitPlays(options: KillTestOptions, plays: KillPlayResult[]): P
     for (const moment of [`before ${commit}`, `after ${commit}`]) {
       const played = await play(options, (life) => (life === 1 ? { commit: moment } : null));
       plays.push(played);
-      // The program survived, so it has fewer commits than this.
+      // The program survived, so it has fewer commits than this number.
       if (played.at.length === 0) isOver = true;
     }
     return !isOver;
@@ -213,20 +211,20 @@ function createRandomPlays(
       killsLeft -= 1;
       return { afterMs: Math.ceil(chance.fraction() * lifeMs) };
     });
-    // A life that ended before its kill was due does not count as a death.
-    killsLeft += played.missed;
+    // A life that ended before its scheduled kill does not count as a death.
+    killsLeft += played.missedKills;
     plays.push(played);
     return true;
   };
 }
 
-/** When a life is killed; null if it is not. */
+/** When to kill a life; null to let it run to its end. */
 type PlannedDeath = { readonly commit: string } | { readonly afterMs: number } | null;
 
 async function play(
   options: KillTestOptions,
   planDeath: (life: number) => PlannedDeath,
-): Promise<KillPlayResult & { readonly missed: number }> {
+): Promise<KillPlayResult & { readonly missedKills: number }> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-kill-"));
   const at: string[] = [];
   const startedAt = performance.now();
@@ -249,7 +247,7 @@ async function play(
         await store.close();
       }
       const tally = sumTallies([...logs.values()].map((log) => createTally(collectCalls(log, null).values())));
-      return { at, tally, tookMs, missed: death !== null && "afterMs" in death ? 1 : 0 };
+      return { at, tally, tookMs, missedKills: death !== null && "afterMs" in death ? 1 : 0 };
     }
   } catch (cause) {
     throw new KillFailure(at, cause);
@@ -282,11 +280,11 @@ async function runLife(options: KillTestOptions, folder: string, death: PlannedD
 const killAtCommit = new URL("./kill-at-commit.js", import.meta.url).href;
 
 function checkExit({ code, signal, stderr, tookTooLong }: EndedLife): void {
-  if (tookTooLong) throw new Error(`the program did not end in time: ${stderr}`);
+  if (tookTooLong) throw new Error(`the program exceeded its time limit: ${stderr}`);
   if (code !== 0) throw new Error(`the program ended with ${signal ?? `exit code ${code}`}: ${stderr}`);
 }
 
-/** Checks that every session is undamaged and has kept its entries, and that no run is unfinished at the end. */
+/** Checks that every session is undamaged and has kept its entries and, at the end, that no run is unfinished. */
 async function checkStore(store: Store, earlierLogs: KillPlay["logs"], isEnd: boolean): Promise<KillPlay["logs"]> {
   const logs = new Map<string, readonly Entry[]>();
   for (const { sessionId } of await store.list()) {

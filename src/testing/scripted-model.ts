@@ -1,12 +1,12 @@
 /**
- * A model that gives the answers of a script, in order.
+ * A model that answers from a script, in order.
  */
 import { aBoolean, anObject, checkOptions, integerFrom, nonEmptyString, type OptionTable } from "../check-options.js";
 import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 import type { Price } from "../ports/services.js";
 
-/** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has one. */
+/** One answer: reasoning, then text, then calls, then `done`, or `error` if the step has an error. */
 export type ScriptedStep = {
   /** The model's reasoning, which comes first. */
   readonly reasoning?: string;
@@ -14,23 +14,23 @@ export type ScriptedStep = {
   readonly text?: string;
   /** The tool calls that the model requests. */
   readonly calls?: readonly ScriptedCall[];
-  /** Default `tool-calls` if there are calls, else `stop`. */
+  /** Default: `tool-calls` if there are calls, otherwise `stop`. */
   readonly finish?: FinishReason["unified"];
-  /** Default 10 tokens in and 5 out. */
+  /** Default: 10 input tokens and 5 output tokens. */
   readonly usage?: Usage;
   /** Warnings about parts of the request that the model could not honour. */
   readonly warnings?: readonly string[];
-  /** Ends the answer, after its reasoning, text and calls were streamed. */
+  /** Ends the answer, after its reasoning, text and calls have been streamed. */
   readonly error?: ModelFailure;
-  /** Thrown instead of an end, as by a model that breaks the rules. */
+  /** Thrown instead of ending the answer, as by a model that breaks the contract. */
   readonly throws?: unknown;
   /** Exactly these deltas, instead of everything else in the step except `wait`. */
   readonly deltas?: Iterable<ModelDelta> | AsyncIterable<ModelDelta>;
   /** Awaited before the first delta; an abort ends the wait and the answer. */
   readonly wait?: Promise<unknown>;
   /**
-   * Characters in each delta of text, and of a call's arguments. Default: a word in each delta of text, and no deltas of
-   * arguments.
+   * The number of characters in each delta of text and of a call's arguments. Default: one word in each delta of text, and no
+   * deltas of arguments.
    */
   readonly chunk?: number;
 };
@@ -39,32 +39,32 @@ export type ScriptedStep = {
 export type ScriptedCall = {
   /** The name of the tool. */
   readonly name: string;
-  /** Default `{}`. Members that are undefined are left out. */
+  /** Default: `{}`. Undefined members are omitted. */
   readonly input?: Json | { readonly [member: string]: Json | undefined };
-  /** The text of the arguments, instead of `input`. It need not be valid JSON. */
+  /** The raw text of the arguments, instead of `input`. It need not be valid JSON. */
   readonly raw?: string;
-  /** Default: `call_1_1`, with the number of the request and of the call in it. */
+  /** Default: `call_1_1`, from the numbers of the request and of the call. */
   readonly id?: string;
 };
 
 /**
- * Steps in order, one for each request, failed attempts included. Or a function of the request, which gives the same
- * answer when the request is repeated after a crash.
+ * Steps in order, one for each request, failed attempts included. Or a function of the request, which returns the same answer when
+ * the request is repeated after a crash.
  */
 export type Script = readonly ScriptedStep[] | ((request: ModelRequest) => ScriptedStep | undefined);
 
-/** How a scripted model behaves. */
+/** The options of `createScriptedModel`. */
 export type ScriptedModelOptions = {
-  /** Default `scripted`. */
+  /** Default: `scripted`. */
   readonly id?: string;
-  /** Its context window, in tokens. Default: unknown. */
+  /** The model's context window, in tokens. Default: unknown. */
   readonly contextWindow?: number;
   /**
-   * The price of its answers, in US dollars per million tokens: `{ input: 1, output: 5 }`. A run with `maxCostUsd` needs a model
+   * The price of the answers, in US dollars per million tokens: `{ input: 1, output: 5 }`. A run with `maxCostUsd` needs a model
    * with a price. Default: unknown.
    */
   readonly price?: Price;
-  /** Whether `requests` stores the requests, each with the conversation as it was then. Default true. */
+  /** Whether `requests` stores the requests, each with the conversation at that time. Default: true. */
   readonly record?: boolean;
 };
 
@@ -77,13 +77,12 @@ const optionRules: OptionTable<ScriptedModelOptions> = {
 
 /** A model that answers from a script. */
 export type ScriptedModel = Model & {
-  /** All requests so far, each with its messages at that time. */
+  /** All requests so far, each with the conversation at that time. */
   readonly requests: readonly ModelRequest[];
 };
 
 /**
- * Creates a deterministic model without timers. A request after the last step fails with `invalid_request`, which is
- * not retried.
+ * Creates a deterministic model without timers. A request after the last step fails with `invalid_request`, which is not retried.
  *
  * @example
  * ```ts
@@ -144,7 +143,7 @@ function* createDeltas(step: ScriptedStep, count: number): Generator<ModelDelta>
   if (text !== undefined) {
     yield { kind: "text-start", id: "text" };
     for (const piece of splitText(text, chunk)) yield { kind: "text-delta", id: "text", text: piece };
-    // A failure comes in the middle of the text, so the text has no end.
+    // A failure occurs in the middle of the text, so the text has no end.
     if (step.error === undefined && step.throws === undefined) yield { kind: "text-end", id: "text" };
   }
   for (const [index, call] of calls.entries()) yield* createCallDeltas(call, `call_${count}_${index + 1}`, chunk);

@@ -1,5 +1,5 @@
 /**
- * One suite for every store: the promises of `Store`, as cases that any test runner can run.
+ * A conformance suite for stores: the promises of `Store`, as cases for any test runner.
  *
  * ```ts
  * for (const { name, run } of storeConformance(openMyStore)) test(name, run);
@@ -58,16 +58,17 @@ const caseGroups: { readonly [subject: string]: readonly StoreCase[] } = {
 };
 
 /**
- * The cases. Each opens a store of its own, which must be empty, and closes it. A case throws if the store breaks a promise.
+ * Returns the cases. Each case opens its own store, which must be empty, and closes it. A case throws if the store breaks a
+ * promise.
  *
- * Give `second` and `reopen` if the store has them. Without them, cases of two handles run on one.
+ * Provide `second` and `reopen` if the store supports them. Without them, cases with two handles run on a single handle.
  *
  * @example
  * ```ts
  * import { storeConformance } from "pawl/testing";
  *
  * async function open() {
- *   const store = await openMine(); // empty, and another one each time
+ *   const store = await openMine(); // empty, and a new one each time
  *   return { store, close: () => store.close() };
  * }
  * for (const { name, run } of storeConformance(open)) test(name, run);

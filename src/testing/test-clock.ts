@@ -1,5 +1,5 @@
 /**
- * A clock for tests: time stands still until the test moves it, so that tests do not wait.
+ * A clock for tests: time stands still until the test moves it, so tests never wait.
  */
 
 import type { Clock } from "../ports/clock.js";
@@ -8,19 +8,19 @@ import { loadValidator } from "../runtime/tools/schema.js";
 /** A clock that stands still until a test moves it. */
 export type TestClock = Clock & {
   /**
-   * Moves time forward by `ms`. Due timers are called in the order of their due times; timers due at the same time in
-   * the order of their creation. Promises that a timer resolves settle before the next timer is called.
+   * Moves time forward by `ms`. Due timers fire in the order of their due times; timers with the same due time fire in the order of
+   * their creation. Promises that a timer resolves settle before the next timer fires.
    */
   readonly advance: (ms: number) => Promise<void>;
   /**
-   * Moves time to the next timer, again and again, until no timer is left or `maxMs` have passed. Default an hour,
-   * because some timers set themselves again forever.
+   * Moves time to the next timer, again and again, until no timer is left or `maxMs` have passed. Default: an hour, because some
+   * timers reschedule themselves forever.
    */
   readonly runUntilIdle: (options?: {
     /** The maximum time that may pass on the clock, in milliseconds. */
     readonly maxMs?: number;
   }) => Promise<void>;
-  /** Moves time to the next timer and calls it at once. @returns false if there is no timer */
+  /** Moves time to the next timer and fires it at once. @returns false if there is no timer */
   readonly fireNext: () => boolean;
   /** Sets the wall clock forward or back by `ms`, as people and time servers do. Timers are not affected. */
   readonly jump: (ms: number) => void;
@@ -30,12 +30,12 @@ type PendingTimer = { readonly due: number; readonly call: () => void };
 
 const hourMs = 3_600_000;
 
-// The validator is otherwise loaded lazily, and a test's time could move on while it loads.
+// The validator is otherwise loaded lazily, and a test's clock could move while it loads.
 await loadValidator();
 
 /**
  * Creates a clock that stands still until a test moves it.
- * @param startAt the initial time in epoch milliseconds; default 1,000,000
+ * @param startAt the initial time in epoch milliseconds; default: 1,000,000
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export function createTestClock(startAt = 1_000_000): TestClock {
   };
 }
 
-/** Lets all promises settle that wait only for each other. */
+/** Lets all promises settle that only wait for each other. */
 export function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }

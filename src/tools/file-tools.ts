@@ -9,19 +9,18 @@ import { createRoot, type MayReach } from "./files/root.js";
 import { createEditFile, createWriteFile } from "./files/write-files.js";
 import { createSearchFiles } from "./search/search-files.js";
 
-/** The folder of the file tools, and what they may access. */
+/** The folder of the file tools, and the access rules. */
 export type FileToolsOptions = {
   /** The folder. The tools read and write nothing outside it, not even through links. */
   readonly root: string;
   /**
-   * Paths that are never written, including everything below them: absolute, or relative to the root. They need not exist.
-   * `.git`, `.pawl`, `.mcp.json` and `pawl.config.*` are always protected, at any depth. Files with secrets, such as `.env`, are
-   * not.
+   * Paths that are never written, including everything below them: absolute, or relative to the root. They need not exist. `.git`,
+   * `.pawl`, `.mcp.json` and `pawl.config.*` are always protected, at any depth. Files with secrets, such as `.env`, are not.
    */
   readonly protect?: readonly string[];
   /**
-   * Whether a file or folder may be read or written, by its real, absolute path. It is called for each one, including each entry
-   * of a listing or a search, so it must be fast. Default: everything within the root.
+   * Whether a file or folder may be read or written, by its real, absolute path. Called for each one, including every entry of a
+   * listing or search, so it must be fast. Default: everything within the root.
    */
   readonly mayReach?: MayReach;
 };

@@ -1,5 +1,5 @@
 /**
- * `pawl/tools`: tools for files, commands and the web, `defineTool` for your own, and texts of files for the context.
+ * `pawl/tools`: tools for files, commands and the web, `defineTool` for your own, and files as context.
  */
 export type {
   AiSdkSchema,

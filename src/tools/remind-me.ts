@@ -44,7 +44,7 @@ export type RemindMeOptions = {
   readonly timezone?: string;
   /** How far ahead a reminder may be, in milliseconds. Default: 30 days. */
   readonly maxAheadMs?: number;
-  /** The most reminders of a session that are not sent yet. Default: 10. */
+  /** The maximum number of reminders of a session that have not been sent. Default: 10. */
   readonly maxOpen?: number;
   /** Whether a person must approve each reminder. Default: true. */
   readonly needsApproval?: boolean;
@@ -65,7 +65,7 @@ const inputSchema = {
   type: "object",
   properties: {
     action: { type: "string", enum: ["set", "list", "cancel"], description: "Default: set." },
-    note: { type: "string", minLength: 1, maxLength: 2_000, description: "What you will want to know then." },
+    note: { type: "string", minLength: 1, maxLength: 2_000, description: "What you will need to know at that time." },
     at: {
       type: "string",
       minLength: 1,
@@ -73,7 +73,7 @@ const inputSchema = {
       description:
         "When, as 2026-11-30T09:00 or with an offset, 2026-11-30T09:00:00+01:00. Give either at or in_minutes.",
     },
-    in_minutes: { type: "number", minimum: 1, description: "In how many minutes." },
+    in_minutes: { type: "number", minimum: 1, description: "The number of minutes from now." },
     id: { type: "string", minLength: 1, maxLength: 100, description: "The reminder to cancel." },
   },
   additionalProperties: false,
@@ -83,8 +83,8 @@ const inputSchema = {
 const sender = "remind_me";
 
 /**
- * A tool `remind_me`. The model sets a reminder, which comes to the same session as a user's message at its time; it lists its
- * reminders, and cancels them. A worker of the store sends them.
+ * A tool `remind_me`. The model can set a reminder, which reaches the same session as a user message at its time, list its
+ * reminders, and cancel them. A worker of the store sends them.
  * @throws PawlError `bad_configuration`
  *
  * @example
@@ -104,10 +104,10 @@ export function remindMe(options: RemindMeOptions): AnyTool {
   return defineTool({
     name: "remind_me",
     lenientInput: true,
-    description: `Sends a message to this conversation later, so that you can go on then. Times without an offset are ${timezone}. List and cancel your reminders with action.`,
+    description: `Sends a message to this conversation later, so that you can continue at that time. Times without an offset are in ${timezone}. List and cancel your reminders with action.`,
     input: inputSchema,
     sequential: true,
-    // The id of a reminder follows from the call, so a call that runs again makes no second one.
+    // The id of a reminder is derived from the call, so a call that runs again does not create a second reminder.
     recover: "rerun",
     needsApproval: ({ action = "set" }) => needsApproval && action === "set",
     execute: (input, context) => act(input, context, options),
@@ -140,7 +140,8 @@ async function listReminders(session: ReminderSession) {
 }
 
 async function cancel(session: ReminderSession, id: Json | undefined): Promise<string> {
-  if (typeof id !== "string") throw new Error("Give the id of the reminder. The action list shows the ids.");
+  if (typeof id !== "string")
+    throw new Error("Missing id: give the id of the reminder. The action list shows the ids.");
   const isOwn = (await listReminders(session)).some(({ runId }) => runId === id);
   if (!isOwn || (await session.unsend(id)) !== "unsent")
     throw new Error(`There is no reminder ${id}. It may have been sent already.`);
@@ -154,23 +155,23 @@ async function set(
   options: RemindMeOptions,
 ): Promise<string> {
   const { maxAheadMs = 30 * 86_400_000, maxOpen = 10 } = options;
-  if (typeof note !== "string") throw new Error("Give a note: what you will want to know then.");
+  if (typeof note !== "string") throw new Error("Missing note: say what you will need to know at that time.");
   const runId = `reminder-${sha256(`${sessionId}\n${idempotencyKey}`).slice(0, 12)}`;
   const reminders = await listReminders(session);
   const stored = reminders.find((reminder) => reminder.runId === runId);
-  // A call that runs again: "in ten minutes" would now be another time than the one that is stored.
+  // The call runs again: "in ten minutes" would now be a different time from the stored one.
   if (stored !== undefined) return `The reminder ${runId} is set for ${formatTime(stored.at, options)}.`;
   const now = (options.clock ?? Date).now();
   const at = await parseTime(time, minutes, now, options);
   if (at <= now) throw new Error(`${formatTime(at, options)} is in the past. It is ${formatTime(now, options)}.`);
   if (at > now + maxAheadMs)
     throw new Error(
-      `${formatTime(at, options)} is too far ahead. The last time is ${formatTime(now + maxAheadMs, options)}.`,
+      `${formatTime(at, options)} is too far ahead. The latest possible time is ${formatTime(now + maxAheadMs, options)}.`,
     );
   if ((await session.state()).session?.parent !== undefined)
-    throw new Error("Only the agent that the person talks to can set reminders. Tell it what to remind you of.");
+    throw new Error("Only the agent that the person talks to can set reminders. Ask that agent to set this one.");
   if (reminders.length >= maxOpen)
-    throw new Error(`There are ${reminders.length} reminders already, which is the most. Cancel one first.`);
+    throw new Error(`There are already ${reminders.length} reminders, the maximum. Cancel one first.`);
   const setAt = new Date(now).toISOString();
   const text = `Reminder that you set on ${setAt.slice(0, 10)} ${setAt.slice(11, 16)} UTC: ${note}`;
   const { isNew } = await session.send(text, { at, runId, by: sender });
@@ -196,7 +197,7 @@ async function parseTime(
   return at;
 }
 
-/** NaN for a date that does not exist. A time that is skipped by daylight saving time is the first one after the gap. */
+/** NaN for a date that does not exist. A time that daylight saving skips becomes the first one after the gap. */
 async function parseLocal(local: string, timezone: string): Promise<number> {
   const { Cron } = await import("croner");
   try {
@@ -206,7 +207,7 @@ async function parseLocal(local: string, timezone: string): Promise<number> {
   }
 }
 
-/** In full, so that the model can see a mistake. */
+/** Formats a time in full, so that the model can notice a mistake. */
 function formatTime(time: number, { timezone = "UTC" }: RemindMeOptions): string {
   const format = new Intl.DateTimeFormat("en-GB", { timeZone: timezone, dateStyle: "full", timeStyle: "short" });
   return `${format.format(time)} ${timezone} (${new Date(time).toISOString()})`;

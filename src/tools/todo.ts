@@ -26,11 +26,11 @@ const inputSchema = {
     items: {
       type: "array",
       maxItems: 100,
-      description: "The whole plan, in order. It takes the place of the plan before.",
+      description: "The whole plan, in order. It replaces the previous plan.",
       items: {
         type: "object",
         properties: {
-          text: { type: "string", minLength: 1, maxLength: 300, description: "What is to be done, in a few words." },
+          text: { type: "string", minLength: 1, maxLength: 300, description: "The task, in a few words." },
           status: { type: "string", enum: statuses },
         },
         required: ["text", "status"],
@@ -51,7 +51,7 @@ export function todo(): AnyTool {
     name: "todo",
     lenientInput: true,
     description:
-      "Keeps a plan of your work. Use it for work of several steps: write the plan when you begin, and send it anew whenever a step begins or is done.",
+      "Keeps a plan of your work. Use it for work of several steps: write the plan when you begin, and send it again whenever a step starts or is done.",
     input: inputSchema,
     readOnly: true,
     sequential: true,
@@ -62,7 +62,7 @@ export function todo(): AnyTool {
   });
 }
 
-/** A hint with the plan, while any item of it is not done: for `context: { hints: [todoHint] }`. */
+/** A hint that contains the plan while any of its items is not done: for `context: { hints: [todoHint] }`. */
 export const todoHint: Hint = Object.freeze({
   name: "todo",
   text(_run: unknown, { data }: { readonly data: SessionData }): string | undefined {

@@ -1,10 +1,11 @@
 /**
- * `pawl/webhooks`: verifies web hooks, so that a server can turn them into signals.
+ * `pawl/webhooks`: verifies webhooks, so that a server can turn them into signals.
  *
  * 1. Senders sign bytes, so the bytes are verified before anything parses them.
- * 2. A delivery that does not verify throws `WebhookError`. Its message is for the receiver's log. The sender is not told the reason.
- * 3. If the signature covers a timestamp, it must be within five minutes of now, so that a recorded delivery cannot be replayed later.
- *    The id of a delivery is always signed, so that the same delivery cannot come under another one.
+ * 2. A delivery that does not verify throws a `WebhookError`, whose message is for the receiver's log. The sender does not see the
+ *    reason.
+ * 3. If the signature covers a timestamp, it must be within five minutes of now, so that a recorded delivery cannot be replayed
+ *    later. The delivery's id is always signed, so a delivery cannot be repeated under another id.
  */
 import { aFunction, checkOptions, type OptionTable } from "../check-options.js";
 import { parseJson } from "../core/data/json.js";
@@ -38,7 +39,7 @@ export type WebhookOptions = {
 
 /** A delivery that did not verify. */
 export class WebhookError extends Error {
-  /** Tells the error from others. */
+  /** Distinguishes this error from others. */
   override readonly name = "WebhookError";
 }
 
@@ -52,9 +53,9 @@ const toleranceMs = 5 * 60_000;
 const jsonLimits = { maxBytes: 1024 * 1024, maxDepth: 100 };
 
 /**
- * Verifies web hooks that follow the Standard Webhooks specification.
- * @param secrets `whsec_…`; give two while you replace a secret
- * @throws PawlError `bad_configuration` for a secret that is not one
+ * Verifies webhooks that follow the Standard Webhooks specification.
+ * @param secrets `whsec_…`; give two while you rotate a secret
+ * @throws PawlError `bad_configuration` if a secret is missing or is not valid base64
  *
  * @example
  * ```ts
@@ -83,11 +84,11 @@ export function standard(secrets: string | readonly string[], options: WebhookOp
 }
 
 /**
- * Verifies web hooks of GitHub. Choose the content type `application/json` there.
+ * Verifies GitHub webhooks. Set the webhook's content type to `application/json`.
  *
- * GitHub signs the body alone: neither a time nor the id of the delivery. So the id of an event is the SHA-256 of its body, and a recorded
- * delivery that is sent again counts once, as long as its signal is kept.
- * @param secrets the secret that was entered at GitHub; give two while you replace it
+ * GitHub signs only the body, not a time or the delivery's id. So an event's id is the SHA-256 of its body, and a delivery that is
+ * replayed counts once, as long as its signal is kept.
+ * @param secrets the secret that is set at GitHub; give two while you rotate it
  * @throws PawlError `bad_configuration`
  */
 export function github(secrets: string | readonly string[]): VerifyWebhook {
@@ -97,16 +98,14 @@ export function github(secrets: string | readonly string[]): VerifyWebhook {
     if (!signature.startsWith("sha256=")) throw new WebhookError("x-hub-signature-256 is not a SHA-256 signature.");
     await checkSignature(keys, [decodeHex(signature.slice("sha256=".length))], body);
     if (headers.get("content-type")?.startsWith("application/x-www-form-urlencoded") === true)
-      throw new WebhookError(
-        "The body is a form. Choose the content type application/json for the web hook at GitHub.",
-      );
+      throw new WebhookError("The body is form-encoded. Set the webhook's content type to application/json at GitHub.");
     return { id: await hash(body), value: parseBody(body) };
   };
 }
 
 /**
- * Verifies web hooks of Stripe.
- * @param secrets the endpoint's `whsec_…`; give two while you replace a secret
+ * Verifies Stripe webhooks.
+ * @param secrets the endpoint's `whsec_…`; give two while you rotate a secret
  * @throws PawlError `bad_configuration`
  */
 export function stripe(secrets: string | readonly string[], options: WebhookOptions = {}): VerifyWebhook {
@@ -144,7 +143,7 @@ function checkTimestamp(timestamp: string, now: number): void {
     throw new WebhookError("The timestamp is invalid, or more than five minutes from now.");
 }
 
-/** A sender signs with several secrets while it replaces one. More signatures than this would only cost time. */
+/** A sender signs with several secrets while it rotates them. Checking more signatures would only cost time. */
 const maxSignatures = 8;
 
 /** Compares in constant time. */
@@ -170,7 +169,7 @@ function importKeys(
   if (keys.length === 0 || keys.some(({ length }) => length === 0))
     throw new PawlError(
       "bad_configuration",
-      `${what} needs the secret of the web hook, as a string. An environment variable may be missing.`,
+      `${what} needs the webhook's secret, a non-empty string. Check that its environment variable is set.`,
     );
   return keys.map(importKey);
 }

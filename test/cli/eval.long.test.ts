@@ -155,7 +155,9 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     await world.pawl(["eval", "add", "customer-7", "--name", "order"]);
     const { code, stdout } = await world.pawl(["eval", "--offline"]);
     expect(code).toBe(4);
-    expect(stdout).toMatch(/\nThe budget left 1 trial out\.\nIncomplete: play it again with a larger budget\./);
+    expect(stdout).toMatch(
+      /\n1 trial omitted because of the budget\.\nIncomplete: run it again with a larger budget\./,
+    );
   });
 
   test("keeps the reports of evals apart whose names look alike in file names", async () => {
@@ -200,7 +202,7 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
       const { code, stderr } = await world.pawl(args);
       expect([code, stderr]).toEqual([2, expect.stringContaining(message)]);
     };
-    await refused(["eval"], "There are no cases in");
+    await refused(["eval"], "The folder of cases");
     await refused(["eval", "evals/other.eval.mjs"], "There is no file evals/other.eval.mjs.");
     await refused(["eval", "desk.mjs"], "does not export an eval");
     writeFileSync(join(world.root, "broken.eval.mjs"), "const fine = 1;\nconst = 2;\n");

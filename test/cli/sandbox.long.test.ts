@@ -216,7 +216,7 @@ describe("a folder without a sandbox", () => {
     const world = createProgramWorld({ ".config/pawl/pawl.config.json": settings });
     return await world.pawl(args, { env: { HOME: world.root } });
   }
-  const why = "the folder is your home, or holds it. Work in a folder below your home.";
+  const why = "the folder is your home, or contains it. Work in a folder below your home.";
 
   test(
     "is told at the start of a run and by doctor, and refused if a sandbox is required",

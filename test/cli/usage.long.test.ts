@@ -92,7 +92,7 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["no amount", ["run", "x", "--max-cost", "0"], "US dollars above 0"],
     ["no time", ["run", "x", "--max-wall-clock", "90"], "length of time"],
     ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number, 1 or more"],
-    ["an unknown model", ["run", "x", "--model", "nothing"], 'There is no model "nothing"'],
+    ["an unknown model", ["run", "x", "--model", "nothing"], 'Unknown model "nothing"'],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to answer", ["approve", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to steer", ["steer", "nothing", "x"], 'There is no session "nothing"'],

@@ -173,7 +173,7 @@ describe("A baseline", () => {
       const report = await play({ agent, cases, judges, baseline });
       expect(toExitCode(report)).toBe(5);
       expect(formatReport(report)).toMatch(
-        /\n4 cases in common with the baseline cannot show more than chance: that takes at least 5\. Until then, any failed trial fails\.\nFailed: 4 of 4 trials failed\.\n$/,
+        /\n4 cases in common with the baseline cannot show more than chance: at least 5 are needed\. Until then, any failed trial fails\.\nFailed: 4 of 4 trials failed\.\n$/,
       );
       expect(formatJunit(report).match(/<failure/g)).toHaveLength(4);
     }
@@ -241,6 +241,6 @@ test("Several reports go into one JUnit file, and one that the budget cut short 
   const other = { ...report, name: "others", leftOut: 2 };
   const junit = formatJunit([report, other]);
   expect(junit).toMatch(/<testsuite name="rent\.agent"[\s\S]*<testsuite name="others\.agent"/);
-  expect(junit).toContain('<error message="The budget left 2 trials out."/>');
+  expect(junit).toContain('<error message="2 trials omitted because of the budget."/>');
   expect(junit.match(/<testsuites>/g)).toHaveLength(1);
 });

@@ -345,7 +345,7 @@ test("A function can answer the calls of a tool, and choose among the recorded r
   expect((await play((_, { recorded }) => recorded[0]?.output)).trials[0]).toMatchObject({ passed: true });
   expect(effects).toEqual([]);
   await expect(evaluate({ name: "search", agent, cases, judges, tools: { serach: "real" } })).rejects.toThrow(
-    /names "serach", but neither the agent nor .* has such a tool.*Known tools: .*search/,
+    /names "serach", but no agent under test has this tool.*Known tools: .*search/,
   );
 });
 

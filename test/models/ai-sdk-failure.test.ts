@@ -245,7 +245,7 @@ describe("the message", () => {
     expect(toModelFailure(answered({ status: 502, body, message: "Bad Gateway" }))).toEqual({
       kind: "provider",
       statusCode: 502,
-      message: "The provider answered with a web page instead of an answer (status 502): 502 Bad Gateway",
+      message: "The provider sent a web page instead of an answer (status 502): 502 Bad Gateway",
     });
   });
 

@@ -11,7 +11,7 @@ import { fromAiSdk } from "../../src/models/index.js";
 import { collect, filterEventsOfType } from "../support/agents.js";
 
 test.each([
-  ["localhost", /not trusted here \(\w*SELF_SIGNED\w*\).*NODE_EXTRA_CA_CERTS/],
+  ["localhost", /not trusted \(\w*SELF_SIGNED\w*\).*NODE_EXTRA_CA_CERTS/],
   ["127.0.0.1", /NODE_EXTRA_CA_CERTS|for another name/],
 ])(
   "a certificate at %s that nobody vouches for ends the run at the first attempt, and says what to set",

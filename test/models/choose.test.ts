@@ -63,7 +63,7 @@ describe("a name", () => {
     const env = { PAWL_MODEL: "openai/gpt-5", ANTHROPIC_API_KEY: "key", OLLAMA_BASE_URL: "http://127.0.0.1:1/v1" };
     const { model, why } = await chooseModel({ name: "ollama/qwen3", env, fetch: unasked });
     expect(model.id).toBe("ollama/qwen3");
-    expect(why).toBe("Using ollama/qwen3, because it was asked for.");
+    expect(why).toBe("Using ollama/qwen3, because it was named.");
   });
 
   test("can be given by PAWL_MODEL", async () => {
@@ -88,7 +88,7 @@ describe("a name", () => {
 
   test("can be demo, which says what it is", async () => {
     const { why } = await chooseModel({ name: "demo", env: { ANTHROPIC_API_KEY: "key" }, fetch: unasked });
-    expect(why).toBe("Using the demo model, not an LLM, because it was asked for.");
+    expect(why).toBe("Using the demo model, not an LLM, because it was named.");
   });
 });
 

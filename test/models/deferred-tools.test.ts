@@ -325,7 +325,7 @@ describe("deferred tools go through call_tool", () => {
       await agent.run("And now?", { sessionId });
       expect(server.ledger.map(({ refused }) => refused !== undefined)).toEqual([true, false, false]);
       expect(await warningsOf(agent, sessionId)).toContain(
-        "defer: the provider refused to load deferred tools, so this process has them called through call_tool",
+        "defer: the provider refused to load deferred tools, so in this process the model calls them through call_tool",
       );
     },
   );

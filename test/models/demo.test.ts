@@ -362,7 +362,7 @@ describe("an agent with tools of its own", () => {
 
   test("is told how to ask, if the request names no tool", async () => {
     expect(withoutAbout((await converse("Hello", tools, [], runCall)).answer)).toBe(
-      `I call a tool if a request contains the words of its name, and its inputs:
+      `I call a tool if the request contains the words of its name, and its inputs:
 
     find order, order …
     refund, order …, cents …

@@ -214,7 +214,7 @@ describe("a server found by chance", () => {
     const server = await startLocalServer(shows(["completion"]));
     const choice = await chooseModel({ env: { ...bare, ...server.env }, timeoutMs });
     expect(choice.model.id).toBe("demo");
-    expect(choice.why).toContain(`Ollama at ${server.address} cannot be used: its model qwen3:8b calls no tools.`);
+    expect(choice.why).toContain(`Ollama at ${server.address} cannot be used: its model qwen3:8b cannot call tools.`);
     const able = await startLocalServer(shows(["completion", "tools"]));
     expect((await chooseModel({ env: { ...bare, ...able.env }, timeoutMs })).model.id).toBe("ollama/qwen3:8b");
   });

@@ -148,15 +148,15 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
     [
       "larger than 8000 pixels",
       file(png(9_000), "huge.png"),
-      "it has 9000 × 9000 pixels, and Anthropic takes 8000 × 8000",
+      "it has 9000 × 9000 pixels, and Anthropic accepts at most 8000 × 8000",
     ],
-    ["of more than 5 MB", file(png(10, 10, 4_000_000), "heavy.png"), "and Anthropic takes 5.2 MB"],
+    ["of more than 5 MB", file(png(10, 10, 4_000_000), "heavy.png"), "and Anthropic accepts at most 5.2 MB"],
     [
       "of another type",
       file("AAAA", "a.tiff", "image/tiff"),
-      "Anthropic takes no image/tiff, only png, jpeg, gif, webp",
+      "Anthropic does not accept image/tiff, only png, jpeg, gif, webp",
     ],
-    ["of no type at all", file("AQIDBAUG", "broken.png"), "it is not a picture of the type image/png"],
+    ["of no type at all", file("AQIDBAUG", "broken.png"), "it is not a valid image/png file"],
     ["in JPEG behind much metadata", file(jpeg(9_000), "a.jpg", "image/jpeg"), "it has 9000 × 9000 pixels"],
     ["in GIF", file(gif(9_000), "a.gif", "image/gif"), "it has 9000 × 9000 pixels"],
     ["in WebP", file(webp(9_000), "a.webp", "image/webp"), "it has 9000 × 2 pixels"],
@@ -191,7 +191,7 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
     const many = await collectDeltas(model, createRequest(shots(130, 100)));
     requireLastDelta(many, "done");
     expect(pictures()).toBe(100);
-    expect(JSON.stringify(many[0])).toContain("0.png first: Anthropic takes 100 pictures in a request.");
+    expect(JSON.stringify(many[0])).toContain("0.png first: Anthropic accepts at most 100 pictures in a request.");
   });
 
   test("goes on without a picture that a tool gave", async () => {
@@ -257,9 +257,9 @@ describe.each(packages)("with @ai-sdk/anthropic %s, a request", verifies("RTRY-1
     const tools = ["one", "two"].map((name) => ({ name, description: "", inputSchema: { type: "object" } }));
     const request = createRequest([message(file(png(10), "shot.png"))], { tools });
     const failureOf = async () => requireLastDelta(await collectDeltas(model, request), "error").failure.message;
-    expect(await failureOf()).toContain("That is the tool two.");
+    expect(await failureOf()).toContain("This is the tool two.");
     expect(await failureOf()).toMatch(
-      /The pictures in the request: shot\.png\. To go on without one, fork the session/,
+      /The pictures in the request: shot\.png\. To continue without a picture, fork the session/,
     );
   });
 });
@@ -286,7 +286,7 @@ test("each provider has its own limits: Gemini takes no GIF, and OpenAI does", a
   const google = fromAiSdk(createGoogleGenerativeAI({ apiKey: "k" })("gemini-2.5-flash"));
   const openai = fromAiSdk(createOpenAI({ apiKey: "k" })("gpt-5"));
   const picture = file(gif(10), "a.gif", "image/gif");
-  expect(google.whyRefused?.(picture)).toBe("Gemini takes no image/gif, only png, jpeg, webp, heic, heif");
+  expect(google.whyRefused?.(picture)).toBe("Gemini does not accept image/gif, only png, jpeg, webp, heic, heif");
   expect(openai.whyRefused?.(picture)).toBeNull();
   expect(openai.whyRefused?.(file(png(9_000), "huge.png"))).toBeNull();
   expect(google.whyRefused?.({ type: "file", mediaType: "application/pdf", data: "JVBERi0=" })).toBeNull();

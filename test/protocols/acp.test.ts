@@ -318,7 +318,7 @@ describe("a question of a tool", () => {
 
   test.each([
     ["answer-2", "Friday"],
-    ["decline", "The person does not answer"],
+    ["decline", "The person declined to answer"],
   ])("that lists answers is a choice of them in an editor without forms: %s", async (optionId, said) => {
     const asked: unknown[] = [];
     const answer = (request: unknown) => {
@@ -335,7 +335,7 @@ describe("a question of a tool", () => {
 
   test.each([
     ["allow_once", "Cancelled"],
-    ["reject_once", "The person does not answer"],
+    ["reject_once", "The person declined to answer"],
   ])("gets no answer from an editor that decides by itself: %s", async (kind, said) => {
     const answer = ({ options }: sdk.RequestPermissionRequest) =>
       options.find((option) => option.kind === kind)?.optionId ?? null;

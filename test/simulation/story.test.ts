@@ -35,8 +35,8 @@ describe("the story of a failure", () => {
     const lines = formatStory(facts, { lines: 30, about }).split("\n");
     const marked = lines.findIndex((line) => line.startsWith("→"));
     expect(lines[marked]).toContain("p3 runs pay r/1/1");
-    expect(lines[marked - 1]).toContain("somebody asks p1");
-    expect(lines[marked + 1]).toContain("somebody asks p1");
+    expect(lines[marked - 1]).toContain("request to p1");
+    expect(lines[marked + 1]).toContain("request to p1");
     expect(lines.at(-1)).toMatch(/^… \d+ after$/);
   });
 
@@ -56,6 +56,6 @@ describe("the story of a failure", () => {
     const { facts } = tell();
     const lines = formatStory(facts, { lines: 30, about: null }).split("\n");
     expect(lines).toHaveLength(31);
-    expect(lines.at(-1)).toContain(`${facts.length - 1} somebody asks p1`);
+    expect(lines.at(-1)).toContain(`${facts.length - 1} request to p1`);
   });
 });

@@ -56,7 +56,7 @@ describe("A question of the model in the conversation", () => {
     await person.sees("because >");
     person.type("green, as the door\r");
     await person.sees("Thank you.");
-    expect(result()).toContain("The person does not answer: green, as the door.");
+    expect(result()).toContain("The person declined to answer: green, as the door.");
   });
 
   test("without a list is answered in words, through a kill", keys, async () => {
@@ -130,7 +130,7 @@ describe("A question of the model in pawl run", () => {
       expect(stderr).toContain("1 question of the model was not asked, because nobody could answer.");
       expect(stderr).toContain("--park");
       expect(result()).toMatch(
-        /The person does not answer: nobody can be asked in this run\.\\+nGo on without the answer/,
+        /The person declined to answer: nobody can be asked in this run\.\\+nContinue without the answer/,
       );
     },
   );

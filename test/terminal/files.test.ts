@@ -95,7 +95,7 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
     const { input, problems } = composeMessage("@huge.png @a.txt", { root, whyRefused });
     expect(input).toHaveLength(2);
     expect(problems).toEqual([
-      "@huge.png does not join the message: it has 9000 × 9000 pixels, and Anthropic takes 8000 × 8000.",
+      "@huge.png does not join the message: it has 9000 × 9000 pixels, and Anthropic accepts at most 8000 × 8000.",
     ]);
   });
 

@@ -237,7 +237,7 @@ describe("what is wrong is found", () => {
       expect(failure).toBeInstanceOf(CrashFailure);
       expect(failure).toMatchObject({ invariant: null, message: expect.stringMatching(/^With a crash at \d+: /) });
       expect(failure.at).toHaveLength(1);
-      expect(failure.message).toContain(`Again: crashTest({ …, at: [${failure.at}] })`);
+      expect(failure.message).toContain(`Replay: crashTest({ …, at: [${failure.at}] })`);
       expect(failure.message).toMatch(/p1 killed[\s\S]*p2 runs charge/);
       await expect(crashTest({ ...options, at: failure.at })).rejects.toMatchObject({ at: failure.at });
       await expect(crashTest({ ...options, at: [] })).resolves.toMatchObject({ plays: 1, crashes: 0 });

@@ -86,7 +86,7 @@ test("a person is asked before a reminder is set, and not before they are listed
 });
 
 test.each<[Json, RegExp]>([
-  [{ in_minutes: 10 }, /Give a note/],
+  [{ in_minutes: 10 }, /Missing note/],
   [{ note: "x" }, /either at or in_minutes/],
   [{ note: "x", at: "2025-11-30T09:00", in_minutes: 5 }, /either at or in_minutes/],
   [{ note: "x", at: "tomorrow" }, /is not a time/],
@@ -127,7 +127,7 @@ test("a session has at most ten reminders", proven, async () => {
   const inputs = Array.from({ length: 11 }, (_, index) => ({ note: `${index}`, in_minutes: index + 1 }));
   const { agent, call } = createForgetful(inputs);
   const { outputs } = await call();
-  expect(JSON.stringify(outputs[10])).toMatch(/10 reminders already/);
+  expect(JSON.stringify(outputs[10])).toMatch(/already 10 reminders/);
   expect(await agent.session("s").scheduled()).toHaveLength(10);
 });
 

@@ -73,7 +73,7 @@ const optionRules: OptionTable<AiSdkOptions> = {
  * import { fromAiSdk } from "pawl/models";
  *
  * const model = fromAiSdk(anthropic("claude-sonnet-5-5"), { contextWindow: 200_000 });
- * const agent = createAgent({ model }); // without options of its own, `model: anthropic("…")` does the same
+ * const agent = createAgent({ model }); // without options, `model: anthropic("…")` does the same
  * ```
  */
 export function fromAiSdk(languageModel: LanguageModel, options: AiSdkOptions = {}): Model {
@@ -150,10 +150,10 @@ function warnOnce(model: LanguageModel, warning: string): void {
 const endTimeoutMs = 1_000;
 
 /**
- * Parts that are read in one turn of the event loop. A provider's stream yields everything that has arrived within the same
- * turn: without a limit, a long answer would block the process until its end.
+ * How many parts are read in one turn of the event loop. A provider's stream yields everything that has arrived within the same
+ * turn, so without a limit a long answer would block the process until its end.
  */
-const maxInTurn = 50;
+const maxPartsPerTurn = 50;
 
 type PartReader = ReadableStreamDefaultReader<unknown>;
 type AdaptedModel = {
@@ -197,7 +197,7 @@ async function* streamDeltas(
   let stopTimer: (() => void) | undefined;
   try {
     for (let partCount = 1; !streamReader.ended && !signal.aborted; partCount += 1) {
-      if (partCount % maxInTurn === 0) await new Promise<void>(scheduleNextTurn);
+      if (partCount % maxPartsPerTurn === 0) await new Promise<void>(scheduleNextTurn);
       if (streamReader.failing) stopTimer ??= cancelAfterTimeout(reader);
       const deltas = await readNext(reader, streamReader);
       if (signal.aborted) return;
@@ -211,7 +211,7 @@ async function* streamDeltas(
   }
 }
 
-/** Opens the provider's stream. Undefined if the signal is aborted first: a provider may ignore its signal. */
+/** Opens the provider's stream; undefined if the signal is aborted first. A provider may ignore the signal. */
 async function openStream(
   model: LanguageModel,
   options: CallOptions,
@@ -236,7 +236,7 @@ async function openStream(
 }
 
 async function startStream(model: LanguageModel, options: CallOptions): Promise<PartReader> {
-  // `never`, because the two specifications have different types. The converter has built the options for the right one.
+  // `never`, because the two specifications have different types. The converter has built the options for this model's version.
   const result = await model.doStream(options as never);
   return result.stream.getReader();
 }

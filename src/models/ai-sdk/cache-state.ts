@@ -1,6 +1,6 @@
 /**
- * Whether a model's requests ask for the provider's prompt cache, in this process. Some gateways speak a provider's format
- * but do not support its cache: after such a refusal, requests are sent without cache options.
+ * Whether, in this process, a model's requests ask for the provider's prompt cache. Some gateways speak a provider's format but do
+ * not support its cache: after such a refusal, requests are sent without cache options.
  */
 import type { ModelRequest } from "../../ports/model.js";
 import type { PromptCache } from "../../ports/prompt-cache.js";
@@ -9,7 +9,7 @@ import { isRefusalOf } from "./refused-request.js";
 
 export type CacheState = {
   readonly chooseLifetime: (request: Pick<ModelRequest, "promptCache">) => ModelRequest["promptCache"] | "usual";
-  /** Returns true if the request was refused because of its cache options. Later requests have none. */
+  /** Returns true if the request was refused because of its cache options. Later requests are sent without them. */
   readonly recordRefusal: (request: Pick<ModelRequest, "promptCache">, error: unknown) => boolean;
   readonly warnings: () => readonly string[];
 };

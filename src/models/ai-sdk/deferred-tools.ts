@@ -7,7 +7,7 @@
  *    provider accepts: references to tools in the request (Anthropic), or the definitions themselves (OpenAI).
  * 3. The provider inserts a found tool where it was found, so the beginning of the request stays in its prompt cache. The
  *    model calls the tool by its own name, so `call_tool` is omitted.
- * 4. A request that the provider would refuse in this form, or that is too large, is sent as to any other model: without the
+ * 4. If the provider would refuse the request in this form, or if it is too large, it is sent as for any other model: without the
  *    deferred tools and with `call_tool`.
  */
 import { isObject } from "../../core/data/is-object.js";
@@ -23,7 +23,7 @@ import type { ToolLoading } from "./tool-loading.js";
 /** OpenAI's own search tool, under a name that no author's tool can have. The name is not sent. */
 const searchName = "pawl.tool_search";
 
-/** Marks a call in its metadata: the model made it with OpenAI's search tool. */
+/** The metadata key that marks a call as made with OpenAI's search tool. */
 const searchMetadataKey = "toolSearch";
 
 /** Characters of JSON. References need every definition in every request: above this, the upload costs more than it saves. */
@@ -41,10 +41,10 @@ export type SentTools = {
   readonly loadable: LoadableTools | null;
 };
 
-/** Whether a model's requests let the provider load tools, in this process. A gateway may speak the format without it. */
+/** Whether, in this process, a model's requests let the provider load tools. A gateway may speak the format without this feature. */
 export type LoadingState = {
   readonly loading: () => ToolLoading | null;
-  /** Returns true if the request was refused because of its deferred tools. Later requests have none. */
+  /** Returns true if the request was refused because of its deferred tools. Later requests are sent without them. */
   readonly recordRefusal: (request: Pick<ModelRequest, "tools">, error: unknown) => boolean;
   readonly warnings: () => readonly string[];
 };
@@ -64,7 +64,7 @@ export function createLoadingState(supported: ToolLoading | null): LoadingState 
 
 const noWarnings: readonly string[] = [];
 const refusedWarnings: readonly string[] = [
-  "defer: the provider refused to load deferred tools, so this process has them called through call_tool",
+  "defer: the provider refused to load deferred tools, so in this process the model calls them through call_tool",
 ];
 
 /** @param loading how the provider loads tools; null if it cannot, or has refused to */
@@ -89,7 +89,7 @@ export function selectTools(
       if (!canBeReferenced(rest, deferred)) return { tools, loadable: null };
       return { tools: [...rest, ...deferred.map(deferLoading)], loadable };
     case "tool_search":
-      // The model would see the name and description of every deferred function in the request. In a result it does not.
+      // In the request, the model would see the name and description of every deferred function. In a search result, it does not.
       return { tools: rest.map((tool) => (tool.name === findToolsName ? createSearchTool(search) : tool)), loadable };
   }
 }
@@ -177,7 +177,7 @@ function convertLoadedPart(
   const value = parseToolNames(part)
     .filter((name) => loadable.tools.has(name))
     .map(createReference);
-  // After a change of the agent's tools, none of them may be left: then the result stays as it was.
+  // If the agent's tools have changed, none of the found tools may be left. The result is then sent unchanged.
   return value.length === 0 ? part : { ...part, output: { type: "content", value } };
 }
 
@@ -208,7 +208,7 @@ function parseToolNames({ output }: Extract<PromptPart, { readonly type: "tool-r
   return [...new Set(names)];
 }
 
-/** A call of OpenAI's search tool is a call of `find_tools`. */
+/** Renames a call of OpenAI's search tool to `find_tools`. */
 export function renameSearchCall(delta: DeltaBody): DeltaBody {
   if ((delta.kind !== "tool-call" && delta.kind !== "tool-input-start") || delta.name !== searchName) return delta;
   const renamed = { ...delta, name: findToolsName };

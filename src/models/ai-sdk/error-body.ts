@@ -1,7 +1,7 @@
 /**
  * Reads the body of a provider's error into one shape. Providers write `{ error: { message, type, code } }`,
  * `{ type: "error", error: { … } }`, `[{ error: { status, details } }]`, `{ message, code }`, `{ error: "…" }` or
- * `{ detail: "…" }`. A proxy may answer with a web page.
+ * `{ detail: "…" }`. A proxy may respond with a web page.
  */
 import { isObject } from "../../core/data/is-object.js";
 
@@ -13,12 +13,9 @@ export type ErrorBody = {
   readonly status?: number;
   /** Google's typed details. */
   readonly details: readonly JsonObject[];
-  /** The quota of a day is used up, so a retry within seconds cannot succeed. */
+  /** Whether a daily quota is used up, so that a retry within seconds cannot succeed. */
   readonly dailyQuota: boolean;
-  /**
-   * OpenRouter's moderation flagged the request. OpenRouter has no code for it, and its status 403 also means other
-   * errors.
-   */
+  /** Whether OpenRouter's moderation flagged the request. OpenRouter has no code for it, and its status 403 also means other errors. */
   readonly flagged: boolean;
   /** The title of the web page, if the body is one. It may be empty. */
   readonly page?: string;

@@ -59,7 +59,7 @@ const statusByCode: ReadonlyMap<string, number> = new Map([
   ["DEADLINE_EXCEEDED", 504],
 ]);
 
-/** Documented messages of providers without a code for a prompt that is too long. */
+/** Documented messages for a prompt that is too long, of providers that have no code for it. */
 const overflowSentences: readonly RegExp[] = [
   /prompt is too long/i,
   /input length and `?max_tokens`? exceed context limit/i,
@@ -69,7 +69,7 @@ const overflowSentences: readonly RegExp[] = [
   /context the overflows/i,
 ];
 
-/** Documented messages of providers without a code for an account without credit. */
+/** Documented messages for an account without credit, of providers that have no code for it. */
 const quotaSentences: readonly RegExp[] = [/credit balance is too low/i];
 
 const timeoutCodes: ReadonlySet<string> = new Set([
@@ -152,7 +152,7 @@ function createNotListeningFailure(address: string): ModelFailure {
   return { kind: "network", code: nothingListensCode, message };
 }
 
-/** The status with which a proxy refused to connect. undici has no code for it, so its message is matched. */
+/** The status with which a proxy refused to connect. undici has no code for this error, so its message is matched. */
 function findProxyStatus(error: unknown): number | undefined {
   let current = error;
   for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
@@ -163,13 +163,12 @@ function findProxyStatus(error: unknown): number | undefined {
   return undefined;
 }
 
-/** A retry does not change the proxy's credentials or rules (below 500), but what it reaches may recover. */
+/** A retry does not change the proxy's credentials or rules (status below 500), but the server behind the proxy may recover. */
 function createProxyFailure(status: number): ModelFailure {
   if (status === 407)
     return {
       kind: "auth",
-      message:
-        "The proxy asks for credentials (407). Put the right ones into HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT.",
+      message: "The proxy asks for credentials (407). Set them in HTTPS_PROXY: http://USER:PASSWORD@HOST:PORT.",
     };
   const message = `The proxy refused to connect to the provider (status ${status}).`;
   return { kind: status < 500 ? "auth" : "network", message };
@@ -241,7 +240,7 @@ function isFailedFetch(error: unknown): boolean {
   return error instanceof TypeError && /^(fetch failed|failed to fetch|terminated)$/i.test(error.message);
 }
 
-/** Half a JSON text, no body, or a stream that ended early. The SDK reports the last as invalid data without `data`. */
+/** Truncated JSON, no body, or a stream that ended early. The SDK reports the last as invalid data without `data`. */
 function isCutShort(error: unknown, name: string): boolean {
   if (name === "AI_JSONParseError" || name === "AI_EmptyResponseBodyError") return true;
   return name === "AI_InvalidResponseDataError" && (error as { readonly data?: unknown }).data === undefined;
@@ -303,30 +302,29 @@ function formatFailure(
   kind: ModelFailureKind,
   code: string | undefined,
 ): string {
-  // The provider's own message may repeat the key, so it is not shown.
+  // The provider's own message may repeat the key, so it is not used.
   if (statusCode === undefined && code !== undefined && certificateCodes.has(code)) return formatCertificateError(code);
   if (statusCode === 401) return "The provider refused the credentials (status 401). Check the API key.";
   if (body.page !== undefined)
-    return formatMissingReason("The provider answered with a web page", body.page, statusCode);
+    return formatMissingReason("The provider sent a web page instead of an answer", body.page, statusCode);
   const message = body.message ?? messageOf(error);
   if (kind === "network" && body.message === undefined) return formatConnectionError(error, message, code);
   return message === ""
-    ? formatMissingReason("The provider sent no reason", undefined, statusCode)
+    ? formatMissingReason("The provider reported an error without a reason", undefined, statusCode)
     : sanitizeMessage(message);
 }
 
 function formatCertificateError(code: string): string {
   const [isExpired, isOtherName] = [/EXPIRED|NOT_YET_VALID/.test(code), /ALTNAME|HOSTNAME/.test(code)];
   if (isExpired)
-    return `The certificate of the server is not valid at this time (${code}). Check this machine's clock, or renew the certificate.`;
-  if (isOtherName)
-    return `The certificate of the server is for another name (${code}). Check the address of the model's provider.`;
-  return `The certificate of the server is not trusted here (${code}). If a proxy or a server of your company signs it, set NODE_EXTRA_CA_CERTS to the file with its certificate authority (PEM), and start again.`;
+    return `The server's certificate is not valid at this time (${code}). Check this machine's clock, or renew the certificate.`;
+  if (isOtherName) return `The server's certificate is for another host name (${code}). Check the provider's address.`;
+  return `The server's certificate is not trusted (${code}). If your company's proxy or server signs it, set NODE_EXTRA_CA_CERTS to the PEM file of its certificate authority, and start again.`;
 }
 
-function formatMissingReason(what: string, title: string | undefined, statusCode: number | undefined): string {
+function formatMissingReason(problem: string, title: string | undefined, statusCode: number | undefined): string {
   const status = statusCode !== undefined ? ` (status ${statusCode})` : "";
-  return sanitizeMessage(`${what} instead of an answer${status}${title ? `: ${title}` : "."}`);
+  return sanitizeMessage(`${problem}${status}${title ? `: ${title}` : "."}`);
 }
 
 function formatConnectionError(error: unknown, message: string, code: string | undefined): string {

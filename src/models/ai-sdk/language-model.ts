@@ -3,8 +3,8 @@
  */
 
 /**
- * The part of a v3 model that Pawl uses. It is written out here, so that users need no package for its type. Every
- * real v3 model has this type.
+ * The part of a v3 model that Pawl uses. It is declared here, so that its type needs no package. Every real v3 model is assignable
+ * to it.
  */
 export type LanguageModelV3 = {
   /** The version of the AI SDK's specification. */
@@ -16,7 +16,7 @@ export type LanguageModelV3 = {
   doStream(options: never): PromiseLike<{ readonly stream: ReadableStream<unknown> }>;
 };
 
-/** The part of a v4 model that Pawl uses. Every real v4 model has this type. */
+/** The part of a v4 model that Pawl uses. Every real v4 model is assignable to it. */
 export type LanguageModelV4 = {
   /** The version of the AI SDK's specification. */
   readonly specificationVersion: "v4";

@@ -1,5 +1,5 @@
 /**
- * A connection that was refused on this machine: the server is not running, or its address is wrong. Unlike a remote
+ * Detects a connection that was refused on this machine: the server is not running, or its address is wrong. Unlike a remote
  * server, it does not come back after a wait.
  */
 
@@ -12,7 +12,7 @@ export function findRefusedLoopback(error: unknown): string | undefined {
     const { code, address, port } = current as SystemError;
     if (code === "ECONNREFUSED" && typeof address === "string")
       return isLoopback(address) ? `${address.includes(":") ? `[${address}]` : address}:${port}` : undefined;
-    // `localhost` has several addresses, and each refused.
+    // `localhost` resolves to several addresses, all of which refused.
     current = current instanceof AggregateError ? current.errors[0] : current.cause;
   }
   return undefined;

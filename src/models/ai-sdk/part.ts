@@ -15,7 +15,7 @@ export const cutShortFailure: ModelFailure = {
 };
 
 /**
- * A key in a part's metadata. It marks kinds of parts that a provider has and messages do not, so that they are sent back
+ * The key in a part's metadata that marks kinds of parts that providers have and messages lack, so that they are sent back
  * unchanged. No provider reads this key.
  */
 export const pawlMetadataKey = "pawl";

@@ -1,16 +1,16 @@
 /**
- * Omits pictures that a provider is documented to refuse: in the request only, a text replaces each of them. Otherwise one
- * such picture would make every later request of the session fail, because each contains the same pictures.
+ * Omits pictures that a provider is documented to refuse. A note replaces each of them, in the request only. Otherwise one such
+ * picture would make every later request of the session fail, because each contains the same pictures.
  *
  * 1. The same list of messages always omits the same pictures. With more messages, older pictures may be omitted as well.
- * 2. Providers that are not in the table get what is in the log.
+ * 2. Providers that are not in the table get the pictures in the log unchanged.
  */
 import type { FilePart, Message } from "../../core/data/message.js";
 import { type PictureHeader, readPictureHeader } from "./picture-header.js";
 import type { ModelIdentity } from "./tool-call-ids.js";
 
 type PictureLimits = {
-  /** The name that is shown to people. */
+  /** The provider's name in messages. */
   readonly provider: string;
   readonly mediaTypes: ReadonlySet<string>;
   /** Characters of base64 in one picture. */
@@ -113,7 +113,7 @@ function toPicture(part: FilePart): Picture | null {
   return { part, characters: part.data.length, header: readPictureHeader(part.data) };
 }
 
-/** Why the provider refuses the file in any request; null if it is not known to refuse it. */
+/** Why the provider refuses the file in any request; null if no reason is known. */
 export function explainRefusal(part: FilePart, limits: PictureLimits): string | null {
   const picture = toPicture(part);
   return picture === null ? null : findPictureFault(picture, limits);
@@ -123,13 +123,13 @@ function findPictureFault({ part, characters, header }: Picture, limits: Picture
   const { provider, mediaTypes, maxCharacters = Number.POSITIVE_INFINITY, maxSide } = limits;
   const mediaType = header?.mediaType ?? part.mediaType;
   if (!mediaTypes.has(mediaType))
-    return `${provider} takes no ${mediaType}, only ${[...mediaTypes].map((type) => type.slice(6)).join(", ")}`;
-  if (header === null && commonTypes.has(mediaType)) return `it is not a picture of the type ${mediaType}`;
+    return `${provider} does not accept ${mediaType}, only ${[...mediaTypes].map((type) => type.slice(6)).join(", ")}`;
+  if (header === null && commonTypes.has(mediaType)) return `it is not a valid ${mediaType} file`;
   if (characters > maxCharacters)
-    return `it has ${formatMegabytes(characters)} MB as it is sent, and ${provider} takes ${formatMegabytes(maxCharacters)} MB`;
+    return `it has ${formatMegabytes(characters)} MB in base64, and ${provider} accepts at most ${formatMegabytes(maxCharacters)} MB`;
   const size = header?.size;
   return size !== undefined && maxSide !== undefined && Math.max(size.width, size.height) > maxSide
-    ? `it has ${size.width} × ${size.height} pixels, and ${provider} takes ${maxSide} × ${maxSide}`
+    ? `it has ${size.width} × ${size.height} pixels, and ${provider} accepts at most ${maxSide} × ${maxSide}`
     : null;
 }
 
@@ -164,19 +164,19 @@ export function findRefusedPictures(
     if (Math.max(width, height) > many.maxSide)
       refuse(
         picture,
-        `it has ${width} × ${height} pixels, and of more than ${many.above} pictures ${provider} takes ${many.maxSide} × ${many.maxSide}`,
+        `it has ${width} × ${height} pixels, and in a request with more than ${many.above} pictures ${provider} accepts at most ${many.maxSide} × ${many.maxSide}`,
       );
   }
   for (const picture of accepted) {
-    if (count > maxPictures) refuse(picture, `${provider} takes ${maxPictures} pictures in a request`);
+    if (count > maxPictures) refuse(picture, `${provider} accepts at most ${maxPictures} pictures in a request`);
     else if (total > maxTotal)
-      refuse(picture, `${provider} takes ${formatMegabytes(maxTotal)} MB of pictures in a request`);
+      refuse(picture, `${provider} accepts at most ${formatMegabytes(maxTotal)} MB of pictures in a request`);
     else break;
   }
   return refused;
 }
 
-/** Returns the message with a text in place of each refused picture. */
+/** Replaces each refused picture in the message with a note. */
 export function replacePictures(message: Message, refused: ReadonlyMap<FilePart, string>): Message {
   const textFor = (part: FilePart) => ({
     type: "text" as const,
@@ -191,7 +191,7 @@ export function replacePictures(message: Message, refused: ReadonlyMap<FilePart,
   return { ...message, parts } as Message;
 }
 
-/** For the model, and as a warning. */
+/** A note for the model, and the text of a warning. */
 export function formatOmission({ filename, mediaType }: FilePart, reason: string): string {
   return `The picture ${filename ?? `(${mediaType})`} was left out: ${reason}.`;
 }

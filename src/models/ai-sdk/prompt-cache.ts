@@ -22,7 +22,7 @@ export type CacheDialect =
   /** Marks on the request's tools, system prompt and messages. */
   | {
       readonly type: "marks";
-      /** Whether tools can carry a mark. Elsewhere the mark on the system prompt covers the tools, which come before it. */
+      /** Whether tools can carry a mark. Otherwise the mark on the system prompt covers the tools, which come before it. */
       readonly onTools: boolean;
       readonly usual: ProviderMetadata;
       readonly oneHour: ProviderMetadata;
@@ -33,8 +33,8 @@ export type CacheDialect =
   | { readonly type: "gateway" };
 
 /**
- * Returns null if the provider caches without being asked, or not at all. The options are those that the providers'
- * packages document, by `provider` and model id.
+ * Returns null if the provider caches without being asked, or not at all. The options are those documented by the providers'
+ * packages, by `provider` and model id.
  */
 export function findCacheDialect({
   provider,
@@ -60,7 +60,7 @@ function createMarks(provider: string, name: string, type: string, onTools: bool
   };
 }
 
-/** Whether an author's options ask for the cache themselves. */
+/** Whether an author's options ask for caching themselves. */
 export function hasCacheOptions(options: ProviderMetadata | undefined): boolean {
   if (options === undefined) return false;
   for (const own of Object.values(options)) {
@@ -79,7 +79,7 @@ export type CacheRequest = {
   readonly isMarked: boolean;
 };
 
-/** Adds what the provider needs in order to cache. `prompt` must not be shared with other requests: it is modified. */
+/** Adds the options that make the provider cache. `prompt` must not be shared with other requests: it is modified. */
 export function addPromptCache(
   options: CallOptions & { readonly prompt: PromptMessage[] },
   { dialect, lifetime, sessionId, isMarked }: CacheRequest,
@@ -105,7 +105,7 @@ export function addPromptCache(
   }
 }
 
-/** The same key for all requests of a session. A hash, because the author may have chosen the session's id. */
+/** The same key for all requests of a session. It is a hash, because the author may have chosen the session's id. */
 function createCacheKey(sessionId: string): string {
   return `pawl-${sha256(sessionId).slice(0, 32)}`;
 }
@@ -134,7 +134,7 @@ function findMarkableIndex(prompt: readonly PromptMessage[], end: number): numbe
     if (message === undefined || message.role === "system") return -1;
     if (message.role === "assistant") continue;
     const part = message.content.at(-1);
-    // Providers refuse a mark on an empty text, and ignore a mark on an approval of a call that they run themselves.
+    // Providers refuse a mark on empty text, and ignore a mark on an approval of a call that they run themselves.
     if (part?.type === "tool-approval-response" || (part?.type === "text" && part.text === "")) continue;
     return index;
   }

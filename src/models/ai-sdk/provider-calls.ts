@@ -1,5 +1,5 @@
 /**
- * Calls that a provider runs itself, across the messages of a conversation.
+ * Tracks calls that a provider runs itself, across the messages of a conversation.
  *
  * A provider that paused sends the result of such a call in a later message. If the conversation went on without it, the
  * result never arrives. The provider would refuse a call without a result, so the call is omitted.
@@ -8,17 +8,17 @@ import { findOpenProviderCalls, type Message } from "../../core/data/message.js"
 import type { PromptMessage } from "./call-options.js";
 import type { Picture } from "./picture-limits.js";
 
-/** The calls of a message whose results are not in it, and the results of calls of earlier messages. */
+/** A message's calls whose results are not in the message, and its results of calls in earlier messages. */
 export type ProviderCalls = { readonly open: readonly string[]; readonly closed: readonly string[] };
 
-/** A message as it is sent. `provider` is null for almost every message. */
+/** A message in the form in which it is sent. `provider` is null for almost every message. */
 export type ConvertedMessage = {
   readonly prompt: PromptMessage;
   readonly provider: ProviderCalls | null;
-  /** Whether the author marked it for the provider's prompt cache. */
+  /** Whether the author marked the message for the provider's prompt cache. */
   readonly isMarked: boolean;
   readonly pictures: readonly Picture[];
-  /** Whether it has a call or a result of `find_tools`. */
+  /** Whether the message has a call or a result of `find_tools`. */
   readonly usesFindTools: boolean;
   /** The ids, as sent, of the calls that the model made with the provider's own search tool. */
   readonly searches: readonly string[];
@@ -34,7 +34,7 @@ export function findProviderCalls(message: Message): ProviderCalls | null {
   return open.length === 0 && closed.length === 0 ? null : { open, closed };
 }
 
-/** The calls that will never get a result: it has not arrived, and the user has sent a message since. */
+/** The calls that will never get a result: none has arrived, and the user has sent a message since. */
 export function findAbandonedCalls(
   messages: readonly Message[],
   converted: readonly ConvertedMessage[],

@@ -2,7 +2,7 @@
  * Settings that the AI SDK's specifications lack, in the form that each provider's package accepts in `providerOptions`:
  * `parallelToolCalls` in both specifications, and `reasoning` in v3.
  *
- * The names of the options are from the code of the packages. A caller's own provider options take precedence.
+ * The names of the options come from the packages' code. A caller's own provider options take precedence.
  */
 import type { Json, ProviderMetadata } from "../../core/data/message.js";
 import type { ModelSettings, ReasoningEffort } from "../../core/data/model-settings.js";
@@ -12,7 +12,7 @@ type ModelDescriptor = Pick<LanguageModel, "specificationVersion" | "provider" |
 type ProviderOptions = { readonly [key: string]: Json };
 type Effort = Exclude<ReasoningEffort, "provider-default">;
 
-/** The options of one package. A function that is absent or returns undefined means that there is no such option. */
+/** The options of one package. A function that is absent or returns undefined means that the package has no such option. */
 type ProviderPackage = {
   readonly provider: RegExp;
   /** The key of the package in `providerOptions`. */
@@ -21,7 +21,7 @@ type ProviderPackage = {
   readonly parallel?: (isAllowed: boolean) => ProviderOptions;
 };
 
-/** The nearest effort that a package knows. */
+/** Maps an effort to the nearest one that a package knows. */
 function toNearestEffort(efforts: { readonly [Name in Effort]?: string }, effort: Effort): ProviderOptions {
   return { reasoningEffort: efforts[effort] ?? effort };
 }
@@ -131,7 +131,7 @@ function findPackage({
   modelId,
 }: ModelDescriptor): (ProviderPackage & { readonly modelId: string }) | undefined {
   if (provider === "gateway") {
-    // The gateway passes the options on to the provider that the model's id names.
+    // The gateway passes the options on to the provider that the model id names.
     const slash = modelId.indexOf("/");
     const own = { provider: modelId.slice(0, Math.max(0, slash)), modelId: modelId.slice(slash + 1) };
     const providerPackage = providerPackages.find((entry) => entry.key === own.provider);
@@ -172,7 +172,7 @@ export function toProviderSettings(
     if (own !== undefined) Object.assign(options, own);
     else
       warnings.push(
-        `${name}: the package of ${model.provider} has no such option for ${model.modelId}; the setting has no effect`,
+        `${name}: the package of ${model.provider} has no such option for ${model.modelId}, so the setting has no effect`,
       );
   };
   if (effort !== undefined) add("reasoning", providerPackage?.reasoning?.(effort, providerPackage.modelId));

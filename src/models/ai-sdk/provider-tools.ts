@@ -1,5 +1,5 @@
 /**
- * Results of tools that a provider defines and that Pawl runs.
+ * Shapes the results of tools that a provider defines and that Pawl runs.
  *
  * Some providers accept the result of their own tool in one shape only. A result that is text (a refusal, an error, a
  * truncated output) is converted to that shape. Otherwise the provider would refuse the request, and with it every
@@ -14,7 +14,7 @@ export type ToolIds = ReadonlyMap<string, string>;
 
 type ResultShape = (text: string, failed: boolean) => Json;
 
-/** By tool id: converts text to a result of this tool. From OpenAI's reference of the Responses API. */
+/** By tool id: converts text to a result of the tool. From the reference of OpenAI's Responses API. */
 const resultShapes: ReadonlyMap<string, ResultShape> = new Map<string, ResultShape>([
   [
     "openai.shell",
@@ -38,7 +38,7 @@ export function isSameMap(a: ToolIds, b: ToolIds): boolean {
   return a.size === b.size && [...a].every(([key, value]) => b.get(key) === value);
 }
 
-/** The result in the shape that the provider accepts. A JSON result of a successful call already has it. */
+/** Shapes a result as the provider accepts it. A JSON result of a successful call already has this shape. */
 export function shapeResult(part: ToolResultPart, ids: ToolIds): ToolResultPart {
   const id = ids.size === 0 || part.providerExecuted === true ? undefined : ids.get(part.name);
   const shape = id === undefined ? undefined : resultShapes.get(id);

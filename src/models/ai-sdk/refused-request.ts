@@ -1,5 +1,5 @@
 /**
- * Explains a refused request by name: a provider refers to tools and messages by their index.
+ * Names the tool or the pictures in a refused request: a provider refers to tools and messages by index.
  */
 import { isObject } from "../../core/data/is-object.js";
 import type { DeltaBody } from "../../ports/model.js";
@@ -7,7 +7,7 @@ import type { CallOptions } from "./call-options.js";
 
 const maxPictureNames = 5;
 
-/** If the request was refused as invalid, adds the tool or the pictures in question to the error's message. */
+/** If the request was refused as invalid, appends the tool or the pictures in question to the error's message. */
 export function addRefusalDetail(delta: DeltaBody, options: CallOptions | undefined): DeltaBody {
   if (options === undefined || delta.kind !== "error" || delta.failure.kind !== "invalid_request") return delta;
   const { message } = delta.failure;
@@ -19,7 +19,7 @@ export function addRefusalDetail(delta: DeltaBody, options: CallOptions | undefi
 function describeTool(message: string, { tools = [] }: CallOptions): string | null {
   const [, index] = /\btools[.[](\d{1,4})\b/.exec(message) ?? [];
   const tool = index === undefined ? undefined : tools[Number(index)];
-  return tool === undefined ? null : `That is the tool ${tool.name}. Switch it off to go on.`;
+  return tool === undefined ? null : `This is the tool ${tool.name}. Remove it to continue.`;
 }
 
 function describePictures(message: string, { prompt }: CallOptions): string | null {
@@ -31,16 +31,16 @@ function describePictures(message: string, { prompt }: CallOptions): string | nu
       const parts = part.type === "tool-result" && part.output.type === "content" ? part.output.value : [part];
       for (const item of parts)
         if ("mediaType" in item && item.mediaType.startsWith("image/"))
-          names.push("filename" in item && item.filename !== undefined ? item.filename : "one without a name");
+          names.push("filename" in item && item.filename !== undefined ? item.filename : "an unnamed picture");
     }
   }
   if (names.length === 0) return null;
   const listedNames = names.slice(-maxPictureNames).join(", ");
   const prefix = names.length > maxPictureNames ? `the last of ${names.length} are ` : "";
-  return `The pictures in the request: ${prefix}${listedNames}. To go on without one, fork the session before the message that has it.`;
+  return `The pictures in the request: ${prefix}${listedNames}. To continue without a picture, fork the session before the message that contains it.`;
 }
 
-/** Whether the error refuses an invalid request with a text that names one of these options. */
+/** Whether a provider refused the request as invalid, with a message that names one of these options. */
 export function isRefusalOf(error: unknown, options: RegExp): boolean {
   if (!isObject(error) || (error.statusCode !== 400 && error.statusCode !== 422)) return false;
   return [error.message, error.responseBody].some(

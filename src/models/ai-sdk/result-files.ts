@@ -1,12 +1,12 @@
 /**
- * Which files a provider's package can send within a tool's result. Other packages write the bytes as text, which no model
- * can read and which fills the context.
+ * Which files a provider's package can send within a tool's result. Other packages write the bytes as text, which no model can read
+ * and which fills the context window.
  */
 import type { LanguageModel } from "./language-model.js";
 
 type ResultFileSupport = { readonly provider: RegExp; readonly mediaTypes: RegExp };
 
-/** From the code of the packages. `provider` matches the `provider` of a language model. */
+/** From the packages' code. `provider` matches the `provider` of a language model. */
 const supportTable: readonly ResultFileSupport[] = [
   { provider: /(^|\.)anthropic\b/, mediaTypes: /^image\/(png|jpeg|gif|webp)$|^application\/pdf$/i },
   {

@@ -1,5 +1,5 @@
 /**
- * Reads how long a provider asks to wait: `retry-after-ms`, `Retry-After` in seconds or as an HTTP date, or Google's
+ * Reads how long a provider asks clients to wait: `retry-after-ms`, `Retry-After` in seconds or as an HTTP date, or Google's
  * `RetryInfo` in the body. A value that is negative, in the past or not a number is ignored.
  */
 import type { JsonObject } from "./error-body.js";

@@ -10,8 +10,8 @@ import { cutShortFailure, MalformedPartError } from "./part.js";
 export type StreamEnding = { readonly finishReason: FinishReason; readonly failure?: ModelFailure };
 
 /**
- * If the provider gave no reason, v4 reports `interrupted`, and v3 `other` without a raw reason. Both mean a cut
- * stream.
+ * If the provider gave no reason, v4 reports `interrupted`, and v3 reports `other` without a raw reason. Both mean that the stream
+ * was cut off.
  */
 export function readEnding(value: unknown): StreamEnding {
   if (!isObject(value)) throw new MalformedPartError("finish", "finishReason");
@@ -26,8 +26,8 @@ export function readEnding(value: unknown): StreamEnding {
 }
 
 /**
- * Finish reasons that servers with OpenAI's interface pass on from other APIs, and that the client packages do not know.
- * Without the aliases, the tool calls of such an answer would not run.
+ * Finish reasons that servers with OpenAI's interface pass on from other APIs, and that the client packages do not know. Without
+ * these aliases, the tool calls of such an answer would not run.
  */
 const reasonAliases: { readonly [word: string]: "stop" | "tool-calls" } = {
   tool_use: "tool-calls",
@@ -61,7 +61,7 @@ export function readUsage(value: unknown): Usage {
   };
 }
 
-/** The AI SDK has no field for it, so this reads what Anthropic and Bedrock send. Undefined if there were no such writes. */
+/** The AI SDK has no field for these tokens, so they are read from what Anthropic and Bedrock send. Undefined if there were none. */
 function readOneHourWrites(raw: unknown): unknown {
   if (!isObject(raw)) return undefined;
   const { cache_creation: created, cacheDetails: details } = raw;

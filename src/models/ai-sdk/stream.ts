@@ -60,7 +60,7 @@ export function createStreamReader(unsent: readonly string[] = []): StreamReader
   let ended = false;
   let warnings = unsent;
   let failure: ModelFailure | undefined;
-  /** The provider has sent a part of its answer. */
+  /** Whether the provider has sent a part of its answer. */
   let hasContent = false;
 
   function startDeltas(model?: string): readonly DeltaBody[] {
@@ -164,7 +164,7 @@ function toDeltas(part: StreamPart): readonly DeltaBody[] {
     case "tool-approval-request":
       return [{ kind: part.type, id: text(part, "toolCallId"), approvalId: text(part, "approvalId") }];
     case "tool-result":
-      // The final result follows.
+      // Only a preview. The final result follows.
       return part.preliminary === true ? noDeltas : [toToolResult(part)];
     case "file":
     case "reasoning-file":
@@ -182,7 +182,7 @@ function toDeltas(part: StreamPart): readonly DeltaBody[] {
       return noDeltas;
     default:
       part.type satisfies never;
-      // A part of a later version.
+      // A part type of a later SDK version.
       return noDeltas;
   }
 }
@@ -247,7 +247,7 @@ function toSource(part: StreamPart): DeltaBody {
 const announcementKinds: ReadonlySet<string> = new Set(["anthropic.message_start"]);
 
 /**
- * Content that only the provider understands is stored as reasoning without text, and sent back in its original shape.
+ * Stores content that only the provider understands as reasoning without text, which is sent back in its original shape.
  */
 function toCustomDeltas(part: StreamPart): readonly DeltaBody[] {
   const kind = text(part, "kind");

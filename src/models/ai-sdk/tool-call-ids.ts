@@ -19,14 +19,14 @@ type IdRule = {
   readonly rewrite: (id: string) => string;
 };
 
-/** A readable beginning, then a hash that keeps different ids different. */
+/** A readable prefix, then a hash that keeps different ids different. */
 function shortenId(id: string): string {
   return `${id.replace(/[^A-Za-z0-9_-]/g, "_").slice(0, 23)}_${sha256(id).slice(0, 16)}`;
 }
 
 const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
-/** Nine characters of base 62, from 53 bits of a hash. */
+/** Nine base-62 digits, from 53 bits of a hash. */
 function toNineCharacters(id: string): string {
   let rest = BigInt(`0x${sha256(id)}`) % 62n ** 9n;
   let text = "";
@@ -47,7 +47,7 @@ const idRules: readonly IdRule[] = [
     rewrite: toNineCharacters,
   },
   {
-    // Anthropic's `tool_use.id` and the `toolUseId` of Bedrock, which has the same alphabet for all of its models.
+    // Anthropic's `tool_use.id`, and Bedrock's `toolUseId`, which has the same alphabet for all of its models.
     appliesTo: ({ provider, modelId }) => /(^|\.)anthropic\b|bedrock/.test(provider) || /claude/i.test(modelId),
     accepts: /^[A-Za-z0-9_-]{1,64}$/,
     rewrite: shortenId,
@@ -70,8 +70,8 @@ const idRules: readonly IdRule[] = [
 const defaultRule: Pick<IdRule, "accepts" | "rewrite"> = { accepts: /./su, rewrite: shortenId };
 
 /**
- * Maps a call or result to its id in the requests to a model. A call and its result get the same id, in each request. A call
- * that the provider ran keeps its id, because the provider knows it.
+ * Maps a call or result to its id in the requests to a model. A call and its result get the same id in every request. A call that
+ * the provider ran keeps its id, because the provider knows it.
  */
 export function createCallIdMapper(model: ModelIdentity): (part: ToolCallPart | ToolResultPart) => string {
   const { accepts, rewrite } = idRules.find((rule) => rule.appliesTo(model)) ?? defaultRule;

@@ -1,9 +1,9 @@
 /**
  * Input schemas in the form that a provider accepts.
  *
- * Anthropic refuses `oneOf`, `allOf` and `anyOf` at the top of a tool's schema, and OpenAI also `enum` and `not`. One such
- * tool makes every request fail. So the request has one object with the properties of all alternatives, and the tool's
- * description contains the rest. Pawl still validates each input against the whole schema.
+ * Anthropic refuses `oneOf`, `allOf` and `anyOf` at the top of a tool's schema, and OpenAI also refuses `enum` and `not`. One such
+ * tool makes every request fail. So the request has one object with the properties of all alternatives, and the tool's description
+ * contains the rest. Pawl still validates each input against the whole schema.
  */
 import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../core/data/message.js";

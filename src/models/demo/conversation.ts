@@ -1,5 +1,5 @@
 /**
- * The conversation as the demo model reads it: the requests of the user, and the tool results after each.
+ * The conversation as the demo model reads it: the user's requests, and the tool results after each.
  */
 import { type Json, type Message, textOf, toolCallsOf, type UserPart } from "../../core/data/message.js";
 import {
@@ -12,7 +12,7 @@ import { textOfOutput } from "../../core/transcript/results.js";
 
 export type PlannedCall = { readonly name: string; readonly input: { readonly [key: string]: Json } };
 
-/** `input` is the model's own. A person may have changed it before the call ran; then the text of the result says so. */
+/** `input` is the model's own. A person may have changed it before the call ran; the text of the result then says so. */
 export type CallResult = {
   readonly name: string;
   readonly input: Json;

@@ -1,5 +1,5 @@
 /**
- * A model for trying Pawl without a key. It follows rules, requests real tool calls, and answers from their results.
+ * A model for trying Pawl without an API key. It follows rules, requests real tool calls, and answers from their results.
  *
  * It is not an LLM, and says so in its first answer.
  */
@@ -12,12 +12,12 @@ import { createToolPlan } from "./tool-plan.js";
 /**
  * The model `demo`: rule-based and deterministic. It has two plans for a request.
  *
- * With the tools of `createFileTools` and `createShellTool`, it works on the folder. First it lists the folder. Then it
- * searches for the texts or reads the files that the request names. It writes a report if the request asks for one, and
- * answers with what it has found. Two forms of request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
+ * With the tools of `createFileTools` and `createShellTool`, it works on the folder. First it lists the folder. Then it searches
+ * for the strings or reads the files that the request names. It writes a report if the request asks for one, and answers with what
+ * it has found. Two forms of request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
  *
- * With none of these, it calls each tool whose name the request contains, once it knows the tool's inputs: "Find order 1041
- * and refund it" calls `find_order`, and then `refund` with the amount that was found.
+ * Without any of these tools, it calls each tool that the request names, once it knows the tool's inputs: "Find order 1041 and
+ * refund it" calls `find_order`, and then `refund` with the amount that was found.
  *
  * It keeps no state between model calls: the next step follows from the conversation alone.
  */
@@ -80,10 +80,10 @@ function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
 }
 
 /**
- * The first step that has no results yet, or the end of the plan.
+ * Returns the first step that has no results yet, or the end of the plan.
  *
- * The results of a step are found by the names of its tools. So the plan also continues if another model began the work, or
- * if other tools were offered then.
+ * The results of a step are found by the names of its tools. So the plan also continues if another model began the work, or if
+ * other tools were offered then.
  */
 function followPlan(
   plan: Plan,

@@ -17,7 +17,7 @@ export type PlanOutcome = {
   readonly results: readonly CallResult[];
   /** The results of the calls that change something. */
   readonly changed: readonly CallResult[];
-  /** More to say after the results. */
+  /** Notes to append to the results. */
   readonly notes: readonly string[];
 };
 
@@ -73,7 +73,7 @@ export function* createFolderPlan({ request: text, own, earlier }: PlanOptions):
   return { results, changed, notes };
 }
 
-/** Searches if there is a text to search for; else reads and lists what is named; else reads the README. */
+/** Searches if there is something to search for; else reads and lists the named paths; else reads the README. */
 function createSearchStep({ texts, namedPaths, mentionsFiles }: DemoRequest, entries: ReadonlySet<string>): PlanStep {
   const paths = namedPaths.length === 0 ? ["."] : namedPaths.map((namedPath) => namedPath.path);
   if (texts.length > 0) {

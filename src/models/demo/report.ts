@@ -22,8 +22,8 @@ a model: ${nameOption}`;
 }
 
 /**
- * @param notes More to say, after the results.
- * @param nameOption How to name a model instead, which the first answer of a conversation says; null for later answers.
+ * @param notes Appended to the results.
+ * @param nameOption How to name another model, which the first answer of a conversation explains; null for later answers.
  */
 export function formatAnswer(
   results: readonly CallResult[],
@@ -35,14 +35,14 @@ export function formatAnswer(
   return [...sections, ...footer].join("\n\n");
 }
 
-/** The text of the report file. The same results give the same text. */
+/** Formats the report file. The same results always give the same text. */
 export function formatReport(request: string, results: readonly CallResult[]): string {
   const quotedRequest = request.split("\n").map((line) => `> ${line}`.trimEnd());
   const sections = results.map((result) => formatSection(result, reportLimits));
   return `${["# Report", quotedRequest.join("\n"), ...sections, disclaimer].join("\n\n")}\n`;
 }
 
-/** A title and the first lines. They are indented, so that Markdown shows them verbatim. */
+/** A title and the first lines, indented so that Markdown shows them verbatim. */
 function formatSection(result: CallResult, limits: ReportLimits): string {
   const { lines, remark } = readOutput(result);
   if (result.isError)
@@ -57,7 +57,7 @@ function formatSection(result: CallResult, limits: ReportLimits): string {
 
 type ParsedOutput = {
   readonly lines: readonly string[];
-  /** The tool's remark about its output, a last line in parentheses: "12 files", "exit code 0". */
+  /** The tool's remark about its output, the last line if it is in parentheses: "12 files", "exit code 0". */
   readonly remark: string | null;
 };
 

@@ -1,9 +1,9 @@
 /**
- * Parses a request for the demo model: file names, texts to search for, and a report to write.
+ * Parses a request for the demo model: file names, strings to search for, and a report to write.
  */
 import type { PlannedCall } from "./conversation.js";
 
-/** A longer request is not read at all: half of a request may mean something else. */
+/** A longer request is not read at all: half a request may mean something else. */
 export const maxCharacters = 2_000;
 const maxTexts = 3;
 const maxNamedPaths = 3;
@@ -11,12 +11,12 @@ const maxNamedPaths = 3;
 export type NamedPath = { readonly path: string; readonly isFolder: boolean };
 
 export type DemoRequest = {
-  /** What to search for: quoted texts, names such as `createAgent` or `order_1041`, and TODO marks. */
+  /** What to search for: quoted strings, names such as `createAgent` or `order_1041`, and TODO marks. */
   readonly texts: readonly string[];
   /** Files and folders that the request names. */
   readonly namedPaths: readonly NamedPath[];
   readonly mentionsFiles: boolean;
-  /** The file for the report. Null: the request asks for no report. */
+  /** The file for the report; null if the request does not ask for a report. */
   readonly reportPath: string | null;
 };
 
@@ -55,9 +55,9 @@ export function readRequest(text: string, entries: ReadonlySet<string>): DemoReq
 const quotationPattern = /"([^"\n]+)"|`([^`\n]+)`/g;
 const codeNamePattern = /^[a-z]+(?:[A-Z]|_[a-z\d])\w*$/;
 
-/** The words for a report. "Write a poem to poem.md" asks for something that the demo model cannot write. */
+/** Words for a report. "Write a poem to poem.md" asks for something that the demo model cannot write. */
 const reportPattern = "(?:it|them|what you found|(?:(?:a|the)\\s+)?(?:summary|report|list|results?))\\b";
-/** Only a Markdown or text file: "write the results to src/cart.ts" must not replace code by a report. */
+/** Only a Markdown or text file: "write the results to src/cart.ts" must not replace code with a report. */
 const filePattern = "[\\w@./-]+\\.(?:md|txt)\\b";
 /** `…, then write a summary of them to REPORT.md`; not `do not write …`. */
 const reportClause = new RegExp(

@@ -1,6 +1,6 @@
 /**
- * The plan of the demo model for an agent with tools of its own: it calls each tool that the request names, as soon as it knows
- * the tool's inputs.
+ * The demo model's plan for an agent with other tools: it calls each tool that the request names, as soon as it knows the tool's
+ * inputs.
  *
  * 1. The plan has at most three steps, and calls each tool at most once: it always comes to an end.
  * 2. A request must contain every word of a tool's name, so "Show order 1041" never calls `delete_order`.
@@ -57,7 +57,7 @@ function readTexts(results: readonly CallResult[]): readonly string[] {
   return results.filter((result) => !result.isError).map((result) => result.text.slice(0, maxCharacters));
 }
 
-/** Empty if a required input is unknown. */
+/** The call of a tool; empty if a required input is unknown. */
 function createCall(tool: ToolSpecification, sources: readonly string[]): readonly PlannedCall[] {
   const input: { [name: string]: Json } = {};
   for (const name of listInputs(tool)) {
@@ -111,5 +111,5 @@ function formatHelp(tools: readonly ToolSpecification[]): string {
     const inputs = listInputs(tool).map((name) => `${name} …`);
     return `    ${[splitWords(tool.name).join(" "), ...inputs].join(", ")}`;
   });
-  return `I call a tool if a request contains the words of its name, and its inputs:\n\n${lines.join("\n")}`;
+  return `I call a tool if the request contains the words of its name, and its inputs:\n\n${lines.join("\n")}`;
 }

@@ -2,7 +2,7 @@
  * Context windows of models, with the date and the source of each list. The window of an unlisted model is unknown. The
  * lists in this file take precedence over the generated table.
  *
- * If a window depends on an account or a header, the smaller value is listed.
+ * If a window depends on the account or a header, the smaller value is listed.
  */
 import { asOf, generatedWindows, source } from "./prices.generated.js";
 

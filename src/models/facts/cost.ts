@@ -59,7 +59,7 @@ export function cacheLoss(
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   if (cacheReadTokens === undefined && cacheWriteTokens === undefined) return null;
   if (expected === undefined || inputTokens === undefined) return { broke, model };
-  // A request that is shorter than the one before could not have read all of it.
+  // A request that is shorter than the previous one could not have read all of it.
   const tokens = Math.max(0, Math.min(expected, inputTokens) - (cacheReadTokens ?? 0));
   const extra = compareCost(model, usage, assumeRead(usage, tokens), prices);
   return extra === undefined ? { broke, model, tokens } : { broke, model, tokens, costUsd: Math.max(0, -extra) };

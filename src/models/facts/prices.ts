@@ -1,5 +1,5 @@
 /**
- * List prices of models, with the date and the source of each list. Prices change: an author can replace any of them.
+ * List prices of models, with the date and the source of each list. Prices change: an author can replace any price.
  *
  * The lists in this file are maintained by hand, from the providers' own pages. They take precedence over the generated
  * table, which has many more models.
@@ -104,7 +104,7 @@ const demoPrices: PriceList = {
 /** The lists that are maintained by hand. */
 export const curatedPriceLists: readonly PriceList[] = [anthropic, openai, google, demoPrices];
 
-/** The generated table as one list for each provider. */
+/** Groups the generated table by provider: one list for each. */
 function groupGeneratedPrices(): readonly PriceList[] {
   const byProvider = new Map<string, { [modelId: string]: Price }>();
   for (const [id, price] of Object.entries(generatedPrices)) {

@@ -12,7 +12,7 @@ import { asModel } from "../ai-sdk/adapter.js";
 import type { LanguageModel } from "../ai-sdk/language-model.js";
 import { encodeAttempt, hashRequest } from "./recording.js";
 
-/** Where a recording is written. */
+/** The destination of a recording. */
 export type RecordOptions = {
   /**
    * The file. It is created if it does not exist, with mode 0600, because it contains prompts and answers. Attempts are
@@ -24,9 +24,8 @@ export type RecordOptions = {
 const optionRules: OptionTable<RecordOptions> = { path: nonEmptyString };
 
 /**
- * Returns a model that records each attempt of `model`, as a JSON line, before it yields the attempt's last delta.
- * `createReplayModel` answers from the file. If a line cannot be written, further calls throw, so that no call goes
- * unrecorded.
+ * Returns a model that records each attempt of `model` as a JSON line, before it yields the attempt's last delta.
+ * `createReplayModel` answers from the file. If a line cannot be written, further calls throw, so that no call goes unrecorded.
  *
  * @throws PawlError `bad_configuration` if the file cannot be written
  *
@@ -90,7 +89,7 @@ async function* recordAttempt(
     throw error;
   } finally {
     signal.removeEventListener("abort", recordAborted);
-    // A consumer that stops reading early has abandoned the call. Does nothing if the attempt was recorded.
+    // A consumer that stops reading early has abandoned the call. No-op if the attempt was already recorded.
     recordAborted();
   }
 }
@@ -138,7 +137,7 @@ function notWritableError(path: string, cause: unknown): PawlError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   return new PawlError(
     "bad_configuration",
-    `The recording ${path} cannot be written (${reason}). Name a file that this process may write.`,
+    `The recording ${path} cannot be written (${reason}). Use a path that this process can write to.`,
     { cause },
   );
 }

@@ -1,9 +1,8 @@
 /**
  * The file format of a recording: one JSON line for each attempt of a model call.
  *
- * 1. A line is written whole, when its attempt has ended. If the file is cut off, only its unfinished last line is
- *    lost.
- * 2. The hash of a request covers everything that is sent to the model. It does not cover session, run, step and attempt.
+ * 1. A line is written whole, after its attempt has ended. If the file is cut off, only the unfinished last line is lost.
+ * 2. The hash of a request covers everything that is sent to the model. It does not cover the session, run, step and attempt.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -22,7 +21,7 @@ export function withoutIdentity(request: ModelRequest): RecordedRequest {
   return recorded;
 }
 
-/** SHA-256. The order of keys does not matter. */
+/** SHA-256, independent of the order of keys. */
 export function hashRequest(request: ModelRequest): string {
   // A round trip through JSON drops undefined members.
   const plain = JSON.parse(JSON.stringify(withoutIdentity(request))) as Json;
@@ -36,7 +35,7 @@ export function encodeAttempt({ model, request, deltas }: RecordedAttempt, hash:
 
 /**
  * Reads the attempts of a recording, in the order in which they ended.
- * @throws PawlError `bad_input` if it is invalid
+ * @throws PawlError `bad_input` if the recording is invalid
  */
 export function readRecording(path: string): readonly RecordedAttempt[] {
   const lines = readRecordingText(path).split("\n");
@@ -73,5 +72,5 @@ function asObject(value: unknown): { readonly [key: string]: unknown } {
 }
 
 function invalidAttemptError(where: string, reason: string): PawlError {
-  return new PawlError("bad_input", `The recording has no valid attempt in ${where}: ${reason}. Record it again.`);
+  return new PawlError("bad_input", `Invalid attempt in ${where} of the recording: ${reason}. Record it again.`);
 }

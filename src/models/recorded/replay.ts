@@ -11,7 +11,7 @@ import { type Difference, differenceText, firstDifference } from "../../core/dat
 import type { DeltaBody, Model, ModelDelta, ModelRequest, RecordedAttempt } from "../../ports/model.js";
 import { type RecordedRequest, readRecording, withoutIdentity } from "./recording.js";
 
-/** How requests are matched with a recording. */
+/** The options of `createReplayModel`. */
 export type ReplayModelOptions = {
   /**
    * Which attempt answers a request. `exact`: the next attempt with an equal request. `order`: the next attempt of the
@@ -79,9 +79,7 @@ export function createReplayModel(
     return recorded?.deltas ?? [createNotRecordedDelta(request, difference)];
   }
 
-  /**
-   * Compares with the recorded request that differs latest from the actual one. It is most likely the intended one.
-   */
+  /** Compares with the recorded request that differs latest from the actual one, because it is most likely the intended one. */
   function findNearestDifference(actual: RecordedRequest): Difference | undefined {
     let furthest: Difference | undefined;
     for (const attempt of unusedAttempts) {
@@ -116,7 +114,7 @@ function orderMembers({ systemPrompt, tools, messages, ...others }: Partial<Reco
   return { systemPrompt, tools, messages, ...others };
 }
 
-/** A rank for how late two requests differ. The system prompt comes first, then the tools, then the messages. */
+/** Ranks how late two requests differ. The system prompt comes first, then the tools, then the messages. */
 function agreementDepth({ path }: Difference): number {
   const message = /^messages\[(\d+)\]/.exec(path);
   if (message !== null) return 2 + Number(message[1]);
@@ -130,7 +128,7 @@ function createNotRecordedDelta(
   const reason =
     difference === undefined
       ? "the recording has no attempt left"
-      : `it differs from what was recorded in ${differenceText(difference)}`;
+      : `it differs from the recording in ${differenceText(difference)}`;
   const message = `The request of step ${modelCallIndex}, attempt ${attempt} was not recorded: ${reason}. If the change is intended, record the run again.`;
   return { kind: "error", failure: { kind: "invalid_request", code: "not_recorded", message } };
 }

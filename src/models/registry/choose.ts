@@ -1,9 +1,9 @@
 /**
  * Chooses a model if none is named: the first that the environment offers, else the demo model, which needs no setup.
  *
- * A key in the environment decides even if it does not work: then the first call fails. A missing package fails here.
- * So a user who expects another model never gets the demo model. A server that was discovered is different: the user did
- * not ask for it, so an unusable one is skipped, and `why` says so.
+ * A key in the environment decides even if it does not work: the first call then fails. A missing package fails here. So a user who
+ * expects another model never gets the demo model. A discovered server is different: the user did not ask for it, so an unusable
+ * server is skipped, and `why` says so.
  */
 import { aFunction, anObject, anyValue, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -37,11 +37,11 @@ export const defaultModels = deepFreeze([
   { key: "OPENROUTER_API_KEY", model: "openrouter/openrouter/auto" },
 ] as const);
 
-/** Which model to use, and where to look for keys. */
+/** The model to use, and where to look for keys. */
 export type ChooseOptions = {
   /** `provider/model`, or `demo`. If given, the environment is ignored. */
   readonly name?: string;
-  /** The source of keys, addresses and `PAWL_MODEL`, which is a name as above. Default: `process.env`. */
+  /** The source of keys, addresses and `PAWL_MODEL`, which has the same form as `name`. Default: `process.env`. */
   readonly env?: ProviderEnvironment;
   /**
    * Used to query local servers for their models and context windows. Default: a `fetch` that opens a new connection for
@@ -71,7 +71,7 @@ export type Choice = {
   readonly model: Model;
   /** One line for people: which model was chosen, and why. */
   readonly why: string;
-  /** Whether the model's server is on this machine. Such a model may be slow to begin its answer. */
+  /** Whether the model's server is on this machine. Such a model may take long to begin its answer. */
   readonly isLocal: boolean;
 };
 
@@ -98,7 +98,7 @@ export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> 
   };
 
   const choose = (name: string, because: string) => chooseNamed(name, because, registry, environment);
-  if (options.name !== undefined) return choose(options.name, "it was asked for");
+  if (options.name !== undefined) return choose(options.name, "it was named");
   const envModel = readVariable(environment, "PAWL_MODEL");
   if (envModel !== undefined) return choose(envModel, "PAWL_MODEL names it");
 
@@ -151,7 +151,7 @@ async function chooseLocal(environment: ProviderEnvironment, list: ModelList, ch
   return { ...choice, why: [choice.why, ...skipped].join(" ") };
 }
 
-/** The choice of a server's model, or a sentence that explains why it cannot be used. */
+/** Returns the choice of a server's model, or a sentence that explains why the model cannot be used. */
 async function tryLocal(
   localModel: LocalModel,
   list: ModelList,
@@ -167,9 +167,7 @@ async function tryLocal(
   }
 }
 
-/**
- * Milliseconds to wait for a server that the user named. Longer than for local servers, because it may be remote.
- */
+/** Milliseconds to wait for a server that the user named. Longer than for local servers, because this one may be remote. */
 const customServerTimeoutMs = 5_000;
 
 /** The first model that the server at `OPENAI_BASE_URL` lists. */

@@ -1,8 +1,8 @@
 /**
  * A `fetch` for self-hosted model servers, which speak plain HTTP.
  *
- * 1. Each request opens its own connection. Some servers promise to keep a connection alive and close it right after the
- *    answer. The next request on it would fail.
+ * 1. Each request opens its own connection. Some servers promise to keep a connection alive, but close it right after the response,
+ *    so the next request on it would fail.
  * 2. It sets no time limits. The global `fetch` gives up if the headers take longer than 300 s, and a slow model needs
  *    longer.
  * 3. It follows no redirects.

@@ -1,8 +1,8 @@
 /**
  * Imports optional packages that the user has installed: next to Pawl, else next to the running program.
  *
- * The working directory is not searched. Its contents may be untrusted, and a package is code that runs with all rights
- * of this process and with its keys.
+ * The working directory is not searched. Its contents may be untrusted, and a package's code runs with all the rights of this
+ * process and with its keys.
  */
 import { realpathSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -16,8 +16,8 @@ export type ImportedModule = { readonly [name: string]: unknown };
 export type ImportPackage = (packageName: string) => Promise<ImportedModule | undefined>;
 
 /**
- * Imports a package that is installed next to Pawl, or next to the running program (`process.argv[1]`). The
- * packages of the working directory are not used. Returns undefined if the package is not installed.
+ * Imports a package that is installed next to Pawl, or next to the running program (`process.argv[1]`). Packages in the working
+ * directory are not used. Returns undefined if the package is not installed.
  */
 export async function importInstalledPackage(packageName: string): Promise<ImportedModule | undefined> {
   for (const from of [import.meta.url, ...listMainFiles()]) {
@@ -27,14 +27,14 @@ export async function importInstalledPackage(packageName: string): Promise<Impor
   return undefined;
 }
 
-/** The program's file, as started and with symbolic links resolved: package managers link programs. */
+/** The program's file, both as started and with symbolic links resolved: package managers link programs. */
 function listMainFiles(): readonly string[] {
   const [, program] = process.argv;
   if (program === undefined || !isAbsolute(program)) return [];
   try {
     return [...new Set([program, realpathSync(program)])];
   } catch {
-    // An argument of "node --eval", not a file.
+    // With "node --eval", the argument may not be a file.
     return [];
   }
 }

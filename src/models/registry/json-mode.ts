@@ -1,5 +1,5 @@
 /**
- * Requests JSON in the strictest form that a server supports: by a schema, else as any JSON, else by the prompt alone.
+ * Requests JSON in the strictest form that a server supports: with a schema, else as any JSON, else by the prompt alone.
  *
  * If a server refuses a form, the same request is sent again with the next form. The accepted form is remembered, so a server
  * refuses each form only once.
@@ -8,7 +8,7 @@ import { readText } from "./server-requests.js";
 
 type Fetch = typeof globalThis.fetch;
 
-/** How strictly JSON is requested, in the order in which the forms are tried. */
+/** The forms of a request for JSON, in the order in which they are tried. */
 const jsonForms = ["schema", "any_json", "prompt"] as const;
 type JsonForm = (typeof jsonForms)[number];
 
@@ -29,7 +29,7 @@ export function withJsonFallback(fetch: Fetch): Fetch {
 
 type SchemaRequest = { readonly response_format: { readonly type: string }; readonly [key: string]: unknown };
 
-/** The request, if it requests JSON by a schema. */
+/** Parses a request for JSON with a schema; undefined for other requests. */
 function parseSchemaRequest(body: unknown): SchemaRequest | undefined {
   if (typeof body !== "string" || !body.includes('"json_schema"')) return undefined;
   const request = JSON.parse(body) as Partial<SchemaRequest>;
@@ -47,12 +47,12 @@ function formatBody(form: JsonForm, { response_format, ...request }: SchemaReque
   }
 }
 
-/** Statuses with which servers refuse a request that they do not understand. */
+/** The statuses with which servers refuse a request that they do not understand. */
 const refusalStatuses: ReadonlySet<number> = new Set([400, 404, 415, 422, 500, 501]);
 const formPattern = /response_format|json_schema|json_object|structured output|grammar|schema/i;
 const maxBytes = 64 * 1024;
 
-/** Whether the server refuses the form of the JSON request. The response can still be read. */
+/** Whether the server refuses this form of the request. The response can still be read. */
 async function refusesForm(response: Response): Promise<boolean> {
   if (!refusalStatuses.has(response.status)) return false;
   return formPattern.test((await readText(response.clone(), maxBytes)) ?? "");

@@ -1,5 +1,5 @@
 /**
- * Finds model servers on this machine, and lists their models through OpenAI's API, which all of them support.
+ * Finds model servers on this machine, and lists their models through OpenAI's API, which they all support.
  */
 
 import { knownProviders, type ProviderEnvironment, readVariable } from "./providers.js";
@@ -25,7 +25,7 @@ export type LocalModel = {
 };
 
 /**
- * Queries all local servers in parallel. Returns the first, in the order of the known providers, that has a model.
+ * Queries all local servers in parallel. Returns the first model, in the order of the known providers.
  */
 export async function findLocalModel(
   environment: ProviderEnvironment,
@@ -56,13 +56,13 @@ export async function* findLocalModels(environment: ProviderEnvironment, list: M
   }
 }
 
-/** The first chat model of a server; undefined if it has none or does not answer in time. */
+/** A server's first chat model; undefined if it has none or does not respond in time. */
 export async function findFirstChatModel(address: string, list: ModelList): Promise<string | undefined> {
   const [first] = await listChatModels(address, list);
   return first;
 }
 
-/** The chat models that a server lists; empty if it does not answer in time. */
+/** The chat models that a server lists; empty if it does not respond in time. */
 export async function listChatModels(address: string, list: ModelList): Promise<readonly string[]> {
   const answer = await fetchJson(`${trimTrailingSlashes(address)}/models`, list);
   return pickObjects(isObject(answer) ? answer.data : undefined).flatMap(({ id }) =>
@@ -81,7 +81,7 @@ async function findUsableModel(provider: string, address: string, list: ModelLis
 
 const maxModelsAsked = 8;
 
-/** Whether a model of Ollama can call tools. True if the server does not report it. */
+/** Whether an Ollama model can call tools. True if the server does not report it. */
 async function canCallTools(address: string, modelId: string, list: ModelList): Promise<boolean> {
   const details = await fetchJson(`${trimTrailingSlashes(address).replace(/\/v1$/, "")}/api/show`, list, {
     model: modelId,
@@ -90,12 +90,12 @@ async function canCallTools(address: string, modelId: string, list: ModelList): 
   return !Array.isArray(capabilities) || capabilities.includes("tools");
 }
 
-/** Statuses with which a server answers every chat request if it serves no chat, or requires a key. */
+/** The statuses with which a server responds to every chat request if it serves no chat, or requires a key. */
 const noChatStatuses: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
 
 /**
- * Why a server that lists models cannot be used; undefined if it can. The probe is a chat request without messages: a
- * server that serves chat refuses only the missing messages, and loads no model.
+ * Why a server that lists models cannot be used; undefined if it can. The probe is a chat request without messages: a server that
+ * serves chat refuses only the missing messages, and loads no model.
  */
 export async function findChatProblem({ address, name }: LocalModel, list: ModelList): Promise<string | undefined> {
   const model = name.slice(name.indexOf("/") + 1);
@@ -104,5 +104,5 @@ export async function findChatProblem({ address, name }: LocalModel, list: Model
     name.startsWith("ollama/") ? canCallTools(address, model, list) : true,
   ]);
   if (status !== undefined && noChatStatuses.has(status)) return `it answers a chat request with status ${status}`;
-  return hasTools ? undefined : `its model ${model} calls no tools`;
+  return hasTools ? undefined : `its model ${model} cannot call tools`;
 }

@@ -1,5 +1,5 @@
 /**
- * The known providers: the client package of each, and the variables with its key and address.
+ * The known providers: each one's client package, and the variables with its key and address.
  */
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { isLoopbackHost } from "../../platform/loopback.js";
@@ -60,7 +60,7 @@ export const knownProviders: readonly KnownProvider[] = [
     factory: "createOpenAI",
     key: "OPENAI_API_KEY",
     address: "OPENAI_BASE_URL",
-    // Each request must be complete. OpenAI deletes what it stores after a while, and the reasoning would be lost.
+    // Each request must be complete: OpenAI deletes stored items after a while, and the reasoning would be lost.
     providerOptions: { openai: { store: false } },
   },
   {
@@ -135,7 +135,7 @@ export type ProviderVariables = {
   readonly address?: string;
 };
 
-/** The environment variables of a model's provider. Takes `provider/model`; null if the provider is not known. */
+/** The environment variables of a model's provider, from a name such as `provider/model`; null if the provider is unknown. */
 export function variablesOf(model: string): ProviderVariables | null {
   const provider = knownProviders.find(({ name }) => model.startsWith(`${name}/`));
   if (provider === undefined) return null;
@@ -143,7 +143,7 @@ export function variablesOf(model: string): ProviderVariables | null {
   return { ...(key === undefined ? {} : { key }), ...(address === undefined ? {} : { address }) };
 }
 
-/** The address of a provider's server, if it is known: from its variable, else the default. */
+/** The address of a provider's server, if known: from its variable, else the default. */
 export function findAddress(provider: KnownProvider, environment: ProviderEnvironment): string | undefined {
   const defaultAddress = provider.protocol === "own" ? undefined : provider.defaultAddress;
   return readVariable(environment, provider.address) ?? defaultAddress;
@@ -154,7 +154,7 @@ export function isLoopback(address: string): boolean {
   return URL.canParse(address) && isLoopbackHost(new URL(address).hostname);
 }
 
-/** Whether an address is OpenAI's. */
+/** Whether an address is the one of OpenAI's API. */
 export function isOpenAiAddress(address: string): boolean {
   return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }

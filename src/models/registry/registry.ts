@@ -1,5 +1,5 @@
 /**
- * Models by name: `provider/model`. A provider's package is imported only when a name needs it.
+ * Resolves models by name: `provider/model`. A provider's package is imported only when a name needs it.
  */
 import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
@@ -22,7 +22,7 @@ import type { ModelList } from "./server-requests.js";
 /** Creates a model from the part of its name after the provider: `a/b` for `provider/a/b`. */
 export type ModelProvider = (modelId: string) => Model | LanguageModel | Promise<Model | LanguageModel>;
 
-/** The providers of a registry, and where it finds their keys. */
+/** The providers of a registry, and the source of their keys. */
 export type RegistryOptions = {
   /** Your own providers, by name. They replace known providers of the same name. */
   readonly providers?: { readonly [name: string]: ModelProvider };
@@ -143,8 +143,8 @@ async function createKnownModel(provider: KnownProvider, modelId: string, deps: 
 const windowTimeoutMs = 1_000;
 
 /**
- * Adds the context window that the model's server reports. A server may load a model only for its first answer, and
- * know the window only then. So it is queried again when the second call begins.
+ * Adds the context window that the model's server reports. Some servers load a model only for its first answer, and know the window
+ * only then. So the server is queried again when the second call begins.
  */
 async function addContextWindow(
   model: Model,
@@ -185,7 +185,7 @@ function createSettings(provider: KnownProvider, model: string, environment: Pro
     baseURL: address,
     // These servers report the usage of a stream only on request.
     includeUsage: true,
-    // Without it, the provider's package asks for any JSON instead of the schema's.
+    // Without this option, the provider's package asks for any JSON instead of JSON with the schema.
     supportsStructuredOutputs: true,
     fetch: withJsonFallback(fetchUnpooled),
     ...key,
@@ -200,7 +200,7 @@ function unknownModelError(name: string, providers: readonly string[]): PawlErro
   const known = providers.map((provider) => `${provider}/…`).join(", ");
   return new PawlError(
     "unknown_model",
-    `There is no model ${JSON.stringify(name)}. Write provider/model; the known providers are: ${known}.`,
+    `Unknown model ${JSON.stringify(name)}. Use provider/model; the known providers are: ${known}.`,
   );
 }
 
@@ -208,6 +208,6 @@ function checkName(name: string): string {
   if (/^[^/\s]+$/.test(name)) return name;
   throw new PawlError(
     "bad_configuration",
-    `A provider cannot be named ${JSON.stringify(name)}. Give it a name without slashes and spaces.`,
+    `Invalid provider name ${JSON.stringify(name)}: use a name without slashes and spaces.`,
   );
 }

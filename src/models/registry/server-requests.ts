@@ -1,5 +1,5 @@
 /**
- * Sends requests to a model server for JSON. The result is undefined if the server is absent, of another kind, or too slow.
+ * Requests JSON from a model server. The result is undefined if the server is absent, of another kind, or too slow.
  */
 import { readBounded } from "../../platform/read-bounded.js";
 

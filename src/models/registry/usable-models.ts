@@ -19,7 +19,7 @@ import {
 export type UsableModel = {
   /** `provider/model`. */
   readonly name: string;
-  /** For people: the variable with its key, or its server. */
+  /** Shown to people: the variable with the provider's key, or the server. */
   readonly because: string;
 };
 
@@ -29,13 +29,13 @@ const optionRules: OptionTable<Pick<ChooseOptions, "env" | "fetch" | "timeoutMs"
   timeoutMs: numberFrom(0),
 };
 
-/** The maximum number of models listed for one server. */
-const maxOfServer = 100;
+/** The maximum number of models that are listed for one server. */
+const maxModelsPerServer = 100;
 
 /**
- * Lists the models that can be used here, without a request to a hosted provider. For each provider whose key is set: its
- * default model, and those whose prices are known. For each server that answers, on this machine or at `OPENAI_BASE_URL`: all
- * the models that it lists. A key may give access to more models.
+ * Lists the models that can be used here, without a request to a hosted provider. For each provider whose key is set: its default
+ * model, and the models whose prices are known. For each server that responds, on this machine or at `OPENAI_BASE_URL`: all the
+ * models that it lists. A key may give access to more models.
  */
 export async function usableModels(
   options: Pick<ChooseOptions, "env" | "fetch" | "timeoutMs"> = {},
@@ -72,6 +72,6 @@ async function listServerModels(
   const models = await listChatModels(address, { ...options, ...(key === undefined ? {} : { key }) });
   const server = provider.localTitle ?? "the server";
   return models
-    .slice(0, maxOfServer)
+    .slice(0, maxModelsPerServer)
     .map((model) => ({ name: `${provider.name}/${model}`, because: `${server} answers at ${address}` }));
 }

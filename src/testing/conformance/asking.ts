@@ -22,7 +22,7 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
   "an empty store has no asking sessions": async ({ store }) => {
     deepStrictEqual(await store.asking(), []);
   },
-  "an asking session is listed with its state, the time since when it asks, and the size of its inbox": async ({
+  "an asking session is listed with its state, the time at which it began to ask, and the size of its inbox": async ({
     store,
   }) => {
     await createAskingSession(store, "s", t0 - 5);
@@ -30,7 +30,7 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     const { state } = createAskingFields(1, t0 - 5);
     deepStrictEqual(await store.asking(), [{ sessionId: "s", askedAt: t0 - 5, state, inbox: 1 }]);
   },
-  "a session that asks nothing is not listed": async ({ store }) => {
+  "a session without a question is not listed": async ({ store }) => {
     await createRestingSession(store, "resting");
     await store.post("posted", createMessage("m"));
     await commit(store, await claim(store, "active"), 0);
@@ -51,7 +51,7 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     await commit(store, lease, 1);
     deepStrictEqual(await store.asking(), []);
   },
-  "a session that asks again is listed from the new time on": async ({ store }) => {
+  "a session that asks again is listed with the new time": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, createAskingFields(1, t0));
     await createAskingSession(store, "between", t0 + 1);
@@ -66,7 +66,7 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     await store.delete("s", { now: t0, force: true });
     deepStrictEqual(await listAskers(store), ["t"]);
   },
-  "the session that has asked longest comes first": async ({ store }) => {
+  "the session that has been asking longest comes first": async ({ store }) => {
     for (const [id, at] of [
       ["new", 3],
       ["old", 1],
@@ -77,11 +77,11 @@ export const askingCases = createCases(["STOR-1", "HITL-2"], {
     deepStrictEqual(await listAskers(store, { limit: 2 }), ["old", "middle"]);
     deepStrictEqual(await listAskers(store, { limit: Number.POSITIVE_INFINITY }), ["old", "middle", "new"]);
   },
-  "sessions that have asked since the same time are in the order of their ids": async ({ store }) => {
+  "sessions that have been asking since the same time are ordered by id": async ({ store }) => {
     for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await createAskingSession(store, id, t0);
     deepStrictEqual(await listAskers(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
   },
-  "the pages together have all asking sessions": async ({ store }) => {
+  "the pages together contain all asking sessions": async ({ store }) => {
     for (let index = 0; index < 17; index++) await createAskingSession(store, `s${index}`, t0 + Math.floor(index / 4));
     const pages: AskingSession[] = [];
     for (let count = 0; count < 10; count++) {

@@ -1,5 +1,5 @@
 /**
- * The tools of the conformance suite: a store, and helpers to claim, commit and post.
+ * The helpers of the conformance suite: a store, and functions to claim, commit and post.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Entry, Event } from "../../core/machine/event.js";
@@ -14,22 +14,22 @@ export type StoreUnderTest = {
   readonly store: Store;
   /** Closes the store's files or connections and opens them again. */
   readonly reopen?: () => Promise<Store>;
-  /** Another handle on the same content, as another process would have it. */
+  /** Another handle on the same content, as another process would have. */
   readonly second?: () => Promise<Store>;
   /**
-   * For a store that keeps the time of leases itself: sets its clock to this time, in epoch milliseconds, and stops it there. The suite
-   * calls it before each operation that is given a time, with that time.
+   * For a store that keeps the time of leases itself: sets its clock to this time, in epoch milliseconds, and stops it there. The
+   * suite calls this function before each operation that takes a time, with that time.
    */
   readonly setClock?: (now: number) => Promise<void>;
-  /** Closes everything that was opened, and removes it. */
+  /** Closes and removes everything that was opened. */
   close(): Promise<void>;
 };
 
 /** One case of the suite. */
 export type ConformanceCase = {
-  /** The rule that it checks. */
+  /** The rule that the case checks. */
   readonly name: string;
-  /** The ids of the requirements that the case shows. */
+  /** The ids of the requirements that the case verifies. */
   readonly verifies: readonly string[];
   /** Runs the case. Rejects if the store breaks the rule. */
   run(): Promise<void>;
@@ -43,7 +43,7 @@ export type StoreCase = {
 
 export type StoreBench = {
   readonly store: Store;
-  /** Another handle on the same content; the same handle if the store can have only one. */
+  /** Another handle on the same content; the same handle if the store supports only one. */
   readonly second: () => Promise<Store>;
   readonly reopened: () => Promise<Store>;
 };
@@ -62,21 +62,21 @@ export function createCases(
   return Object.entries(checks).map(([name, check]) => ({ name, verifies, check }));
 }
 
-/** Claims the session; fails if it is held. */
+/** Claims the session. Throws if it is held. */
 export async function claim(store: Store, sessionId = "s", options: Partial<ClaimOptions> = {}): Promise<Lease> {
   const result = await store.claim(sessionId, { holder: alice, now: t0, leaseMs, ...options });
   if (result.type !== "claimed") throw new Error(`${sessionId} is held by ${result.holder.id}`);
   return result.lease;
 }
 
-/** Tries to claim as bob; true if he got the lease. */
+/** Tries to claim the session as Bob. Returns true if he got the lease. */
 export async function claimAsBob(store: Store, now: number, options: Partial<ClaimOptions> = {}): Promise<boolean> {
   return (await store.claim("s", { holder: bob, now, leaseMs, ...options })).type === "claimed";
 }
 
 export type CommitOverrides = Partial<Omit<Commit, "events">> & { readonly events?: readonly Event[] | number };
 
-/** A commit after `expectedSeq`; by default one event, and the state after it. */
+/** Creates a commit after `expectedSeq`; by default with one event and the resulting state. */
 export function createCommit(expectedSeq: number, overrides: CommitOverrides = {}): Commit {
   const { events = 1, ...rest } = overrides;
   const list = typeof events === "number" ? createEvents(expectedSeq, events) : events;
@@ -93,7 +93,7 @@ export function createCommit(expectedSeq: number, overrides: CommitOverrides = {
   };
 }
 
-/** Commits, and fails if the commit is refused. */
+/** Commits, and throws if the commit is refused. */
 export async function commit(
   store: Store,
   lease: Lease,
@@ -105,14 +105,14 @@ export async function commit(
   return result.seq;
 }
 
-/** A new session with `count` entries, held. */
+/** Creates a held session with `count` entries. */
 export async function createHeldSession(store: Store, count: number, sessionId = "s"): Promise<Lease> {
   const lease = await claim(store, sessionId);
   for (let seq = 0; seq < count; seq++) await commit(store, lease, seq);
   return lease;
 }
 
-/** A released session at rest. */
+/** Creates a released session at rest. */
 export async function createRestingSession(
   store: Store,
   sessionId: string,
@@ -127,7 +127,7 @@ export function createEvents(afterSeq: number, count: number): readonly Event[] 
   return Array.from({ length: count }, (_, index) => createTextEvent(`entry ${afterSeq + index + 1}`));
 }
 
-/** An event that carries this text. */
+/** Creates an event with this text. */
 export function createTextEvent(text: string): Event {
   return { type: "steered", source: "user", input: [{ role: "user", parts: [{ type: "text", text }] }], at: t0 };
 }
@@ -160,7 +160,7 @@ export const everyStatus: readonly Status[] = [
   "aborted",
 ];
 
-/** A complete state of this status, after entry `seq`. */
+/** Creates a complete state with this status, after entry `seq`. */
 export function createState(seq: number, status: Status): State {
   const session = { ...initialState, seq, session: { agent: "coder", model: "scripted", title: `entry ${seq}` } };
   const run = {
@@ -210,7 +210,7 @@ export function createState(seq: number, status: Status): State {
   }
 }
 
-/** A released session that waits for an answer. */
+/** Creates a released session that waits for an answer. */
 export async function createAskingSession(
   store: Store,
   sessionId: string,
@@ -221,10 +221,10 @@ export async function createAskingSession(
   await commit(store, lease, 0, { ...createAskingFields(1, askedAt), ...overrides, release: true });
 }
 
-/** The fields of a commit of a session that has waited for an answer since `askedAt`. */
+/** The commit fields of a session that has been waiting for an answer since `askedAt`. */
 export function createAskingFields(seq: number, askedAt: number): Pick<Commit, "state" | "activity" | "askedAt"> {
   const waiting = createState(seq, "awaiting_human");
-  if (waiting.status !== "awaiting_human") throw new Error("not a state that waits");
+  if (waiting.status !== "awaiting_human") throw new Error("The state does not wait.");
   const call = {
     callKey: "run 1/1/1",
     name: "write",
@@ -265,7 +265,7 @@ export function expectResultType(result: CommitResult, type: CommitResult["type"
   strictEqual(result.type, type, `expected ${type}, got ${JSON.stringify(result)}`);
 }
 
-/** Asserts that the work is refused with a `PawlError` of one of these codes. */
+/** Asserts that the work is refused with a `PawlError` with one of these codes. */
 export async function expectError(work: () => Promise<unknown>, ...codes: readonly string[]): Promise<void> {
   const error = await work().then(
     () => null,
@@ -275,7 +275,7 @@ export async function expectError(work: () => Promise<unknown>, ...codes: readon
   ok(codes.includes(error.code), `expected ${codes.join(" or ")}, got ${error.code}: ${error.message}`);
 }
 
-/** Resolves when the store has reported a change of each of these sessions, or a gap. */
+/** `seen` resolves when the store has reported a change of each of these sessions, or a gap. */
 export function watchChanges(store: Store, ...sessionIds: readonly string[]): { readonly seen: Promise<void> } {
   const missing = new Set(sessionIds);
   const seen = new Promise<void>((resolve) => {

@@ -1,5 +1,5 @@
 /**
- * Committing: fence first, then sequence; all or nothing.
+ * Commits: the fence is checked first, then the sequence number; all or nothing.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { CommitResult } from "../../ports/store.js";
@@ -41,7 +41,7 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     deepStrictEqual(textsOf(await store.read("s")), ["one", "two"]);
     deepStrictEqual(await store.load("s"), { seq: 2, state });
   },
-  "a commit with a sequence that has passed is a conflict": async ({ store }) => {
+  "a commit with an old sequence number is a conflict": async ({ store }) => {
     const lease = await createHeldSession(store, 2);
     deepStrictEqual(await store.commit(lease, createCommit(1)), { type: "conflict", seq: 2 });
     await expectLog(store, 2);
@@ -58,7 +58,7 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     deepStrictEqual(await store.commit(lease, same), { type: "conflict", seq: 2 });
     await expectLog(store, 2);
   },
-  "a zombie writes nothing after another claimed": async ({ store }) => {
+  "a zombie writes nothing after another process has claimed the session": async ({ store }) => {
     const zombie = await createHeldSession(store, 1);
     await claimAsBob(store, t0 + leaseMs);
     expectResultType(await store.commit(zombie, createCommit(1)), "fenced");
@@ -71,12 +71,12 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     expectResultType(await otherStore.commit(zombie, createCommit(1)), "fenced");
     await expectLog(store, 1);
   },
-  "the fence comes before the sequence": async ({ store }) => {
+  "the fence is checked before the sequence number": async ({ store }) => {
     const zombie = await createHeldSession(store, 1);
     await claimAsBob(store, t0 + leaseMs);
     expectResultType(await store.commit(zombie, createCommit(9)), "fenced");
   },
-  "the fence comes before the inbox": async ({ store }) => {
+  "the fence is checked before the inbox": async ({ store }) => {
     const zombie = await claim(store);
     await store.post("s", createMessage("m"));
     await claimAsBob(store, t0 + leaseMs);
@@ -89,7 +89,7 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     expectResultType(await store.commit(zombie, createCommit(0, { consume: ["m"] })), "fenced");
     deepStrictEqual(await readInboxIds(store), ["m"]);
   },
-  "the clock alone fences no holder": async ({ store }) => {
+  "the passage of time alone does not fence a holder": async ({ store }) => {
     const lease = await claim(store);
     strictEqual(await commit(store, lease, 0, { at: t0 + 100 * leaseMs }), 1);
   },
@@ -114,7 +114,7 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     expectResultType(await store.commit(lease, createCommit(1)), "fenced");
     deepStrictEqual(await store.list(), []);
   },
-  "a commit without events consumes, and keeps log and state": async ({ store }) => {
+  "a commit without events consumes messages, and keeps the log and the state": async ({ store }) => {
     const lease = await createHeldSession(store, 2);
     await store.post("s", createMessage("late"));
     strictEqual(await commit(store, lease, 2, { events: 0, consume: ["late"] }), 2);
@@ -128,7 +128,7 @@ export const commitCases = createCases(["STOR-1", "REC-1"], {
     strictEqual(await commit(store, lease, 0, { events: 0, consume: ["m"] }), 0);
     strictEqual(await store.load("s"), null);
   },
-  "a state that is not the one after the last event is refused": async ({ store }) => {
+  "a state that does not follow the last event is refused": async ({ store }) => {
     const lease = await claim(store);
     const wrong = createCommit(0, { state: createState(7, "preparing") });
     await expectError(() => store.commit(lease, wrong), "internal");
@@ -222,7 +222,7 @@ export const logCases = createCases(["STOR-1", "REC-3"], {
     deepStrictEqual(await store.read("s"), []);
     strictEqual(await store.load("s"), null);
   },
-  "numbers start at 1 and have no gap, whatever the size of commits": async ({ store }) => {
+  "entry numbers start at 1 and have no gaps, whatever the size of commits": async ({ store }) => {
     const lease = await claim(store);
     let seq = 0;
     for (let round = 0; round < 60; round++) seq = await commit(store, lease, seq, { events: (round * 7) % 5 });
@@ -232,23 +232,23 @@ export const logCases = createCases(["STOR-1", "REC-3"], {
       Array.from({ length: seq }, (_, index) => `entry ${index + 1}`),
     );
   },
-  "an entry comes back with its number and its event": async ({ store }) => {
+  "an entry is returned with its number and its event": async ({ store }) => {
     const lease = await claim(store);
     const [event] = createEvents(0, 1);
     await commit(store, lease, 0);
     deepStrictEqual(await store.read("s"), [{ seq: 1, event }]);
   },
-  "a log is read after an entry": async ({ store }) => {
+  "a log can be read from after an entry": async ({ store }) => {
     await createHeldSession(store, 5);
     deepStrictEqual(textsOf(await store.read("s", 3)), ["entry 4", "entry 5"]);
   },
-  "a log is read after an entry in the middle of a commit": async ({ store }) => {
+  "a log can be read from after an entry in the middle of a commit": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { events: 4 });
     await commit(store, lease, 4, { events: 2 });
     deepStrictEqual(textsOf(await store.read("s", 2)), ["entry 3", "entry 4", "entry 5", "entry 6"]);
   },
-  "nothing is after the last entry": async ({ store }) => {
+  "there is nothing to read after the last entry": async ({ store }) => {
     await createHeldSession(store, 3);
     deepStrictEqual(await store.read("s", 3), []);
     deepStrictEqual(await store.read("s", 300), []);
@@ -260,7 +260,7 @@ export const logCases = createCases(["STOR-1", "REC-3"], {
     ok(entries.length >= 4 && entries.length <= 6);
     deepStrictEqual(textsOf(entries).slice(0, 4), ["entry 1", "entry 2", "entry 3", "entry 4"]);
   },
-  "the pages of a log together are the log": async ({ store }) => {
+  "the pages of a log together make up the log": async ({ store }) => {
     const lease = await claim(store);
     for (let seq = 0; seq < 40; ) seq = await commit(store, lease, seq, { events: (seq % 3) + 1 });
     const whole = await store.read("s");
@@ -272,7 +272,7 @@ export const logCases = createCases(["STOR-1", "REC-3"], {
     }
     deepStrictEqual(pages, whole);
   },
-  "a long log is read whole": async ({ store }) => {
+  "a long log is read completely": async ({ store }) => {
     const lease = await claim(store);
     for (let seq = 0; seq < 1500; ) seq = await commit(store, lease, seq, { events: 5 });
     await expectLog(store, 1500);

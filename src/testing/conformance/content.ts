@@ -1,5 +1,5 @@
 /**
- * Odd content: it comes back as it went in, or it is refused.
+ * Unusual content: it is returned unchanged, or it is refused.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { Json } from "../../core/data/message.js";
@@ -31,9 +31,9 @@ const oddTexts: { readonly [name: string]: string } = {
   "emoji and their joiners": "👩‍👩‍👧‍👦 🏳️‍🌈 é ﬁ",
   "text that runs right to left": "שלום \u202eabc\u202c العربية",
   "separators that JavaScript once refused": "a\u2028b\u2029c\ufeffd",
-  "what looks like SQL": "'); DROP TABLE sessions; -- \" ? $1 :name %s",
-  "what looks like JSON": '{"__proto__":[1,"\\u0000"]}\\',
-  "line ends of all kinds": "a\r\nb\nc\rd\te",
+  "text that looks like SQL": "'); DROP TABLE sessions; -- \" ? $1 :name %s",
+  "text that looks like JSON": '{"__proto__":[1,"\\u0000"]}\\',
+  "all kinds of line endings": "a\r\nb\nc\rd\te",
   "900,000 bytes": "0123456789".repeat(90_000),
 };
 
@@ -41,13 +41,13 @@ const oddValues: { readonly [name: string]: Json } = {
   "numbers at the edges": [0, -1, 0.1, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER, 1.7e308, 5e-324],
   "keys that every object inherits": { toString: 1, hasOwnProperty: 2, valueOf: 3, "": 4, "a.b": 5, $ref: 6, "\0": 7 },
   "objects and arrays, 100 levels deep": nest(100),
-  "empty ones": [{}, [], "", null, false, { a: {}, b: [] }],
+  "empty values": [{}, [], "", null, false, { a: {}, b: [] }],
   "10,000 items": Array.from({ length: 10_000 }, (_, index) => index),
 };
 
-/** Text in an event, a state and a message at once. */
+/** Text in an event, a state and a message at the same time. */
 const textCases: readonly StoreCase[] = Object.entries(oddTexts).map(([name, text]) => ({
-  name: `text comes back as it was: ${name}`,
+  name: `text is returned unchanged: ${name}`,
   verifies: ["STOR-1", "STOR-4"],
   check: async ({ store, second }) => {
     const lease = await claim(store);
@@ -63,7 +63,7 @@ const textCases: readonly StoreCase[] = Object.entries(oddTexts).map(([name, tex
 }));
 
 const valueCases: readonly StoreCase[] = Object.entries(oddValues).map(([name, value]) => ({
-  name: `a value comes back as it was: ${name}`,
+  name: `a value is returned unchanged: ${name}`,
   verifies: ["STOR-1", "STOR-4"],
   check: async ({ store, second }) => {
     const event = createResultEvent(value);
@@ -77,13 +77,13 @@ const valueCases: readonly StoreCase[] = Object.entries(oddValues).map(([name, v
 const oddEvents: { readonly [name: string]: () => Event } = {
   "an entry of 2 MiB": () => createTextEvent("x".repeat(2 * 1024 * 1024)),
   "a value 5,000 levels deep": () => createResultEvent(nest(5000)),
-  "a number that is not one": () => createResultEvent([Number.NaN, Number.POSITIVE_INFINITY]),
+  "numbers that are not finite": () => createResultEvent([Number.NaN, Number.POSITIVE_INFINITY]),
   "the key __proto__": () => createResultEvent(JSON.parse('{"__proto__": {"polluted": true}}') as Json),
   "the key constructor": () => createResultEvent({ constructor: "x" }),
 };
 
 const refusalCases: readonly StoreCase[] = Object.entries(oddEvents).map(([name, make]) => ({
-  name: `it comes back as it was or is refused: ${name}`,
+  name: `it is returned unchanged or refused: ${name}`,
   verifies: ["STOR-1", "SEC-12", "SEC-13"],
   check: async ({ store }) => await expectRoundTripOrError(store, make()),
 }));
@@ -96,7 +96,7 @@ async function expectRoundTripOrError(store: Store, event: Event): Promise<void>
   );
   if (error === null) {
     const [entry] = await store.read("s");
-    // deepStrictEqual recurses, and would overflow the stack on values this deep. Their JSON is compared instead.
+    // deepStrictEqual recurses, and would overflow the stack on values this deep. So their JSON is compared.
     ok(entry?.event === event || JSON.stringify(entry?.event) === JSON.stringify(event));
   } else {
     ok(error instanceof PawlError && error.code === "not_storable", String(error));
@@ -139,13 +139,13 @@ const idCases = createCases(["STOR-1"], {
     await commit(store, await claim(store), 0, { consume: oddIds });
     deepStrictEqual(await readInboxIds(store), []);
   },
-  "ids that only look alike are different": async ({ store }) => {
+  "ids that look alike are different": async ({ store }) => {
     const alike = ["id", "ID", "id ", " id", "\u00e9", "e\u0301", "ﬁ", "fi", "1", "01", "1.0"];
     for (const id of alike) await commit(store, await claim(store, id), 0, { events: [createTextEvent(id)] });
     for (const id of alike) deepStrictEqual(textsOf(await store.read(id)), [id]);
   },
   "an invalid id is not found": async ({ store }) => {
-    // In UTF-8 both become the replacement character.
+    // In UTF-8, both ids become the replacement character.
     await claim(store, "\ufffd");
     strictEqual(await store.load("\ud800"), null);
     deepStrictEqual(await store.inbox("\ud800"), []);

@@ -19,7 +19,7 @@ import {
 } from "./bench.js";
 
 export const messageIdCases = createCases(["STOR-1", "STOR-2"], {
-  "all ids are listed, also those of consumed and recorded messages": async ({ store, second }) => {
+  "all ids are listed, including those of consumed and recorded messages": async ({ store, second }) => {
     const lease = await claim(store);
     for (const id of ["consumed", "left"]) await store.post("s", createMessage(id));
     await commit(store, lease, 0, { consume: ["consumed"], record: ["recorded"] });
@@ -29,7 +29,7 @@ export const messageIdCases = createCases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await otherStore.messageIds("none", { limit: 10 }), []);
   },
   "ids come in pages, in the order of their bytes": async ({ store }) => {
-    // In UTF-16, the emoji comes before the last one.
+    // In UTF-16, the emoji comes before the last id.
     const ids = ["a", "a ", "b", "é", "😀"];
     const last = "\uffee";
     for (const id of [last, ...ids.toReversed()]) await store.post("s", createMessage(id));
@@ -42,7 +42,7 @@ export const messageIdCases = createCases(["STOR-1", "STOR-2"], {
 });
 
 export const postCases = createCases(["STOR-1", "STOR-2"], {
-  "a message creates the session": async ({ store }) => {
+  "posting a message creates the session": async ({ store }) => {
     deepStrictEqual(await store.post("s", createMessage("m")), { type: "posted" });
     strictEqual((await store.list())[0]?.sessionId, "s");
     strictEqual(await store.load("s"), null);
@@ -50,11 +50,11 @@ export const postCases = createCases(["STOR-1", "STOR-2"], {
   "a missing session has no messages": async ({ store }) => {
     deepStrictEqual(await store.inbox("none"), []);
   },
-  "messages come in the order in which they were posted": async ({ store }) => {
+  "messages are returned in the order in which they were posted": async ({ store }) => {
     for (const id of ["z", "a", "m"]) await store.post("s", createMessage(id, t0 - id.charCodeAt(0)));
     deepStrictEqual(await readInboxIds(store), ["z", "a", "m"]);
   },
-  "a message comes back whole, of whatever kind": async ({ store }) => {
+  "a message of any kind is returned completely": async ({ store }) => {
     const output = { type: "json", value: { ok: true } } as const;
     const messages: readonly InboxMessage[] = [
       createMessage("input"),
@@ -70,7 +70,7 @@ export const postCases = createCases(["STOR-1", "STOR-2"], {
     for (const each of messages) await store.post("s", each);
     deepStrictEqual(await store.inbox("s"), messages);
   },
-  "a message that is sent twice is one": async ({ store }) => {
+  "a message that is sent twice counts once": async ({ store }) => {
     await store.post("s", createMessage("m", t0, "first"));
     deepStrictEqual(await store.post("s", createMessage("m", t0, "second")), { type: "duplicate" });
     deepStrictEqual(await store.inbox("s"), [createMessage("m", t0, "first")]);
@@ -123,7 +123,7 @@ export const postCases = createCases(["STOR-1", "STOR-2"], {
 });
 
 export const consumeCases = createCases(["STOR-1", "STOR-2"], {
-  "what a commit consumes leaves the inbox": async ({ store }) => {
+  "messages that a commit consumes leave the inbox": async ({ store }) => {
     const lease = await claim(store);
     for (const id of ["a", "b", "c"]) await store.post("s", createMessage(id));
     await commit(store, lease, 0, { consume: ["b"] });
@@ -183,7 +183,7 @@ export const recordCases = createCases(["STOR-1", "STOR-2"], {
     deepStrictEqual(await store.commit(lease, createCommit(0, { record: ["m", "m"] })), { type: "duplicate", id: "m" });
     strictEqual(await commit(store, lease, 0, { record: ["m"] }), 1);
   },
-  "the sequence comes before recorded ids": async ({ store }) => {
+  "the sequence number is checked before recorded ids": async ({ store }) => {
     const lease = await createHeldSession(store, 1);
     await store.post("s", createMessage("m"));
     expectResultType(await store.commit(lease, createCommit(0, { record: ["m"] })), "conflict");

@@ -1,5 +1,5 @@
 /**
- * Claiming, renewing and releasing.
+ * Claiming, renewing and releasing leases.
  */
 import { deepStrictEqual, notStrictEqual, ok, strictEqual } from "node:assert/strict";
 import {
@@ -21,7 +21,7 @@ import {
 } from "./bench.js";
 
 export const claimCases = createCases(["STOR-1", "REC-1"], {
-  "the first claim of a session finds nothing": async ({ store }) => {
+  "the first claim of a session finds no entries and no state": async ({ store }) => {
     const result = await store.claim("s", { holder: alice, now: t0, leaseMs });
     ok(result.type === "claimed");
     strictEqual(result.seq, 0);
@@ -40,7 +40,7 @@ export const claimCases = createCases(["STOR-1", "REC-1"], {
     strictEqual(summary?.sessionId, "s");
     deepStrictEqual(summary.holder, alice);
   },
-  "a held session is not claimed, and the result names its holder": async ({ store }) => {
+  "a held session cannot be claimed, and the result names its holder": async ({ store }) => {
     await claim(store);
     const result = await store.claim("s", { holder: bob, now: t0 + 1, leaseMs });
     deepStrictEqual(result, { type: "held", holder: alice, expiresAt: t0 + leaseMs });
@@ -93,11 +93,11 @@ export const claimCases = createCases(["STOR-1", "REC-1"], {
 });
 
 export const expiryCases = createCases(["STOR-1", "REC-9"], {
-  "a lease that ran out can be claimed": async ({ store }) => {
+  "an expired lease can be claimed": async ({ store }) => {
     await claim(store);
     strictEqual(await claimAsBob(store, t0 + leaseMs + 1), true);
   },
-  "a lease has expired when its end is now": async ({ store }) => {
+  "a lease has expired at the moment of its end": async ({ store }) => {
     await claim(store);
     strictEqual(await claimAsBob(store, t0 + leaseMs), true);
   },
@@ -113,13 +113,13 @@ export const expiryCases = createCases(["STOR-1", "REC-9"], {
     await claim(store);
     strictEqual(await claimAsBob(store, t0 + 1, { isDead: () => false }), false);
   },
-  "the holder that is asked about is the one that was recorded": async ({ store }) => {
+  "isDead is called with the recorded holder": async ({ store }) => {
     await claim(store);
     const askedHolders: unknown[] = [];
     await claimAsBob(store, t0 + 1, { isDead: (holder) => askedHolders.push(holder) === 0 });
     deepStrictEqual(askedHolders, [alice]);
   },
-  "a lease is void if the clock went back by more than its length": async ({ store }) => {
+  "a lease is void if the clock was set back by more than its length": async ({ store }) => {
     await claim(store);
     strictEqual(await claimAsBob(store, t0 - 60_000), true);
   },
@@ -141,7 +141,7 @@ export const expiryCases = createCases(["STOR-1", "REC-9"], {
     await claim(store, "s", { now: t0 + year });
     strictEqual(await claimAsBob(store, t0), true);
   },
-  "a claim over a lease that ran out fences its holder": async ({ store }) => {
+  "a claim over an expired lease fences its holder": async ({ store }) => {
     const zombie = await claim(store);
     await claimAsBob(store, t0 + leaseMs);
     expectResultType(await store.commit(zombie, createCommit(0)), "fenced");
@@ -187,7 +187,7 @@ export const renewCases = createCases(["STOR-1", "REC-9"], {
     await store.renew([lease], t0 - 60_000, leaseMs);
     strictEqual(await claimAsBob(store, t0 - 60_000), false);
   },
-  "a lease that another claimed is lost": async ({ store }) => {
+  "a lease that another process has claimed is lost": async ({ store }) => {
     const lease = await claim(store);
     await claimAsBob(store, t0 + leaseMs);
     deepStrictEqual(await store.renew([lease], t0 + leaseMs, leaseMs), ["s"]);
@@ -223,7 +223,7 @@ export const renewCases = createCases(["STOR-1", "REC-9"], {
 });
 
 export const releaseCases = createCases(["STOR-1", "STOR-2", "REC-1"], {
-  "a released session is claimed at once": async ({ store }) => {
+  "a released session can be claimed at once": async ({ store }) => {
     deepStrictEqual(await store.release(await claim(store)), { type: "released" });
     strictEqual(await claimAsBob(store, t0), true);
   },
@@ -256,26 +256,26 @@ export const releaseCases = createCases(["STOR-1", "STOR-2", "REC-1"], {
     deepStrictEqual(await store.due(t0, 10), ["s"]);
     strictEqual(await claimAsBob(store, t0), true);
   },
-  "a commit can release in the same breath": async ({ store }) => {
+  "a commit can also release the session": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { release: true });
     expectResultType(await store.commit(lease, createCommit(1)), "fenced");
     strictEqual(await claimAsBob(store, t0), true);
   },
-  "a commit that releases writes nothing while a message is left": async ({ store }) => {
+  "a releasing commit writes nothing while a message is left": async ({ store }) => {
     const lease = await claim(store);
     await store.post("s", createMessage("m"));
     expectResultType(await store.commit(lease, createCommit(0, { release: true })), "inbox_not_empty");
     await expectLog(store, 0);
     strictEqual(await commit(store, lease, 0), 1);
   },
-  "a commit that releases consumes first": async ({ store }) => {
+  "a releasing commit consumes messages first": async ({ store }) => {
     const lease = await claim(store);
     await store.post("s", createMessage("m"));
     await commit(store, lease, 0, { consume: ["m"], release: true });
     strictEqual(await claimAsBob(store, t0), true);
   },
-  "a commit that releases is refused if it does not consume all": async ({ store }) => {
+  "a releasing commit is refused if it does not consume all messages": async ({ store }) => {
     const lease = await claim(store);
     for (const id of ["m1", "m2"]) await store.post("s", createMessage(id));
     expectResultType(await store.commit(lease, createCommit(0, { consume: ["m1"], release: true })), "inbox_not_empty");
@@ -288,7 +288,7 @@ export const releaseCases = createCases(["STOR-1", "STOR-2", "REC-1"], {
     await store.release(lease);
     strictEqual(await claimAsBob(otherStore, t0), true);
   },
-  "a new lease has another epoch than the one that was released": async ({ store }) => {
+  "a new lease has a different epoch from the released one": async ({ store }) => {
     const first = await claim(store);
     await store.release(first);
     notStrictEqual((await claim(store)).epoch, first.epoch);

@@ -1,5 +1,5 @@
 /**
- * Finding sessions: lists, and sessions that are due.
+ * Finding sessions: lists, and due sessions.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { ListOptions, Store } from "../../ports/store.js";
@@ -16,7 +16,7 @@ import {
   t0,
 } from "./bench.js";
 
-/** The ids of a list, in its order. */
+/** The ids in a list, in order. */
 export async function listIds(store: Store, options: ListOptions = {}): Promise<readonly string[]> {
   return (await store.list(options)).map((summary) => summary.sessionId);
 }
@@ -84,7 +84,7 @@ export const listCases = createCases(["STOR-1"], {
     await commit(store, lease, 1, { at: t0 + 3 });
     deepStrictEqual(await listIds(store), ["a", "b"]);
   },
-  "sessions with the same time are in the order of their ids": async ({ store }) => {
+  "sessions with the same time are ordered by id": async ({ store }) => {
     for (const id of ["b", "é", "a", "B", "😀", "\ufb01"]) await createRestingSession(store, id, { at: t0 });
     deepStrictEqual(await listIds(store), ["B", "a", "b", "é", "\ufb01", "😀"]);
   },
@@ -98,7 +98,7 @@ export const listCases = createCases(["STOR-1"], {
     deepStrictEqual(await store.due(t0, Number.POSITIVE_INFINITY), ["s"]);
     strictEqual((await store.read("s", 0, Number.POSITIVE_INFINITY)).length, 1);
   },
-  "the pages of a list together are the list": async ({ store }) => {
+  "the pages of a list together make up the list": async ({ store }) => {
     for (let index = 0; index < 17; index++)
       await createRestingSession(store, `s${index}`, { at: t0 + Math.floor(index / 4) });
     const pages: { readonly sessionId: string; readonly updatedAt: number }[] = [];
@@ -125,7 +125,7 @@ export const listCases = createCases(["STOR-1"], {
     deepStrictEqual(await listIds(store, { status: ["idle"] }), ["s"]);
     deepStrictEqual(await listIds(store, { status: ["completed"] }), []);
   },
-  "a limit counts what passes the filter": async ({ store }) => {
+  "a limit counts only sessions that pass the filter": async ({ store }) => {
     for (let index = 0; index < 9; index++) {
       const state = createState(1, index % 3 === 0 ? "failed" : "completed");
       await createRestingSession(store, `s${index}`, { state, at: t0 + index });
@@ -149,7 +149,7 @@ export const dueCases = createCases(["STOR-1", "STOR-2"], {
     await store.post("s", createMessage("m"));
     deepStrictEqual(await store.due(t0, 10), ["s"]);
   },
-  "a message makes a session due though its sender's clock is ahead": async ({ store }) => {
+  "a message makes a session due even if its sender's clock is ahead": async ({ store }) => {
     await store.post("s", createMessage("m", t0 + 1e9));
     deepStrictEqual(await store.due(t0, 10), ["s"]);
   },
@@ -158,7 +158,7 @@ export const dueCases = createCases(["STOR-1", "STOR-2"], {
     await commit(store, await claim(store), 0, { consume: ["m"], release: true });
     deepStrictEqual(await store.due(t0, 10), []);
   },
-  "a session is due when its time has come": async ({ store }) => {
+  "a session is due once its due time has come": async ({ store }) => {
     await createRestingSession(store, "s", { dueAt: t0 + 1000 });
     deepStrictEqual(await store.due(t0 + 999, 10), []);
     deepStrictEqual(await store.due(t0 + 1000, 10), ["s"]);

@@ -1,12 +1,12 @@
 /**
- * Notices that commits write, and their rows.
+ * The notices that commits write, and their rows.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { NoticeRow, NoticeStore } from "../../ports/notice-store.js";
 import type { Store } from "../../ports/store.js";
 import { claim, commit, createCases, createRestingSession, type StoreCase, t0 } from "./bench.js";
 
-/** A store may lack notices: then there is nothing to check. */
+/** A store may lack notices. In that case, there is nothing to check. */
 function noticeCases(checks: {
   readonly [name: string]: (store: Store, notices: NoticeStore, second: () => Promise<Store>) => Promise<void>;
 }): readonly StoreCase[] {
@@ -34,7 +34,7 @@ const pick = ({ destination, id, sessionId, dueAt, tries }: NoticeRow) => ({
 });
 
 export const noticeStoreCases = noticeCases({
-  "a commit writes its notices for each destination that the store knows, and for no other": async (store, notices) => {
+  "a commit writes its notices for each known destination, and for no others": async (store, notices) => {
     await createRestingSession(store, "before", { notices: [{ id: "before/1", notice }] });
     strictEqual(await notices.addDestination("b"), true);
     strictEqual(await notices.addDestination("a"), true);
@@ -63,7 +63,11 @@ export const noticeStoreCases = noticeCases({
     deepStrictEqual(await notices.list({ limit: 10 }), []);
   },
 
-  "a row is changed by the first who saw it, and is due when its time has come": async (store, notices, second) => {
+  "of two replacements of the same row, the first wins, and the row is due once its due time has come": async (
+    store,
+    notices,
+    second,
+  ) => {
     await notices.addDestination("a");
     await createRestingSession(store, "s", { notices: [{ id: "s/1", notice }] });
     const other = (await second()).notices ?? notices;
@@ -85,7 +89,7 @@ export const noticeStoreCases = noticeCases({
       (await notices.list({ isDead: true, limit: 9 })).map(({ error }) => error),
       ["refused"],
     );
-    // It is due again, and the reason is gone.
+    // The row is due again, and the error is cleared.
     strictEqual(await notices.replace({ ...row, ...dead }, { notice, tries: 0, dueAt: 0 }), true);
     deepStrictEqual(await notices.list({ limit: 9 }), [row]);
     strictEqual(await notices.remove(row.number), true);
@@ -93,7 +97,10 @@ export const noticeStoreCases = noticeCases({
     strictEqual(await notices.replace(row, leased), false);
   },
 
-  "the longest due come first, and lists go by number, page by page": async (store, notices) => {
+  "the rows that have been due longest come first, and lists are ordered by number, page by page": async (
+    store,
+    notices,
+  ) => {
     await notices.addDestination("a");
     for (const sessionId of ["s1", "s2", "s3"])
       await createRestingSession(store, sessionId, { notices: [{ id: `${sessionId}/1`, notice }] });
@@ -107,7 +114,7 @@ export const noticeStoreCases = noticeCases({
     deepStrictEqual(ids(await notices.list({ after: others[0]?.number ?? 0, limit: 2 })), ["s3"]);
   },
 
-  "rows go with their session, with their destination and when they are old": async (store, notices) => {
+  "rows are removed with their session, with their destination, and when they are old": async (store, notices) => {
     for (const id of ["a", "b"]) await notices.addDestination(id);
     for (const [index, sessionId] of ["s1", "s2", "s3"].entries())
       await createRestingSession(store, sessionId, { at: t0 + index, notices: [{ id: `${sessionId}/1`, notice }] });
@@ -123,25 +130,23 @@ export const noticeStoreCases = noticeCases({
     deepStrictEqual(await notices.destinations(), ["a"]);
   },
 
-  "an old row is removed if it is dead, or if it has long been due and the caller does not deliver it": async (
-    store,
-    notices,
-  ) => {
-    await notices.addDestination("a");
-    const many = Array.from({ length: 1_002 }, (_, index) => ({ id: `s/${index}`, notice }));
-    await createRestingSession(store, "s", { at: t0, notices: many });
-    const [first, second] = await notices.list({ limit: 2 });
-    if (first === undefined || second === undefined) throw new Error("There are no rows.");
-    const ids = async () => (await notices.list({ limit: 9 })).map(({ id }) => id);
-    strictEqual(await notices.drop(t0 + 1, ["a"]), 0);
-    await notices.replace(first, { notice, tries: 8, dueAt: null });
-    strictEqual(await notices.drop(t0, ["a"]), 0);
-    strictEqual(await notices.drop(t0 + 1, ["a"]), 1);
-    // Somebody delivers it.
-    await notices.replace(second, { notice, tries: 1, dueAt: t0 + 1 });
-    let removed = 0;
-    for (let count = -1; count !== 0; removed += count) count = await notices.drop(t0 + 1, ["b"]);
-    strictEqual(removed, 1_000);
-    deepStrictEqual(await ids(), ["s/1"]);
-  },
+  "an old row is removed if it is dead, or if it has long been due and the caller does not deliver to its destination":
+    async (store, notices) => {
+      await notices.addDestination("a");
+      const many = Array.from({ length: 1_002 }, (_, index) => ({ id: `s/${index}`, notice }));
+      await createRestingSession(store, "s", { at: t0, notices: many });
+      const [first, second] = await notices.list({ limit: 2 });
+      if (first === undefined || second === undefined) throw new Error("There are no rows.");
+      const ids = async () => (await notices.list({ limit: 9 })).map(({ id }) => id);
+      strictEqual(await notices.drop(t0 + 1, ["a"]), 0);
+      await notices.replace(first, { notice, tries: 8, dueAt: null });
+      strictEqual(await notices.drop(t0, ["a"]), 0);
+      strictEqual(await notices.drop(t0 + 1, ["a"]), 1);
+      // Another worker delivers this row.
+      await notices.replace(second, { notice, tries: 1, dueAt: t0 + 1 });
+      let removed = 0;
+      for (let count = -1; count !== 0; removed += count) count = await notices.drop(t0 + 1, ["b"]);
+      strictEqual(removed, 1_000);
+      deepStrictEqual(await ids(), ["s/1"]);
+    },
 });

@@ -1,5 +1,5 @@
 /**
- * What lists show of the newest run of a session, and of its child sessions.
+ * The information that lists show about the newest run of a session, and about its child sessions.
  */
 import { deepStrictEqual } from "node:assert/strict";
 import type { State, Status } from "../../core/machine/state.js";
@@ -8,7 +8,7 @@ import type { ListOptions, Store } from "../../ports/store.js";
 import { claim, commit, createCases, createMessage, createRestingSession, createState, t0 } from "./bench.js";
 import { bindTo } from "./summaries.js";
 
-/** A state of a session with the model calls of its run so far. */
+/** The state of a session, with the number of model calls of its run so far. */
 function createRunState(seq: number, status: Status, totalSteps: number): State {
   const state = createState(seq, status) as Extract<State, { readonly counters: unknown }>;
   return { ...state, counters: { ...state.counters, totalSteps }, usage: { inputTokens: 10 * totalSteps } };
@@ -22,12 +22,12 @@ async function listOverviews(store: Store, options: ListOptions = {}) {
 const emptyOverview = { lastRun: null, questions: 0, hasChildren: false };
 
 export const overviewCases = createCases(["STOR-1"], {
-  "a list gives no overview unless it is asked for": async ({ store }) => {
+  "a list contains no overviews unless requested": async ({ store }) => {
     await createRestingSession(store, "s");
     deepStrictEqual(Object.hasOwn((await store.list())[0] ?? {}, "overview"), false);
     deepStrictEqual(Object.hasOwn((await store.describe("s")) ?? {}, "overview"), false);
   },
-  "an overview is that of the last commit, while the session is held and afterwards": async ({ store, reopened }) => {
+  "an overview reflects the last commit, while the session is held and afterwards": async ({ store, reopened }) => {
     const of = (state: State) => ({ ...buildOverview(state), hasChildren: false });
     const [first, second, third, fourth] = ["model_running", "completed", "model_running", "model_running"].map(
       (status, index) => createRunState(index + 1, status as Status, index + 1),
@@ -50,12 +50,12 @@ export const overviewCases = createCases(["STOR-1"], {
     deepStrictEqual(await listOverviews(reopenedStore), { s: of(fourth) });
     deepStrictEqual(await reopenedStore.verify(), []);
   },
-  "an overview of a session without a log is empty": async ({ store }) => {
+  "the overview of a session without a log is empty": async ({ store }) => {
     await store.post("posted", createMessage("m"));
     await claim(store, "claimed");
     deepStrictEqual(await listOverviews(store), { claimed: emptyOverview, posted: emptyOverview });
   },
-  "an overview says whether there are child sessions": async ({ store }) => {
+  "an overview shows whether there are child sessions": async ({ store }) => {
     await createRestingSession(store, "top", bindTo({}));
     await createRestingSession(store, "child", bindTo({ parent: { sessionId: "top", callKey: "run 1/1/1" } }));
     const hasChildren = async (options: ListOptions) =>

@@ -21,7 +21,7 @@ import {
 
 const mark = "[redacted]";
 
-/** The titles of states in these cases repeat the text of their entry. */
+/** In these cases, the titles of states repeat the text of their entry. */
 function redactTitle(state: State): State {
   return state.session === null || state.session.title !== "entry 2"
     ? state
@@ -48,7 +48,7 @@ async function readStates(store: Store, last: number): Promise<string> {
 }
 
 export const redactCases = createCases(["STOR-1"], {
-  "content is replaced, and the entry that says so is the last one": async ({ store, second, reopened }) => {
+  "content is replaced, and the last entry records the redaction": async ({ store, second, reopened }) => {
     const lease = await createHeldSession(store, 4);
     deepStrictEqual(await store.redact(lease, createRedaction(4)), { type: "ok", seq: 5 });
     const expectedTexts = ["entry 1", mark, "entry 3", "entry 4", "content_redacted"];
@@ -72,13 +72,13 @@ export const redactCases = createCases(["STOR-1"], {
     ]);
     deepStrictEqual(await store.verify(), []);
   },
-  "states lose the content as well": async ({ store }) => {
+  "the content is also removed from states": async ({ store }) => {
     const lease = await createHeldSession(store, 3);
     await store.redact(lease, createRedaction(3));
     strictEqual((await readStates(store, 4)).includes("entry 2"), false);
     deepStrictEqual((await store.load("s"))?.state, createState(4, "completed"));
   },
-  "lists show what the last state says": async ({ store }) => {
+  "lists show the data of the last state": async ({ store }) => {
     const lease = await createHeldSession(store, 2);
     const state = redactTitle({
       ...createState(3, "completed"),
@@ -90,7 +90,7 @@ export const redactCases = createCases(["STOR-1"], {
     strictEqual((await store.describe("s"))?.info?.title, mark);
     strictEqual(JSON.stringify(await store.list()).includes("entry 2"), false);
   },
-  "blobs that are to be removed are gone, and others stay": async ({ store, second }) => {
+  "the selected blobs are removed, and others stay": async ({ store, second }) => {
     const lease = await createHeldSession(store, 2);
     const [removedBytes, keptBytes] = [new TextEncoder().encode("a key"), new TextEncoder().encode("a prompt")];
     const hashes = [await store.putBlob("s", removedBytes), await store.putBlob("s", keptBytes)] as const;
@@ -116,7 +116,7 @@ export const redactCases = createCases(["STOR-1"], {
     deepStrictEqual(await store.getBlob("other", hash), bytes);
     deepStrictEqual(textsOf(await store.read("other")), ["entry 1"]);
   },
-  "nothing changes if the lease is gone": async ({ store }) => {
+  "nothing changes if the lease is lost": async ({ store }) => {
     const lease = await createHeldSession(store, 2);
     const hash = await store.putBlob("s", new Uint8Array([1]));
     await store.release(lease);
@@ -126,7 +126,7 @@ export const redactCases = createCases(["STOR-1"], {
     strictEqual((await store.getBlob("s", hash))?.length, 1);
     expectResultType(await store.redact(next, createRedaction(2)), "ok");
   },
-  "nothing changes if the log is longer than was known": async ({ store }) => {
+  "nothing changes if the log is longer than expected": async ({ store }) => {
     const lease = await createHeldSession(store, 3);
     deepStrictEqual(await store.redact(lease, createRedaction(2)), { type: "conflict", seq: 3 });
     deepStrictEqual(textsOf(await store.read("s")), ["entry 1", "entry 2", "entry 3"]);

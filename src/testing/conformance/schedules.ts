@@ -1,12 +1,12 @@
 /**
- * Schedules, and the slots that are fired.
+ * Schedules, and the slots that have fired.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { Fire, PutRow, ScheduleStore } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCases, createMessage, type StoreCase, t0 } from "./bench.js";
 
-/** A store may lack schedules: then there is nothing to check. */
+/** A store may lack schedules. In that case, there is nothing to check. */
 function scheduleCases(checks: {
   readonly [name: string]: (store: Store, schedules: ScheduleStore, second: () => Promise<Store>) => Promise<void>;
 }): readonly StoreCase[] {
@@ -34,7 +34,7 @@ function createFire(id: string, more: Partial<Fire> = {}): Fire {
 const ok = { type: "ok" };
 
 export const scheduleStoreCases = scheduleCases({
-  "a schedule comes back as it was put, and a change needs the revision before it": async (_, schedules) => {
+  "a schedule is returned as it was put, and a change needs the next revision": async (_, schedules) => {
     strictEqual(await schedules.get("a"), null);
     deepStrictEqual(await schedules.put(createRow("a")), ok);
     deepStrictEqual(await schedules.get("a"), createRow("a"));
@@ -46,7 +46,7 @@ export const scheduleStoreCases = scheduleCases({
     deepStrictEqual(await schedules.get("a"), changed);
   },
 
-  "a change is a conflict if the schedule was fired since the caller read it": async (_, schedules) => {
+  "a change is a conflict if the schedule has fired since the caller read it": async (_, schedules) => {
     deepStrictEqual(await schedules.put(createRow("a"), { slot: null }), ok);
     await schedules.fire(createFire("a"));
     const changed = createRow("a", { rev: 2 });
@@ -69,7 +69,7 @@ export const scheduleStoreCases = scheduleCases({
     deepStrictEqual(await ids({ sessionId: "t", limit: 10 }), []);
   },
 
-  "what is due comes first, and what is paused never does": async (_, schedules) => {
+  "due schedules are listed in order, and paused schedules are never due": async (_, schedules) => {
     for (const [id, dueAt] of [
       ["late", t0 - 5],
       ["soon", t0 + 1],
@@ -84,10 +84,7 @@ export const scheduleStoreCases = scheduleCases({
     strictEqual(await schedules.nextDueAt(t0 + 1), null);
   },
 
-  "a slot that is fired posts its messages and moves the schedule on, all of it or nothing": async (
-    store,
-    schedules,
-  ) => {
+  "a slot that fires posts its messages and moves the schedule forward, all or nothing": async (store, schedules) => {
     await schedules.put(createRow("a"));
     const last = { slot: t0, sessionId: "s", runId: "run" };
     const posted = { slot: t0, outcome: "posted", at: t0, sessionId: "s", runId: "run" } as const;
@@ -109,7 +106,7 @@ export const scheduleStoreCases = scheduleCases({
     deepStrictEqual(await store.verify(), []);
   },
 
-  "a message whose id is taken is left out, and the schedule moves on": async (store, schedules) => {
+  "a message whose id is taken is skipped, and the schedule moves forward": async (store, schedules) => {
     await store.post("s", createMessage("1"));
     await schedules.put(createRow("a"));
     const posts = [
@@ -123,7 +120,7 @@ export const scheduleStoreCases = scheduleCases({
     );
   },
 
-  "of many that fire one slot at the same time, one does": async (store, schedules, second) => {
+  "if many callers fire a slot at the same time, only one succeeds": async (store, schedules, second) => {
     await schedules.put(createRow("a"));
     const other = (await second()).schedules ?? schedules;
     const fires = Array.from({ length: 10 }, (_, n) =>
@@ -135,7 +132,7 @@ export const scheduleStoreCases = scheduleCases({
     strictEqual((await store.list()).length, 1);
   },
 
-  "a change keeps the slots and the last run, and makes what was planned before it stale": async (_, schedules) => {
+  "a change keeps the slots and the last run, and makes earlier plans stale": async (_, schedules) => {
     await schedules.put(createRow("a"));
     const last = { slot: t0, sessionId: "s", runId: "run" };
     const outcome = { slot: t0, outcome: "posted", at: t0 } as const;
@@ -146,7 +143,7 @@ export const scheduleStoreCases = scheduleCases({
     deepStrictEqual(await schedules.slots("a", 1), [outcome]);
   },
 
-  "a delayed message is gone when it was sent, and with its session": async (store, schedules) => {
+  "a delayed message is removed when it is sent, and with its session": async (store, schedules) => {
     await schedules.put(createRow("send:s:1", { sessionId: "s" }));
     await schedules.put(createRow("send:s:2", { sessionId: "s" }));
     const posts = [{ sessionId: "s", message: createMessage("1") }];
@@ -156,7 +153,7 @@ export const scheduleStoreCases = scheduleCases({
     strictEqual(await schedules.get("send:s:2"), null);
   },
 
-  "delayed messages of sessions that have not begun are listed with all, and go with their session": async (
+  "delayed messages of sessions that have not begun are listed, and are removed with their session": async (
     store,
     schedules,
   ) => {
@@ -176,7 +173,7 @@ export const scheduleStoreCases = scheduleCases({
     );
   },
 
-  "a schedule that is removed is gone, with its slots": async (_, schedules) => {
+  "a schedule is removed together with its slots": async (_, schedules) => {
     await schedules.put(createRow("a"));
     await schedules.fire(createFire("a", { outcomes: [{ slot: t0, outcome: "posted", at: t0 }] }));
     strictEqual(await schedules.remove("a"), true);
@@ -196,7 +193,7 @@ export const scheduleStoreCases = scheduleCases({
     deepStrictEqual([slots[0]?.slot, slots.at(-1)?.slot], [1_099, 100]);
   },
 
-  "a session takes 1,000 delayed messages": async (_, schedules) => {
+  "a session accepts 1,000 delayed messages": async (_, schedules) => {
     const rows = Array.from({ length: 1_000 }, (_, n) => createRow(`send:s:${n}`, { sessionId: "s" }));
     await Promise.all(rows.map((row) => schedules.put(row)));
     deepStrictEqual(await schedules.put(createRow("send:s:more", { sessionId: "s" })), { type: "full" });

@@ -1,5 +1,5 @@
 /**
- * Signals, and the waits of sessions for them.
+ * Signals, and the sessions that wait for them.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { SignalWait } from "../../core/machine/signal-waits.js";
@@ -8,7 +8,7 @@ import type { Signal, SignalStore } from "../../ports/signal.js";
 import type { CommitResult, CommittedWait, Lease, Store } from "../../ports/store.js";
 import { claim, createCases, createCommit, createMessage, createState, leaseMs, type StoreCase, t0 } from "./bench.js";
 
-/** A store may lack signals: then there is nothing to check. */
+/** A store may lack signals. In that case, there is nothing to check. */
 function signalCases(checks: {
   readonly [name: string]: (store: Store, signals: SignalStore, second: () => Promise<Store>) => Promise<void>;
 }): readonly StoreCase[] {
@@ -36,7 +36,7 @@ function wait(step: string, more: Partial<SignalWait> = {}): SignalWait {
 /** The state of a session whose calls wait for these signals. */
 function waitingState(seq: number, waits: readonly SignalWait[]): State {
   const state = createState(seq, "tool_running");
-  if (state.status !== "tool_running") throw new Error("not a state with calls");
+  if (state.status !== "tool_running") throw new Error("The state has no calls.");
   const calls = [...new Set(waits.map(({ callKey }) => callKey))].map(
     (callKey): Call => ({
       callKey,
@@ -60,7 +60,7 @@ function waitingState(seq: number, waits: readonly SignalWait[]): State {
   return calls.length === 0 ? state : { ...state, v: 3, calls, parkedSince: t0 };
 }
 
-/** A session that commits what it waits for, entry by entry. */
+/** A session that commits its waits, entry by entry. */
 async function waitingSession(store: Store, sessionId = "s") {
   const lease: Lease = await claim(store, sessionId);
   let seq = 0;
@@ -75,7 +75,7 @@ async function waitingSession(store: Store, sessionId = "s") {
     async waits(waits: readonly CommittedWait[], more: object = {}) {
       strictEqual(await tryWaits(waits, more), "ok");
     },
-    /** What is in the inbox: the call, its wait, and the signal that it is given. */
+    /** The contents of the inbox: the call, its wait, and the signal that it is given. */
     async given() {
       return (await store.inbox(sessionId)).map(({ body }) => {
         if (body.type !== "answer" || body.answer.type !== "reply") return body.type;
@@ -93,7 +93,7 @@ function signal(id: string, more: Partial<Signal> = {}): Signal {
 const nothing = { type: "ok", isNew: true, sessions: [] };
 
 export const signalling = signalCases({
-  "a signal is an answer in the inbox of each session that waits for its key, with what its sender said": async (
+  "a signal becomes an answer in the inbox of each session that waits for its key, with the sender's value": async (
     store,
     signals,
   ) => {
@@ -121,7 +121,7 @@ export const signalling = signalCases({
     deepStrictEqual(await store.verify(), []);
   },
 
-  "a signal that came before its wait is given in the commit that begins the wait": async (store, signals) => {
+  "a signal that was sent before a wait is delivered in the commit that begins the wait": async (store, signals) => {
     deepStrictEqual(await signals.send(signal("1")), nothing);
     const session = await waitingSession(store);
     await session.waits([wait("pay")], { at: at + aDay - 1 });
@@ -155,7 +155,7 @@ export const signalling = signalCases({
     deepStrictEqual((await session.given()).sort(), ["run 1/1/1 a: 1", "run 1/1/1 b: 2"]);
   },
 
-  "a repeated id counts once for its key while the signal is kept": async (store, signals) => {
+  "a repeated id counts once per key while the signal is kept": async (store, signals) => {
     const session = await waitingSession(store);
     await session.waits([wait("a"), wait("b")]);
     await signals.send(signal("1"));
@@ -166,7 +166,7 @@ export const signalling = signalCases({
     deepStrictEqual(await session.given(), ["run 1/1/1 a: 1"]);
   },
 
-  "a signal that is not kept reaches the waits that are open, and no later one": async (store, signals) => {
+  "a signal that is not kept reaches only the waits that are open": async (store, signals) => {
     const session = await waitingSession(store);
     await session.waits([wait("a")]);
     await signals.send(signal("1", { keptUntil: at }));
@@ -188,7 +188,10 @@ export const signalling = signalCases({
     deepStrictEqual(await session.given(), ["run 1/1/1 c: late"]);
   },
 
-  "what a wait that is over was given is taken back, and the next wait of its call gets it": async (store, signals) => {
+  "a signal that was given to a wait that has ended is taken back, and the next wait of the call gets it": async (
+    store,
+    signals,
+  ) => {
     const session = await waitingSession(store);
     await session.waits([wait("a"), wait("a", { callKey: "run 1/1/2" })]);
     await signals.send(signal("1"));
@@ -199,7 +202,7 @@ export const signalling = signalCases({
     deepStrictEqual(await store.verify(), []);
   },
 
-  "the lease is not given back while a new wait would get a signal at once": async (store, signals) => {
+  "the lease is not released while a new wait would get a signal at once": async (store, signals) => {
     await signals.send(signal("1"));
     const session = await waitingSession(store);
     strictEqual(await session.tryWaits([wait("a")], { release: true }), "inbox_not_empty");
@@ -207,7 +210,7 @@ export const signalling = signalCases({
     strictEqual(await session.tryWaits([wait("a", { expiresAt: at })], { release: true }), "ok");
   },
 
-  "a session that waits and that nobody holds is due when its signal comes": async (store, signals) => {
+  "a released session that waits is due when its signal comes": async (store, signals) => {
     const session = await waitingSession(store);
     await session.waits([wait("a")], { release: true });
     deepStrictEqual(await store.due(at, 10), []);
@@ -215,7 +218,7 @@ export const signalling = signalCases({
     deepStrictEqual(await store.due(at, 10), ["s"]);
   },
 
-  "a store keeps 1,000 signals with one key, and refuses more until some are kept no longer": async (_, signals) => {
+  "a store keeps 1,000 signals per key, and refuses more until some have expired": async (_, signals) => {
     const all = Array.from({ length: 1_000 }, (_, n) => signal(`${n + 1}`, { keptUntil: at + n + 1 }));
     await Promise.all(all.map((one) => signals.send(one)));
     deepStrictEqual(await signals.send(signal("more")), { type: "full" });
@@ -223,10 +226,7 @@ export const signalling = signalCases({
     deepStrictEqual(await signals.send(signal("more", { at: at + 1 })), nothing);
   },
 
-  "signals are listed by key and in their order, page by page, and dropped when they are kept no longer": async (
-    _,
-    signals,
-  ) => {
+  "signals are listed by key, in order and page by page, and dropped when they have expired": async (_, signals) => {
     const all = ["b", "a"].flatMap((key) => [2, 1, 3].map((n) => signal(`${n}`, { key, keptUntil: at + n })));
     for (const one of all) await signals.send(one);
     const listed = await signals.list(at, { limit: 10 });
@@ -244,7 +244,7 @@ export const signalling = signalCases({
     );
   },
 
-  "a wait that comes with its signal, as in an import, gets no other one": async (store, signals) => {
+  "a wait that is committed with its signal, as in an import, gets no other signal": async (store, signals) => {
     await signals.send(signal("kept"));
     const session = await waitingSession(store);
     await store.post("s", createMessage("signal/1"));
@@ -257,7 +257,7 @@ export const signalling = signalCases({
     deepStrictEqual(await store.verify(), []);
   },
 
-  "a session that is deleted waits for nothing more": async (store, signals) => {
+  "a deleted session no longer waits for signals": async (store, signals) => {
     const session = await waitingSession(store);
     await session.waits([wait("a")]);
     await store.delete("s", { now: at + 3 * leaseMs, force: true });

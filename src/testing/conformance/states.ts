@@ -1,5 +1,5 @@
 /**
- * Past states: `loadAt` finds one at or before an entry.
+ * Past states: `loadAt` finds a state at or before an entry.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { claim, commit, createCases, createHeldSession, createState, t0 } from "./bench.js";
@@ -10,7 +10,7 @@ export const loadAtCases = createCases(["STOR-1", "STOR-3"], {
     await claim(store);
     strictEqual(await store.loadAt("s", 1), null);
   },
-  "the state at an entry is that of a row at or before it, and from the last entry on that of the last row": async ({
+  "the state at an entry is from a row at or before it and, from the last entry on, from the last row": async ({
     store,
   }) => {
     const lease = await claim(store);
@@ -48,7 +48,7 @@ export const loadAtCases = createCases(["STOR-1", "STOR-3"], {
     await commit(store, lease, 2, { events: 0, state: createState(2, "failed") });
     deepStrictEqual(await store.loadAt("s", 2), { seq: 2, state: createState(2, "model_running") });
   },
-  "the states of sessions that are written in turn stay separate": async ({ store }) => {
+  "the states of sessions that are written alternately stay separate": async ({ store }) => {
     const leases = { a: await claim(store, "a"), b: await claim(store, "b") };
     for (let seq = 0; seq < 4; seq++) {
       await commit(store, leases.a, seq, { state: createState(seq + 1, "preparing") });

@@ -1,14 +1,14 @@
 /**
- * Stores that use their own clock for leases, in tests whose time does not pass by itself.
+ * Adapts stores that use their own clock for leases to tests whose time does not pass by itself.
  */
 import type { Store } from "../../ports/store.js";
 
-/** Sets the store's own clock before each operation that is given a time. */
+/** Sets the store's own clock before each operation that takes a time. */
 export function withStoreClock(store: Store, setClock: ((now: number) => unknown) | undefined): Store {
   if (setClock === undefined) return store;
   const { schedules } = store;
   const timed: Partial<Store> = {
-    // A slot is fired when its time has come, and not before.
+    // A slot fires when its time has come, and not before.
     ...(schedules === undefined
       ? {}
       : {
@@ -39,7 +39,7 @@ export function withStoreClock(store: Store, setClock: ((now: number) => unknown
   return override(store, timed);
 }
 
-/** The object may be an instance of a class, whose methods need `this`. */
+/** A proxy, because the object may be an instance of a class, whose methods need `this`. */
 function override<Target extends object>(object: Target, members: Partial<Target>): Target {
   return new Proxy(object, {
     get(target, name) {

@@ -1,5 +1,5 @@
 /**
- * The info that a session is bound to: filters of lists, and the description of one session.
+ * The info that a session is bound to: the filters of lists, and the description of a single session.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import type { Event } from "../../core/machine/event.js";
@@ -8,12 +8,12 @@ import type { ListOptions, SessionSummary, Store } from "../../ports/store.js";
 import { alice, claim, commit, createCases, createMessage, createRestingSession, createState, t0 } from "./bench.js";
 import { listIds } from "./lists.js";
 
-/** The state of a commit of a session with this info. */
+/** The state of a commit that binds the session to this info. */
 export function bindTo(info: Partial<SessionInfo>, seq = 1): { readonly state: State } {
   return { state: { ...createState(seq, "completed"), session: { agent: "coder", model: "scripted", ...info } } };
 }
 
-/** The summary of one session in the list. */
+/** Finds the summary of one session in the list. */
 async function findListed(store: Store, sessionId: string): Promise<SessionSummary | null> {
   return (await store.list()).find((summary) => summary.sessionId === sessionId) ?? null;
 }
@@ -58,7 +58,7 @@ export const filterCases = createCases(["STOR-1"], {
     deepStrictEqual(await listIds(store, { agent: "writer", limit: 1 }), ["held"]);
     deepStrictEqual(await listIds(store, { agent: "coder" }), []);
   },
-  "a list is searched by title and id, in upper or lower case": async ({ store, reopened }) => {
+  "a list can be searched by title and id, ignoring case": async ({ store, reopened }) => {
     await createRestingSession(store, "a", bindTo({ title: "Fix the ÜBER build" }));
     await createRestingSession(store, "Ticket-7", bindTo({ title: "Release notes" }));
     await createRestingSession(store, "c", bindTo({ parent: { sessionId: "a", callKey: "run 1/1/1" } }));
@@ -76,7 +76,7 @@ export const filterCases = createCases(["STOR-1"], {
     deepStrictEqual(await search("c", { parent: "a" }), ["c"]);
     deepStrictEqual(await search("fix", { agent: "writer" }), []);
   },
-  "a search finds the title that a session has now": async ({ store }) => {
+  "a search finds the current title of a session": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, bindTo({ title: "first" }));
     await commit(store, lease, 1, { ...bindTo({ title: "second" }, 2), release: true });
@@ -90,14 +90,14 @@ export const filterCases = createCases(["STOR-1"], {
     deepStrictEqual(await listIds(store, { agent: "writer", root: "/work" }), ["a"]);
     deepStrictEqual(await listIds(store, { agent: "writer", status: ["failed"] }), []);
   },
-  "what a session is bound to may change": async ({ store }) => {
+  "the info of a session may change": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, bindTo({ title: "first" }));
     await commit(store, lease, 1, { ...bindTo({ title: "second", agent: "writer" }, 2), release: true });
     deepStrictEqual(await listIds(store, { agent: "writer" }), ["s"]);
     deepStrictEqual((await store.list())[0]?.info, { agent: "writer", model: "scripted", title: "second" });
   },
-  "a new title counts in lists when its event is committed, and its message may wait for that": async ({
+  "a new title appears in lists when its event is committed, not when its message is posted": async ({
     store,
     reopened,
   }) => {
@@ -118,7 +118,7 @@ export const filterCases = createCases(["STOR-1"], {
     deepStrictEqual((await reopenedStore.read("s")).at(-1)?.event, events[0]);
     deepStrictEqual(await reopenedStore.verify(), []);
   },
-  "everything that a session is bound to comes back": async ({ store, reopened }) => {
+  "the complete info of a session is returned": async ({ store, reopened }) => {
     const info: SessionInfo = {
       agent: "coder",
       model: "scripted",
@@ -142,7 +142,7 @@ export const describeCases = createCases(["STOR-1"], {
     strictEqual(await store.describe(""), null);
     strictEqual(await store.describe("a\0b"), null);
   },
-  "a session is described as it is listed": async ({ store }) => {
+  "a session is described in the same way as it is listed": async ({ store }) => {
     await createRestingSession(store, "resting");
     await store.post("posted", createMessage("m"));
     await claim(store, "claimed");
@@ -158,7 +158,7 @@ export const describeCases = createCases(["STOR-1"], {
       deepStrictEqual(await store.describe(id), await findListed(store, id));
     strictEqual((await store.describe("held"))?.seq, 3);
   },
-  "each commit is seen, while the session is held and afterwards": async ({ store, second }) => {
+  "each commit is visible, while the session is held and afterwards": async ({ store, second }) => {
     const otherStore = await second();
     const lease = await claim(store);
     for (let seq = 0; seq < 3; seq++) {
@@ -171,7 +171,7 @@ export const describeCases = createCases(["STOR-1"], {
     deepStrictEqual([summary?.seq, summary?.updatedAt, summary?.status], [4, t0 + 40, "failed"]);
     strictEqual(summary?.holder, null);
   },
-  "a release without a commit leaves the last commit to be seen": async ({ store }) => {
+  "after a release without a commit, the last commit is visible": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { state: createState(1, "failed"), at: t0 + 9 });
     await store.release(lease);
@@ -180,7 +180,7 @@ export const describeCases = createCases(["STOR-1"], {
     deepStrictEqual(await store.list(), [summary]);
     deepStrictEqual(await store.verify(), []);
   },
-  "a commit without events leaves the last entry and its time": async ({ store }) => {
+  "a commit without events keeps the last entry and its time": async ({ store }) => {
     const lease = await claim(store);
     await commit(store, lease, 0, { at: t0 + 3 });
     await commit(store, lease, 1, { events: 0, at: t0 + 50, release: true });

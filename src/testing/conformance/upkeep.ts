@@ -33,7 +33,7 @@ export const blobCases = createCases(["STOR-1"], {
     deepStrictEqual(await store.getBlob("s", hash), bytes);
     deepStrictEqual(await (await second()).getBlob("s", hash), bytes);
   },
-  "bytes of all values come back": async ({ store }) => {
+  "bytes of all values are returned": async ({ store }) => {
     await claim(store);
     const bytes = Uint8Array.from({ length: 512 }, (_, index) => index % 256);
     deepStrictEqual(await store.getBlob("s", await store.putBlob("s", bytes)), bytes);
@@ -56,23 +56,23 @@ export const blobCases = createCases(["STOR-1"], {
     await read("0".repeat(64), 1);
     strictEqual((await store.verify()).length, 1);
   },
-  "an empty blob comes back": async ({ store }) => {
+  "an empty blob is returned": async ({ store }) => {
     await claim(store);
     const hash = await store.putBlob("s", new Uint8Array(0));
     deepStrictEqual(await store.getBlob("s", hash), new Uint8Array(0));
   },
-  "a blob of 3 MiB comes back": async ({ store }) => {
+  "a blob of 3 MiB is returned": async ({ store }) => {
     await claim(store);
     const bytes = new Uint8Array(3 * 1024 * 1024).fill(0xa5);
     const hash = await store.putBlob("s", bytes);
     strictEqual(sha256((await store.getBlob("s", hash)) ?? new Uint8Array(0)), hash);
   },
-  "of a view into a larger buffer, only the view is stored": async ({ store }) => {
+  "only the view is stored if it is part of a larger buffer": async ({ store }) => {
     await claim(store);
     const part = new Uint8Array([1, 2, 3, 4, 5, 6]).subarray(2, 4);
     deepStrictEqual(await store.getBlob("s", await store.putBlob("s", part)), new Uint8Array([3, 4]));
   },
-  "a blob that is stored twice is one": async ({ store }) => {
+  "storing the same blob twice is harmless": async ({ store }) => {
     await claim(store);
     const bytes = new Uint8Array([1, 2, 3]);
     strictEqual(await store.putBlob("s", bytes), await store.putBlob("s", bytes));
@@ -87,7 +87,7 @@ export const blobCases = createCases(["STOR-1"], {
     if (read !== null) read[1] = 9;
     deepStrictEqual(await store.getBlob("s", hash), new Uint8Array([1, 2, 3]));
   },
-  "an unknown hash returns nothing": async ({ store }) => {
+  "an unknown hash returns null": async ({ store }) => {
     await claim(store);
     strictEqual(await store.getBlob("s", "0".repeat(64)), null);
     strictEqual(await store.getBlob("none", "0".repeat(64)), null);
@@ -116,7 +116,7 @@ export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
     await expectLog(store, 0);
     deepStrictEqual(await store.verify(), []);
   },
-  "a missing session is not deleted": async ({ store }) => {
+  "deleting a missing session returns false": async ({ store }) => {
     strictEqual(await store.delete("none", { now: t0 }), false);
   },
   "a session that is held is not deleted": async ({ store }) => {
@@ -124,7 +124,7 @@ export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
     await expectError(() => store.delete("s", { now: t0 + 1 }), "session_active");
     strictEqual(await commit(store, lease, 0), 1);
   },
-  "a session whose run is under way is not deleted, even if it is not held": async ({ store }) => {
+  "a session with an unfinished run is not deleted, even if it is not held": async ({ store }) => {
     for (const activity of ["active", "waiting"] as const) {
       await createRestingSession(store, activity, { activity });
       await expectError(() => store.delete(activity, { now: t0 }), "session_active");
@@ -135,7 +135,7 @@ export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
     await commit(store, await claim(store), 0, { activity: "resting" });
     strictEqual(await store.delete("s", { now: t0 + leaseMs }), true);
   },
-  "any session is deleted by force": async ({ store }) => {
+  "any session can be deleted by force": async ({ store }) => {
     await createHeldSession(store, 2);
     strictEqual(await store.delete("s", { now: t0, force: true }), true);
     await expectLog(store, 0);
@@ -154,7 +154,7 @@ export const deleteCases = createCases(["STOR-1", "STOR-4", "SEC-14"], {
     await claim(store);
     strictEqual(await store.getBlob("s", hash), null);
   },
-  "other sessions stay as they are": async ({ store }) => {
+  "other sessions are not changed": async ({ store }) => {
     await createRestingSession(store, "a");
     const lease = await createHeldSession(store, 4, "b");
     const hash = await store.putBlob("b", new Uint8Array([1]));

@@ -1,5 +1,5 @@
 /**
- * Listeners of a store are notified of changes by any process.
+ * The listeners of a store are notified of changes by any process.
  */
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { StoreChange } from "../../ports/store.js";
@@ -93,7 +93,7 @@ export const watchCases = createCases(["STOR-1", "STOR-2"], {
     await createRestingSession(otherStore, "s");
     await seen;
   },
-  "changes of many sessions by another process are all reported, and then those that follow": async ({
+  "changes of many sessions by another process are all reported, and so are later changes": async ({
     store,
     second,
   }) => {

@@ -1,11 +1,11 @@
 /**
- * Runs a user's agent as a process of a simulated world. The world provides its store, clock and ids. Its model and
+ * Runs a user's agent as a process of a simulated world. The world provides the store, the clock and the ids. The model and the
  * tools really run, each in its turn, one at a time.
  *
- * 1. While a model or a tool waits for something real (a request, a file), the world waits too, and its clock stands
- *    still. The same applies to other code of the author: hooks, context sources, policies.
+ * 1. While a model or a tool waits for something real (a request, a file), the world also waits, and its clock stands still. The
+ *    same applies to other code of the author: hooks, context sources, policies.
  * 2. After `patienceMs` the world stops waiting and its clock continues, so that timeouts and aborts take effect.
- * 3. When a process dies, work that is under way outside it runs to its end, as a request does that was already sent.
+ * 3. When a process dies, work that is under way outside the world runs to its end, like a request that was already sent.
  */
 import { defined } from "../../core/data/defined.js";
 import type { Agent, AgentOptions, AnyModel } from "../../create-agent.js";
@@ -44,7 +44,7 @@ export function startAgent(world: World, { agent, sameHost, patienceMs }: AgentP
   });
 }
 
-/** The agent, and all agents that it can hand its session over to, with models and tools that take turns in the world. */
+/** Wraps the agent, and all agents that it can hand its session over to, so that models and tools take turns in the world. */
 function wrapAgent(
   simulation: ProcessSimulation,
   agent: Agent,
@@ -75,7 +75,7 @@ function wrapAgent(
   return wrappedAgent;
 }
 
-/** The author's code other than models and tools: the world waits while this code waits. */
+/** Wraps the author's code other than models and tools, so that the world waits while this code waits. */
 function wrapAuthorCode(
   simulation: ProcessSimulation,
   { canExecuteTool, repairToolCall, hooks, stopWhen, context, services }: AgentOptions,
@@ -101,7 +101,7 @@ function wrapAuthorCode(
   });
 }
 
-/** A copy of an author's object, of the same class, with its own functions changed. */
+/** Copies an author's object, keeping its class, with its own functions wrapped. */
 function mapMethods<Owner extends object>(owner: Owner, change: <Act>(act: Act) => Act): Owner {
   const copy = Object.create(Object.getPrototypeOf(owner)) as Owner;
   const members = Object.entries(owner).map(([name, member]: [string, unknown]) => [
@@ -112,8 +112,8 @@ function mapMethods<Owner extends object>(owner: Owner, change: <Act>(act: Act) 
 }
 
 /**
- * A function of the author. If it returns a promise, the world waits for it. Otherwise nothing changes: a synchronous result
- * joins the current commit.
+ * Wraps a function of the author. If it returns a promise, the world waits for it. A synchronous result is passed on unchanged,
+ * because it joins the current commit.
  */
 function wrapFunction<Act>({ world, patienceMs }: ProcessSimulation, act: Act): Act {
   if (typeof act !== "function") return act;
@@ -187,7 +187,7 @@ function wrapTool(simulation: ProcessSimulation, tool: AnyTool): AnyTool {
       ? {
           recover: {
             reconcile: async (call: Parameters<typeof recover.reconcile>[0]) => {
-              await simulation.world.turn(simulation.self(), `${tool.name} is asked about`, call.signal);
+              await simulation.world.turn(simulation.self(), `${tool.name} reconciles`, call.signal);
               return await runOutside(simulation.world, simulation.patienceMs, async () => recover.reconcile(call));
             },
           },
@@ -217,7 +217,7 @@ async function runInTurns<Output>(
   }
 }
 
-/** Runs real work outside the world. The world waits for it, for `patienceMs` at most. */
+/** Runs real work outside the world. The world waits for it, for at most `patienceMs`. */
 function runOutside<Result>(world: World, patienceMs: number, act: () => Promise<Result>): Promise<Result> {
   const running = act();
   let timer: NodeJS.Timeout | undefined;

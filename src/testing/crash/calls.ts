@@ -12,11 +12,11 @@ export type PlayedCall = {
   /** Empty if the call has no result. */
   readonly outcome: string;
   readonly starts: number;
-  /** How often the call took effect; 0 if the world does not record it. */
+  /** How many times the call took effect; 0 if the world does not record it. */
   readonly acts: number;
 };
 
-/** Every call that a model requested, by its key. Without `facts`, the starts come from the log. */
+/** Collects every call that a model requested, by key. Without `facts`, the starts come from the log. */
 export function collectCalls(log: readonly Entry[], facts: readonly Fact[] | null): ReadonlyMap<string, PlayedCall> {
   const calls = new Map<string, PlayedCall>();
   const updateCall = (callKey: string, update: (call: PlayedCall) => Partial<PlayedCall>) => {

@@ -1,5 +1,5 @@
 /**
- * Checks a session by its stored data alone, whichever process wrote it and however often the process died.
+ * Checks a session by its stored data alone, whichever process wrote it and however many times the process died.
  */
 import type { Store } from "../../ports/store.js";
 import type { Invariant } from "../world/history.js";
@@ -32,6 +32,6 @@ export async function checkSession(store: Store, sessionId: string): Promise<voi
   } as const;
   const fact = { type: "written", sessionId, process: "", epoch: 0, line: 0, at: 0, commit } as const;
   if (seq !== log.length)
-    throw new InvariantBroken(undamagedInvariant, `the state is that of entry ${seq}, the log ends at ${log.length}`);
+    throw new InvariantBroken(undamagedInvariant, `the state is from entry ${seq}, but the log ends at ${log.length}`);
   checkInvariants({ facts: [], rows: [fact], log }, storedInvariants);
 }

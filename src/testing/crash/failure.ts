@@ -1,14 +1,14 @@
 /**
- * Failures of plays with crashes.
+ * The failures of plays with crashes.
  */
 import type { Fact } from "../world/facts.js";
 import { InvariantBroken } from "../world/invariants.js";
 import { formatStory } from "../world/story.js";
 
-/** `invariant`: the number of the broken invariant in docs/reliability.md; null on any other error. */
+/** `invariant`: the number of the broken invariant in docs/reliability.md; null for any other error. */
 export type Failure = { readonly invariant: number | null; readonly message: string };
 
-/** A play failed. The message has the trace of the play. */
+/** A play failed. The message contains the trace of the play. */
 export class PlayFailure extends Error {
   override readonly name = "PlayFailure";
   readonly invariant: number | null;

@@ -1,5 +1,5 @@
 /**
- * The invariants of a play with a user's agent, checked against the log, the rows of the store and the starts of calls.
+ * The invariants of a play with a user's agent, checked against the log, the rows of the store, and the starts of calls.
  */
 import type { Event } from "../../core/machine/event.js";
 import { type History, type Invariant, isAnswer } from "../world/history.js";
@@ -19,7 +19,7 @@ export const agentInvariants: readonly Invariant[] = [
 
 type ToolDecision = Extract<Event, { type: "tool_decided" }>["decision"];
 
-/** The last decision on each call. */
+/** The last decision about each call. */
 function collectDecisions({ log }: History): ReadonlyMap<string, ToolDecision> {
   return new Map(log.flatMap(({ event }) => (event.type === "tool_decided" ? [[event.callKey, event.decision]] : [])));
 }
@@ -36,7 +36,7 @@ function checkStartedOnce(history: History): string | undefined {
     const recover = decision !== undefined && "policy" in decision ? decision.policy.recover : undefined;
     const agreements = history.log.filter(({ event }) => isAnswer(event, callKey, ["rerun", "approve"])).length;
     if (recover === "fail" && count > 1) return `${callKey} (${tool}) was started ${count} times`;
-    if (recover === "ask" && count > 1 + agreements) return `${callKey} (${tool}) ran again and nobody agreed`;
+    if (recover === "ask" && count > 1 + agreements) return `${callKey} (${tool}) ran again without approval`;
   }
   return undefined;
 }
@@ -74,7 +74,7 @@ function checkApproved(history: History): string | undefined {
         if (event.type === "answered" && isAnswer(event, event.callKey, ["approve", "modify"]))
           approved.add(event.callKey);
     if (fact.type !== "tool_started" || approved.has(fact.callKey)) continue;
-    if (decisions.get(fact.callKey)?.verdict === "ask") return `${describeStart(fact)}, which nobody approved`;
+    if (decisions.get(fact.callKey)?.verdict === "ask") return `${describeStart(fact)}, which was not approved`;
   }
   return undefined;
 }

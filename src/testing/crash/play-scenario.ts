@@ -1,5 +1,5 @@
 /**
- * Plays a scenario in a world, with processes that die at given points. A new process follows each death, until the
+ * Plays a scenario in a world, with processes that die at given points. Each death is followed by a new process, until the
  * requested runs have their results.
  */
 import { killProcess, listReadyTurns, type Process, type Turn, take, type World } from "../world/world.js";
@@ -10,7 +10,7 @@ export type CrashScenario<Result> = {
   readonly start: () => { readonly process: Process; readonly attended: Promise<Result> };
   /** Called when no process can continue by itself. */
   readonly whenStill?: (process: Process) => Promise<unknown>;
-  /** Called when nothing waits for a turn, before the clock moves. True if something waits for a turn after all. */
+  /** Called when nothing waits for a turn, before the clock moves. Returns true if something waits for a turn after all. */
   readonly isStillBusy?: () => Promise<boolean>;
   /** Whether the process can die at this wait. */
   readonly isPoint: (turn: Turn) => boolean;
@@ -33,7 +33,7 @@ type Life<Result> = {
 
 const maxTurns = 20_000;
 
-/** @param deathPoints the points at which the current process dies, counted from 1 through all lives */
+/** @param deathPoints the points at which the current process dies, counted from 1 across all lives */
 export async function playToEnd<Result>(
   world: World,
   scenario: CrashScenario<Result>,
@@ -67,9 +67,7 @@ export async function playToEnd<Result>(
   throw new Error(`the play has not ended after ${maxTurns} turns`);
 }
 
-/**
- * Whether a wait is right before a commit (the request has not arrived) or right after it (the reply has not arrived).
- */
+/** Whether a wait is right before a commit (the request has not arrived) or right after it (the reply has not arrived). */
 export function isAroundCommit({ operation }: Turn): boolean {
   return operation === "commit" || operation === "commit answered";
 }
@@ -90,7 +88,7 @@ function startLife<Result>({ start }: CrashScenario<Result>): Life<Result> {
 
 const secondMs = 1_000;
 
-/** Called if nothing waits for a turn: calls `whenStill`, or moves the clock to its next timer. */
+/** Called when nothing waits for a turn: calls `whenStill`, or moves the clock to its next timer. */
 function advance<Result>(world: World, { whenStill }: CrashScenario<Result>, life: Life<Result>): void {
   if (whenStill !== undefined && !life.isActing) {
     life.isActing = true;

@@ -14,7 +14,7 @@ export type ProgramEnd = {
 export type Program = { readonly kill: () => void; readonly ended: Promise<ProgramEnd> };
 
 export type ProgramOptions = {
-  /** Its working directory. */
+  /** The working directory. */
   readonly folder: string;
   readonly arguments: readonly string[];
   readonly env: { readonly [name: string]: string };

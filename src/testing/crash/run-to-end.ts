@@ -1,13 +1,13 @@
 /**
- * Starts a run and answers its calls until it has ended. It does the same in each life, so the result does not depend
- * on the crashes.
+ * Starts a run and answers its calls until it has ended. It behaves the same in every life, so the result does not depend on the
+ * crashes.
  */
 import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
 import type { Process } from "../world/world.js";
 
-/** Answers a call that waits. A call that runs elsewhere needs `{ type: "result" }`. */
+/** Answers a waiting call. A call that runs elsewhere needs `{ type: "result" }`. */
 export type Respond = (approval: PendingApproval) => ApprovalDecision | Promise<ApprovalDecision>;
 
 export type RunRequest = {

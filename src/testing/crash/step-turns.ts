@@ -1,6 +1,6 @@
 /**
- * The turns of tools that have steps. While a tool's own code runs, the world waits for it. While a step is in Pawl's
- * hands, the world continues, because the commit of the step needs its own turn.
+ * The turns of tools that have steps. While a tool's own code runs, the world waits for it. While Pawl handles a step, the world
+ * continues, because the commit of the step needs its own turn.
  */
 import type { StepContext, StepOptions, ToolContext } from "../../ports/tool.js";
 import { settled } from "../test-clock.js";
@@ -11,14 +11,14 @@ import type { Process, World } from "../world/world.js";
 export type ProcessSimulation = { readonly world: World; readonly self: () => Process; readonly patienceMs: number };
 
 export type Attention = {
-  /** The world waits for the tool, for `patienceMs` at most, unless its steps are in Pawl's hands. */
+  /** The world waits for the tool, for at most `patienceMs`, except while Pawl handles its steps. */
   readonly until: <Result>(act: () => Promise<Result>) => Promise<Result>;
   /** Passes a step, or a question, to Pawl; `take` takes it back. */
   readonly give: () => void;
   readonly take: () => void;
 };
 
-/** Turns of the event loop that a tool which runs again may need until it gets its next recorded result. */
+/** The number of turns of the event loop that a rerun tool may need until it gets its next recorded result. */
 const maxEventLoopTurns = 5;
 
 export function createAttention(world: World, patienceMs: number): Attention {
@@ -62,7 +62,7 @@ export function createAttention(world: World, patienceMs: number): Attention {
   };
 }
 
-/** The context of a tool whose steps take turns: one before the function of a step runs, and one after it. */
+/** Creates the context of a tool whose steps take turns: one before the function of a step runs, and one after it. */
 export function createTurnContext(
   { world, self }: ProcessSimulation,
   tool: string,

@@ -1,5 +1,5 @@
 /**
- * Tries crashes: one at every point, or one at every pair of points.
+ * Sweeps over crashes: one at every point, or one at every pair of points.
  */
 
 /** Plays once, with deaths at these points. @returns the number of points in the play */

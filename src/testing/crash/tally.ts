@@ -1,16 +1,16 @@
 /**
- * Counts what Pawl cannot promise: how often a tool was started again, and how often the outcome of a call is unknown.
+ * Counts what Pawl cannot prevent: how many times a tool was started again, and how many calls have an unknown outcome.
  */
 import type { PlayedCall } from "./calls.js";
 
 export type Tally = {
-  /** By tool, how often a call was started again. */
+  /** By tool, how many times a call was started again. */
   readonly repeated: Readonly<Record<string, number>>;
-  /** By tool, how many calls ended `interrupted`. */
+  /** By tool, how many calls ended as `interrupted`. */
   readonly unknown: Readonly<Record<string, number>>;
 };
 
-/** Each tool that was called has an entry, even if it is zero. */
+/** Every called tool has an entry, even if the count is zero. */
 export function createTally(calls: Iterable<Pick<PlayedCall, "tool" | "starts" | "outcome">>): Tally {
   const repeated: Record<string, number> = {};
   const unknown: Record<string, number> = {};

@@ -1,5 +1,5 @@
 /**
- * The facts of a simulation: what happened, in one order. Invariants are checked against them.
+ * The facts of a simulation: everything that happened, in a single order. Invariants are checked against them.
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
@@ -20,7 +20,7 @@ export type Happening =
       /** By how many milliseconds. */
       readonly ms: number;
     }
-  /** In the store: a process claimed the lease. `late`: the request took so long that the time it named had passed. */
+  /** In the store: a process claimed the lease. `late`: the request took so long that the time in it had passed. */
   | {
       readonly type: "claimed";
       readonly sessionId: string;
@@ -28,10 +28,10 @@ export type Happening =
       readonly epoch: number;
       /** Whether the clock had moved since the request was made. */
       readonly late: boolean;
-      /** How far the wall clock was ahead of the monotonic clock, in milliseconds. A jump of the clock changes it. */
+      /** How far the wall clock was ahead of the monotonic clock, in milliseconds. A jump of the clock changes this value. */
       readonly setting: number;
     }
-  /** A process learns that it holds the lease. `askedAt` and `setting` are what its clocks said at the request. */
+  /** A process learns that it holds the lease. `askedAt` and `setting` are the readings of its clocks at the request. */
   | ({ readonly type: "holding" } & LeaseFact)
   /** A lease was renewed. */
   | ({ readonly type: "renewed" } & LeaseFact)
@@ -52,7 +52,7 @@ export type Happening =
       readonly epoch: number;
       /** The last entry of the log; null if nothing was written. */
       readonly seq: number | null;
-      /** Whether the lease was released with it. */
+      /** Whether the lease was released in the commit. */
       readonly released: boolean;
     }
   /** A process learns that a write under its lease was not made, or that its outcome is unknown. */
@@ -84,9 +84,9 @@ export type Happening =
       readonly type: "model_called";
       readonly sessionId: string;
       readonly process: string;
-      /** The agent whose model it is, in worlds that know. */
+      /** The agent that the model belongs to, in worlds that know it. */
       readonly agent?: string;
-      /** The request that the model was sent. */
+      /** The request that was sent to the model. */
       readonly request: ModelRequest;
     }
   /** A model is asked for a summary. */
@@ -129,11 +129,11 @@ export type Happening =
       readonly callKey: string;
       /** The name of the tool. */
       readonly tool: string;
-      /** The agent whose tool it is, in worlds that know. */
+      /** The agent that the tool belongs to, in worlds that know it. */
       readonly agent?: string;
       readonly attempt: number;
       readonly input: unknown;
-      /** The tool heeds its signal. */
+      /** The tool heeds its abort signal. */
       readonly heeds?: true;
     }
   /** The function of a tool step is called. `step`: its name, with a count if the name occurred before. */
@@ -143,7 +143,7 @@ export type Happening =
       readonly once?: true;
       /** The step may start after an abort. */
       readonly cleanup?: true;
-      /** The process retries it. */
+      /** The process retries the step. */
       readonly again?: true;
     } & StepIdentity)
   /** A tool continues with the value or the error of its step, or with the answer to its question. */
@@ -152,7 +152,7 @@ export type Happening =
       /** The outcome of the step. */
       readonly given: StepOutcome;
     } & StepIdentity)
-  /** A guard has checked the whole answer of an attempt. */
+  /** A guard has checked the complete answer of an attempt. */
   | {
       readonly type: "guard_said";
       readonly sessionId: string;
@@ -161,7 +161,7 @@ export type Happening =
       /** Whether the guard lets the answer pass. */
       readonly passes: boolean;
     }
-  /** The signal of a call that heeds it was aborted: the run stops, the call's time is over, or its process gave up. */
+  /** The signal of a call that heeds it was aborted: the run stops, the call has timed out, or its process has given up. */
   | {
       readonly type: "tool_signalled";
       readonly sessionId: string;
@@ -177,7 +177,7 @@ export type Happening =
       readonly tool: string;
       readonly input: number;
     }
-  /** A call settled: with the output of its tool, or with what the world says became of the call. Null: it failed. */
+  /** A call settled: with the output of its tool, or with the outcome that the world reports. Null: it failed. */
   | {
       readonly type: "tool_settled";
       readonly sessionId: string;
@@ -191,7 +191,7 @@ export type Happening =
       readonly process: string;
       /** The number of the request. */
       readonly id: number;
-      /** What was requested. */
+      /** The request. */
       readonly what: string;
     }
   /** A program got what it had requested. */
@@ -204,7 +204,7 @@ export type Happening =
       readonly outcome: string;
     };
 
-/** What a tool is given: the value, or the code of the `StepError`. */
+/** What a tool receives: the value, or the code of the `StepError`. */
 export type StepOutcome =
   | {
       /** The value. */
@@ -233,16 +233,16 @@ type LeaseFact = {
   readonly setting: number;
 };
 
-/** `line`: its position among the facts, from 0. `at`: milliseconds since the beginning, whatever the wall clock said. */
+/** `line`: the fact's position, from 0. `at`: milliseconds since the beginning, whatever the wall clock said. */
 export type Fact = Happening & {
-  /** Its position among the facts, from 0. */
+  /** The position among the facts, from 0. */
   readonly line: number;
   readonly at: number;
 };
 
 export type FactOf<Type extends Fact["type"]> = Extract<Fact, { readonly type: Type }>;
 
-/** The function of a step is called. @param tries which try this is, from 1 */
+/** Creates the fact that the function of a step is called. @param tries the number of this attempt, from 1 */
 export function createStepStarted(identity: StepIdentity, { once, cleanup }: StepOptions, tries: number): Happening {
   return {
     type: "step_started",

@@ -5,9 +5,9 @@ import type { Entry, Event } from "../../core/machine/event.js";
 import { concernsSession, type Fact, type FactOf } from "./facts.js";
 import type { World } from "./world.js";
 
-/** Everything belongs to one session. Facts of processes, clocks and people belong to every session. */
+/** The history of one session. Facts about processes, clocks and people belong to every session. */
 export type History = {
-  /** What happened, in order. */
+  /** The facts, in order. */
   readonly facts: readonly Fact[];
   /** The commits that the store accepted, in order. */
   readonly rows: readonly FactOf<"written">[];
@@ -15,11 +15,11 @@ export type History = {
   readonly log: readonly Entry[];
 };
 
-/** What is wrong; with the fact that shows it, if there is one. */
+/** A description of what is wrong, with the fact that shows it if there is one. */
 export type Breach =
   | string
   | {
-      /** What is wrong. */
+      /** A description of what is wrong. */
       readonly what: string;
       /** The fact that shows it. */
       readonly fact: Fact;
@@ -27,7 +27,7 @@ export type Breach =
 
 /** A rule that must hold, by its number in docs/reliability.md. `check` returns what is wrong, or undefined. */
 export type Invariant<Checked extends History = History> = {
-  /** Its number. */
+  /** The number of the rule. */
   readonly number: number;
   /** The rule in words. */
   readonly name: string;
@@ -43,7 +43,7 @@ export async function readHistory(world: World, sessionId: string = world.sessio
   return { facts, rows, log };
 }
 
-/** What is wrong with an entry, and the commit that has it. */
+/** Describes what is wrong with an entry, with the commit that wrote the entry. */
 export function createBreach(seq: number, what: string, rows: History["rows"]): Breach {
   const row = rows.find(({ commit }) => commit.expectedSeq + commit.events.length >= seq);
   return row === undefined ? what : { what, fact: row };

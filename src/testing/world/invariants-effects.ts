@@ -1,5 +1,5 @@
 /**
- * Invariants of the effects that start, whatever the agent and its tools are.
+ * Invariants about the effects that start, for any agent and any tools.
  */
 import type { Effect } from "../../core/machine/effect.js";
 import { effects } from "../../core/machine/effects.js";
@@ -12,7 +12,7 @@ export const effectInvariants: readonly Invariant[] = [
   { number: 2, name: "a holder whose lease is gone starts nothing", check: checkOnlyHoldersStart },
   {
     number: 6,
-    name: "no result 'interrupted' of a call that nobody was allowed to start",
+    name: "no result 'interrupted' for a call that was never allowed to start",
     check: checkOnlyStartedInDoubt,
   },
   {
@@ -62,19 +62,19 @@ type Holders = {
   readonly observe: (fact: Fact) => void;
   readonly of: (start: StartFact) => LeaseFact | undefined;
   readonly isUnaware: (start: StartFact) => boolean;
-  /** The last state that a process knows to be durable, if it has written others since. */
+  /** The last state that a process knows to be durable, if it has written other states since. */
   readonly knownTo: (start: StartFact) => State | undefined;
   currentEpoch: number;
 };
 
 /**
- * Tracks who holds the session, and which former holders cannot know that they lost it, so that only the fence protects the
- * session from them. A former holder cannot know in two cases. The claim that replaced it took so long that the time it named
- * had passed. Or the wall clock, now back where it was, was set at that claim so that the former lease was void.
+ * Tracks who holds the session, and which former holders cannot know that they lost it, so that only the fence protects the session
+ * from them. A former holder cannot know in two cases: the claim that replaced it took so long that the time in the claim had
+ * passed; or the wall clock, which has since been set back, was set at that claim such that the former lease was void.
  */
 export function trackHolders(): Holders {
   const known = new Map<string, LeaseFact>();
-  /** By process: the states that it wrote and that were not confirmed, and the last one that was. */
+  /** By process: the states that it wrote and that were not confirmed, and the last confirmed state. */
   const written = new Map<string, State[]>();
   const durableStates = new Map<string, State>();
   let last: State = initialState;
@@ -83,7 +83,7 @@ export function trackHolders(): Holders {
   const holders: Holders = {
     currentEpoch: 0,
     observe(fact) {
-      // A renewal may be answered after the lease was released, and the next one claimed.
+      // The reply to a renewal may arrive after the lease was released and the next one was claimed.
       if (fact.type === "holding" || (fact.type === "renewed" && fact.epoch === known.get(fact.process)?.epoch))
         known.set(fact.process, fact);
       if (fact.type === "holding") startLease(fact.process);
@@ -106,7 +106,7 @@ export function trackHolders(): Holders {
       return claimedLate.has(holding.epoch) || wasSet;
     },
   };
-  /** With its lease, a process gets the log as it is. */
+  /** With its lease, a process gets the log in its current state. */
   function startLease(process: string): void {
     written.delete(process);
     durableStates.set(process, last);
@@ -121,15 +121,15 @@ export function trackHolders(): Holders {
 }
 
 /**
- * Nothing waits between an effect's last check of its lease and the call that it starts, so no pause of this world falls in
- * between. A real process can be paused there, in the middle of its own code; neither it nor this oracle can see that.
+ * Nothing waits between an effect's last check of its lease and the call that it starts, so no pause in this world falls in
+ * between. A real process can be paused there, in the middle of its own code; neither the process nor this oracle can notice that.
  */
 function checkOnlyHoldersStart({ facts }: History): Breach | undefined {
   const holders = trackHolders();
   for (const fact of facts) {
     holders.observe(fact);
     if (!isStart(fact) || holders.of(fact)?.epoch === holders.currentEpoch || holders.isUnaware(fact)) continue;
-    const what = `${describeStart(fact)} with epoch ${holders.of(fact)?.epoch}, while ${holders.currentEpoch} is the current one`;
+    const what = `${describeStart(fact)} with epoch ${holders.of(fact)?.epoch}, while epoch ${holders.currentEpoch} is current`;
     return { what, fact };
   }
   return undefined;
@@ -168,8 +168,8 @@ function checkOnlyStartedInDoubt({ rows }: History): Breach | undefined {
 }
 
 /**
- * The process that wrote the abort knows of it when the store has confirmed it. A compaction that was requested after the abort
- * takes place at rest, under the id of the run that was aborted.
+ * The process that wrote the abort knows of it once the store has confirmed it. A compaction that was requested after the abort
+ * takes place at rest, under the id of the aborted run.
  */
 function checkNothingAfterAbort({ facts }: History): Breach | undefined {
   const aborted = new Set<string>();
@@ -231,14 +231,14 @@ function checkOnlyWantedStarts({ facts }: History): Breach | undefined {
   return undefined;
 }
 
-/** Whether the start is that of a cleanup step whose call is still running. */
+/** Whether the start is a cleanup step of a call that is still running. */
 function isCleaningUp(state: State, start: StartFact): boolean {
   if (start.type !== "step_started" || !isCleanup(start)) return false;
   const call = callOf(state, start.callKey);
   return call?.status === "running" && call.attempt === start.attempt;
 }
 
-/** Whether an effect is the one that leads to this start. */
+/** Whether this effect leads to the start. */
 function leadsTo(effect: Effect, start: StartFact): boolean {
   switch (start.type) {
     case "summary_asked":

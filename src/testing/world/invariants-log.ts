@@ -1,5 +1,5 @@
 /**
- * Invariants of the log and of its rows.
+ * Invariants of the log and its rows.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Message, toolCallsOf } from "../../core/data/message.js";
@@ -35,7 +35,7 @@ export const logInvariants: readonly Invariant[] = [
   { number: 13, name: "counters never go down within a run", check: checkCountersGrow },
 ];
 
-/** The invariants that need only the log and the state that goes with it. */
+/** The invariants that need only the log and the state of its last entry. */
 export const storedInvariants: readonly Invariant[] = [
   { number: 1, name: "every acknowledged event is there, once, without gaps", check: checkNothingLost },
   { number: 3, name: "one assistant message for each step, in order", check: checkOneMessageEach },
@@ -63,7 +63,7 @@ function checkOneWriter({ facts }: History): Breach | undefined {
       epoch = fact.epoch;
     }
     if (fact.type === "written" && fact.epoch !== epoch)
-      return { what: `${fact.process} writes with epoch ${fact.epoch} while ${epoch} is the current one`, fact };
+      return { what: `${fact.process} writes with epoch ${fact.epoch} while epoch ${epoch} is current`, fact };
   }
   return undefined;
 }
@@ -94,7 +94,7 @@ function checkOneResultEach({ log, rows, facts }: History): Breach | undefined {
     if (event.type === "tool_finished" && openCalls.get(event.runId)?.delete(event.callKey) !== true)
       return createBreach(
         seq,
-        `entry ${seq} is a result of ${event.callKey}, which has one or was never asked for`,
+        `entry ${seq} is a result of ${event.callKey}, which already has a result or was never requested`,
         rows,
       );
     if (event.type === "run_finished" && (openCalls.get(event.runId)?.size ?? 0) > 0 && !isSummaryRun(log, event))
@@ -134,7 +134,7 @@ function findMessageProblem(messages: readonly Message[]): string | undefined {
   return last === "user" || last === "tool" ? undefined : `a conversation that ends with '${last}'`;
 }
 
-/** Observers get a delta a little later, and so perhaps after the commit of its message. */
+/** Observers get deltas with a delay, possibly after the commit of their message. */
 function checkDeltasMatchMessage({ facts }: History): Breach | undefined {
   const streams = new Map<string, MessageDelta[]>();
   for (const fact of facts) {
@@ -196,7 +196,7 @@ function checkRestarts({ log, rows }: History): Breach | undefined {
   return undefined;
 }
 
-/** Whether the event is progress, which the next restart does not repeat. */
+/** Whether the event is progress that the next restart does not repeat. */
 function isProgress(event: Event): boolean {
   switch (event.type) {
     case "run_started":

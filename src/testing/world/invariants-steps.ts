@@ -1,11 +1,11 @@
 /**
- * Invariants of tool steps and of the questions of tools. They read the log independently of Pawl's own view of it.
+ * Invariants of tool steps and of tools' questions. They read the log independently of Pawl's own view of it.
  *
- * 1. A step that the log has is not run again. Only a failed attempt of the whole call lets its failed steps run again.
+ * 1. A step that is in the log does not run again. Only if the attempt of the whole call failed may its failed steps run again.
  * 2. A step with `once` begins only after its start is in the log. It begins a second time only if it failed.
  * 3. A tool continues only with what is in the log: with this value or this error, and with the first answer.
- * 4. A tool that runs again is given its steps and answers in the order of the log, from the first one on. Questions of a
- *    tool that keeps running are not part of that: each attempt asks its own.
+ * 4. A tool that runs again gets its steps and answers in the order of the log, starting with the first. Questions of a tool that
+ *    keeps running are an exception: each attempt asks its own.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Event, EventOf } from "../../core/machine/event.js";
@@ -16,20 +16,20 @@ import { describeStart, trackHolders } from "./invariants-effects.js";
 
 export const stepInvariants: readonly Invariant[] = [
   { number: 15, name: "a tool step that is committed never runs again", check: checkStepsRunOnce },
-  { number: 15, name: "a tool goes on with what is committed, in the order of the log", check: checkGivenMatchesLog },
+  { number: 15, name: "a tool continues with what is committed, in the order of the log", check: checkGivenMatchesLog },
 ];
 
 type EndedEvent = EventOf<"tool_step_finished" | "answered" | "timer_fired">;
 
 /** The steps of a call, according to the log. */
 type CallSteps = {
-  /** Steps that ended and questions that were answered, in order. */
+  /** The ended steps and the answered questions, in order. */
   ended: { readonly step: string; readonly event: EndedEvent }[];
   /** Steps that may run only once, and whose start is in the log. */
   readonly started: Set<string>;
-  /** Steps that may run only once, and that began in some process. */
+  /** Steps that may run only once, and that have begun in some process. */
   readonly begun: Set<string>;
-  /** Questions of a tool that keeps running, by name; null as long as they are open. Each attempt asks its own. */
+  /** Questions of a tool that keeps running, by name; null while they are open. Each attempt asks its own. */
   readonly held: Map<string, EndedEvent | null>;
 };
 
@@ -77,7 +77,7 @@ function recordAnswer({ held, ended }: CallSteps, step: string, event: EndedEven
   else ended.push({ step, event });
 }
 
-/** A step in doubt did not fail: its outcome is unknown. */
+/** A step in doubt has not failed: its outcome is unknown. */
 function removeFailedSteps(steps: CallSteps): void {
   const hasFailed = ({ event }: { readonly event: EndedEvent }) =>
     event.type === "tool_step_finished" && event.outcome === "error" && event.fault?.code !== "step_in_doubt";
@@ -97,17 +97,17 @@ function checkStepsRunOnce({ facts }: History): Breach | undefined {
     if (fact.type !== "step_started" || holders.isUnaware(fact)) continue;
     const { ended, started, begun } = stepsOf(fact.callKey);
     if (ended.some(({ step }) => step === fact.step))
-      return { what: `${describeStart(fact)}, which the log has`, fact };
+      return { what: `${describeStart(fact)}, which is already in the log`, fact };
     if (fact.once !== true) continue;
     if (!started.has(fact.step)) return { what: `${describeStart(fact)} before its start is in the log`, fact };
     if (begun.has(fact.step) && fact.again !== true)
-      return { what: `${describeStart(fact)} again, and it may run once only`, fact };
+      return { what: `${describeStart(fact)} again, although it may run only once`, fact };
     begun.add(fact.step);
   }
   return undefined;
 }
 
-/** The code of a call that is over, or of an attempt that failed, still runs to its end. Nothing that it does counts. */
+/** The code of a call that is over, or of a failed attempt, still runs to its end. Nothing that it does counts. */
 function checkGivenMatchesLog({ facts }: History): Breach | undefined {
   const stepsOf = createStepIndex();
   const given = new Map<string, number>();
@@ -123,10 +123,11 @@ function checkGivenMatchesLog({ facts }: History): Breach | undefined {
     if (fact.type !== "step_given" || isCallOver(state, fact.callKey)) continue;
     const { callKey, attempt, step } = fact;
     if (failed.has(`${callKey} ${attempt}`)) continue;
-    const where = `${fact.process} goes on with the step '${step}' of ${callKey} attempt ${attempt}`;
+    const where = `${fact.process} continues with the step '${step}' of ${callKey} attempt ${attempt}`;
     const held = stepsOf(callKey).held.get(step);
     if (held === null) return { what: `${where}, whose question is open`, fact };
-    if (held !== undefined && !matchesGiven(held, fact)) return { what: `${where}, which has another answer`, fact };
+    if (held !== undefined && !matchesGiven(held, fact))
+      return { what: `${where}, which has a different answer`, fact };
     if (held !== undefined) continue;
     const position = given.get(`${callKey} ${attempt}`) ?? 0;
     given.set(`${callKey} ${attempt}`, position + 1);

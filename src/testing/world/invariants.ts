@@ -4,15 +4,15 @@
 import type { History, Invariant } from "./history.js";
 
 /**
- * An invariant that does not hold; its number is that of docs/reliability.md. `line`: the line of the story that shows it;
- * null if there is none.
+ * An invariant that does not hold. `number`: its number in docs/reliability.md. `line`: the line of the story that shows the
+ * problem; null if there is none.
  */
 export class InvariantBroken extends Error {
   /** Distinguishes this error from others. */
   override readonly name = "InvariantBroken";
   /** The number of the invariant. */
   readonly number: number;
-  /** The line of the history that shows it; null if none does. */
+  /** The line of the history that shows the problem; null if none does. */
   readonly line: number | null;
 
   constructor({ number, name }: Pick<Invariant, "number" | "name">, what: string, line: number | null = null) {
@@ -22,7 +22,7 @@ export class InvariantBroken extends Error {
   }
 }
 
-/** @throws InvariantBroken for the first that does not hold */
+/** @throws InvariantBroken for the first invariant that does not hold */
 export function checkInvariants<Checked extends History>(
   history: Checked,
   invariants: readonly Invariant<Checked>[],

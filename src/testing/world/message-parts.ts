@@ -1,5 +1,5 @@
 /**
- * The contents of a stream or a message, read as a client would: part by part, in the order in which they began.
+ * The contents of a stream or a message, read as a client would: part by part, in the order in which the parts began.
  */
 import type { AssistantPart } from "../../core/data/message.js";
 import type { ModelDelta, RequestIdentity } from "../../ports/model.js";

@@ -1,17 +1,17 @@
 /**
- * Processes of a world: each has its own holder.
+ * The processes of a world: each has its own holder.
  */
 import type { Holder } from "../../ports/store.js";
 import type { Process, World } from "./world.js";
 
 export const leaseMs = 1_000;
 
-/** Whether the process that a holder stands for was killed. */
+/** Whether the process of this holder was killed. */
 export function isKilled({ processes }: World, { id }: Holder): boolean {
   return processes.some((candidate) => candidate.name === id && candidate.status === "killed");
 }
 
-/** Adds a process, whose agent `build` creates. */
+/** Adds a process. `build` creates its agent. */
 export function addProcess(
   world: World,
   build: (self: () => Process, identity: Pick<Process, "name" | "holder">) => Process["agent"],

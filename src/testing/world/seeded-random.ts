@@ -1,8 +1,8 @@
 /**
- * Repeatable randomness: the same seed gives the same choices.
+ * Repeatable randomness: the same seed always gives the same choices.
  */
 export type SeededRandom = {
-  /** A number from 0 up to, not including, 1. */
+  /** A number from 0 up to, but not including, 1. */
   readonly fraction: () => number;
   /** An integer from 0 to `bound` - 1. */
   readonly below: (bound: number) => number;
@@ -11,7 +11,7 @@ export type SeededRandom = {
   readonly happens: (probability: number) => boolean;
 };
 
-/** Mulberry32: small and good enough for choosing. */
+/** Mulberry32: small, and good enough for making choices. */
 export function createSeededRandom(seed: number): SeededRandom {
   let state = seed >>> 0;
   function fraction(): number {

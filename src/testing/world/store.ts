@@ -1,5 +1,5 @@
 /**
- * A store as one process of a simulation reaches it: every request and every reply waits for its turn, and may be lost.
+ * The store as a process of the simulation sees it: every request and every reply waits for its turn, and may be lost.
  */
 import { PawlError } from "../../errors.js";
 import type { Commit, CommitResult, Lease, Store } from "../../ports/store.js";
@@ -32,7 +32,7 @@ export function createProcessStore(world: World, process: () => Process): Store 
       for (const { sessionId, epoch } of leases)
         if (!lostSessions.includes(sessionId))
           world.record({ sessionId, type: "renewed", process: process().name, epoch, ...clocks });
-        else world.record({ sessionId, type: "refused", process: process().name, epoch, why: "its lease is gone" });
+        else world.record({ sessionId, type: "refused", process: process().name, epoch, why: "its lease is lost" });
       return lostSessions;
     },
     async release(lease) {
@@ -71,7 +71,7 @@ export function createProcessStore(world: World, process: () => Process): Store 
     describe: (sessionId) => simulateRead(world, process(), "describe", () => store.describe(sessionId)),
     asking: (options) => simulateRead(world, process(), "asking", () => store.asking(options)),
     due: (now, limit, isDead) => simulateRead(world, process(), "due", () => store.due(now, limit, isDead)),
-    // Each hint gets its turn, unless the process is killed before.
+    // Each hint gets its turn, unless the process is killed first.
     tellsAllChanges: store.tellsAllChanges === true,
     watch(listener) {
       return store.watch((change) => {
@@ -98,7 +98,7 @@ function createFailure(world: World, process: Process, operation: string): PawlE
   return new PawlError("store_failed", `The simulated store failed at '${operation}'. Try again.`);
 }
 
-/** A request that only reads: one turn, and another one if its reply comes late. */
+/** A read request: one turn, and another one if its reply comes late. */
 async function simulateRead<Result>(
   world: World,
   process: Process,
@@ -113,7 +113,7 @@ async function simulateRead<Result>(
   return result;
 }
 
-/** A request that writes: a turn until it arrives, and one until its reply does. */
+/** A write request: a turn until it arrives, and a turn until its reply does. */
 async function simulateWrite<Result>(
   world: World,
   process: Process,
@@ -165,7 +165,7 @@ async function applyCommit(world: World, process: string, lease: Lease, commit: 
   const result = await store.commit(lease, commit);
   if (result.type !== "ok") return result;
   world.record({ sessionId: lease.sessionId, type: "written", process, epoch: lease.epoch, commit });
-  // A network that sends a request again when the reply takes too long.
+  // Simulates a network that resends a request when the reply takes too long.
   if (chance.happens(faults.twice)) await store.commit(lease, commit);
   return result;
 }

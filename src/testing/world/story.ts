@@ -1,16 +1,16 @@
 /**
- * The story of a failure: what happened, one line for each fact, for people.
+ * The story of a failure, for people: what happened, with one line for each fact.
  *
- * 1. The fact that a failure is about is shown, with what came before and after it. A failure that is about no fact is
- *    about the end.
- * 2. Earlier facts about the process of that fact are shown briefly, however long ago they were: its life and its leases.
+ * 1. The fact that a failure is about is shown, with the facts before and after it. A failure that is not about a fact is about the
+ *    end.
+ * 2. Earlier facts about the process of that fact are shown briefly, no matter how long ago they occurred: its life and its leases.
  * 3. Streamed facts are omitted. Each line begins with its position among the facts.
  */
 import { concernsSession, type Fact, type FactOf } from "./facts.js";
 import { describeStart } from "./invariants-effects.js";
 
 export type StoryOptions = {
-  /** How many lines are shown. */
+  /** The maximum number of lines. */
   readonly lines: number;
   /** The position of the fact that the failure is about; null if it is about the end. */
   readonly about: number | null;
@@ -18,8 +18,8 @@ export type StoryOptions = {
 
 type StoryLine = { readonly fact: Fact; readonly text: string };
 
-/** How many lines of the process's earlier life are shown. */
-const maxOfLife = 15;
+/** The maximum number of lines about the earlier life of the process. */
+const maxLifeLines = 15;
 
 export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptions): string {
   const names = assignNames(facts);
@@ -27,7 +27,7 @@ export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptio
     isHidden(fact) && fact.line !== about ? [] : [{ fact, text: formatFact(fact, about, names) }],
   );
   const index = visibleLines.findIndex(({ fact }) => fact.line === about);
-  // A third of the lines is for what came after the fact.
+  // A third of the lines shows what came after the fact.
   const end = index === -1 ? visibleLines.length : Math.min(visibleLines.length, index + Math.ceil(lines / 3));
   const start = Math.max(0, end - lines);
   const life = index === -1 ? [] : formatLife(visibleLines.slice(0, start), visibleLines[index]);
@@ -40,7 +40,7 @@ export function formatStory(facts: readonly Fact[], { lines, about }: StoryOptio
   ].join("\n");
 }
 
-/** What happened to the process of a line, and the leases that it had of its session. */
+/** What happened to the process of a line, and the leases of the same session that it had. */
 function formatLife(earlier: readonly StoryLine[], about: StoryLine | undefined): readonly string[] {
   if (about === undefined || !("process" in about.fact)) return [];
   const { process } = about.fact;
@@ -48,7 +48,7 @@ function formatLife(earlier: readonly StoryLine[], about: StoryLine | undefined)
   const isSameSession = (fact: Fact) => sessionId === undefined || concernsSession(fact, sessionId);
   return earlier
     .filter(({ fact }) => isLifeFact(fact) && fact.process === process && isSameSession(fact))
-    .slice(-maxOfLife)
+    .slice(-maxLifeLines)
     .map(({ text }) => text);
 }
 
@@ -59,8 +59,8 @@ function isLifeFact(fact: Fact): fact is FactOf<"process" | "claimed" | "holding
 type SessionNames = ReadonlyMap<string, string>;
 
 /**
- * Short names of sessions: the first one has no name, the others are `c1`, `c2` … in the order in which they appear. A run of
- * `c1` is `c1-run`: the ids of children and of their runs are long.
+ * Assigns short names to sessions: the first session has no name, the others are `c1`, `c2` … in the order in which they appear. A
+ * run of `c1` is `c1-run`, because the ids of children and of their runs are long.
  */
 function assignNames(facts: readonly Fact[]): SessionNames {
   const names = new Map<string, string>();
@@ -109,7 +109,7 @@ function describeFact(fact: Fact): string {
     case "refused":
       return `${fact.process} is refused: ${fact.why}`;
     case "unanswered":
-      return `${fact.process} gets no answer to '${fact.what}'`;
+      return `${fact.process} gets no reply to '${fact.what}'`;
     case "posted":
       return `  store: ${fact.process} posts ${fact.id}`;
     case "model_meant":
@@ -117,7 +117,7 @@ function describeFact(fact: Fact): string {
     case "delta":
       return `${fact.process} streams delta ${fact.delta.seq} (${fact.delta.kind})`;
     case "told":
-      return `an observer at ${fact.process} is told of '${fact.event}'`;
+      return `an observer at ${fact.process} is notified of '${fact.event}'`;
     case "summary_asked":
       return `${fact.process} asks for a summary in ${fact.runId}`;
     case "model_called": {
@@ -139,9 +139,9 @@ function describeFact(fact: Fact): string {
     case "tool_settled":
       return `${fact.callKey} settles in ${fact.process}: ${fact.output === null ? "failed" : JSON.stringify(fact.output)}`;
     case "asked":
-      return `somebody asks ${fact.process}: ${fact.what} [${fact.id}]`;
+      return `request to ${fact.process}: ${fact.what} [${fact.id}]`;
     case "got":
-      return `${fact.process} says [${fact.id}]: ${fact.outcome}`;
+      return `reply from ${fact.process} [${fact.id}]: ${fact.outcome}`;
   }
 }
 

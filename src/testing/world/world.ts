@@ -1,9 +1,9 @@
 /**
  * The world of a simulation: time, turns, and processes that can be stopped and killed.
  *
- * 1. Nothing proceeds by itself: whatever waits for the world (a reply of the store, a piece of an answer, a tool's work)
- *    waits for its turn, and a director assigns the turns. Between two turns everything that can settle does.
- * 2. A killed process never gets a turn again: it ends where it waits. A stopped one gets its turns once it is continued.
+ * 1. Nothing proceeds by itself: everything that waits for the world (a reply of the store, a piece of an answer, a tool's work)
+ *    waits for its turn, and a director assigns the turns. Between two turns, everything that can settle does.
+ * 2. A killed process never gets a turn again: it ends where it waits. A stopped process gets its turns once it is continued.
  */
 import type { Clock } from "../../ports/clock.js";
 import type { Holder, Store } from "../../ports/store.js";
@@ -14,15 +14,15 @@ import type { SeededRandom } from "./seeded-random.js";
 
 /** The probability of each fault in requests to the store. */
 export type StoreFaults = {
-  /** Nothing is done, and the caller gets an error. */
+  /** The request is not executed, and the caller gets an error. */
   readonly fails: number;
-  /** It is done, and the caller gets an error. */
+  /** The request is executed, and the caller gets an error. */
   readonly lost: number;
-  /** A commit or release is answered with `busy`. */
+  /** A commit or release returns `busy`. */
   readonly busy: number;
   /** A commit arrives twice. */
   readonly twice: number;
-  /** What was read is delivered late, when others may have written; null for never. */
+  /** The result of a read is delivered late, when other processes may have written; null for never. */
   readonly late: { readonly chance: SeededRandom; readonly probability: number } | null;
 };
 
@@ -46,21 +46,21 @@ export type World = {
   readonly clock: TestClock;
   /** The main session. The agents that its tools run have their own sessions. */
   readonly sessionId: string;
-  /** The store under the processes' stores. */
+  /** The store beneath the processes' stores. */
   readonly store: Store;
   readonly facts: Fact[];
   readonly processes: Process[];
   /** The waits for a turn, in the order in which they began. */
   readonly turns: Turn[];
   faults: StoreFaults;
-  /** A different number each time. */
+  /** Returns a different number each time. */
   readonly nextNumber: () => number;
   readonly record: (happening: Happening) => void;
   /** Waits for a turn; an abort of the signal ends the wait. */
   readonly turn: (process: Process, operation: string, signal?: AbortSignal) => Promise<void>;
-  /** Does something outside the turns, as a part of the current turn. */
+  /** Does work outside the turns, as part of the current turn. */
   readonly include: <Result>(work: Promise<Result>) => Promise<Result>;
-  /** Lets everything settle that can without another turn. */
+  /** Lets everything settle that can settle without another turn. */
   readonly settle: () => Promise<void>;
 };
 
@@ -126,18 +126,18 @@ export function createWorld(store: Store, chance: SeededRandom, sessionId: strin
   };
 }
 
-/** Gives a turn to a wait. */
+/** Gives a waiting operation its turn. */
 export function take({ turns }: World, turn: Turn): void {
   turns.splice(turns.indexOf(turn), 1);
   turn.take();
 }
 
-/** The waits that can get their turn now. */
+/** The waiting operations that can get their turn now. */
 export function listReadyTurns({ turns }: World): readonly Turn[] {
   return turns.filter((turn) => turn.process.status === "running" || turn.process.status === "gone");
 }
 
-/** The clock, as a process sees it: its timers wait while it is stopped, and die with it. */
+/** The clock as a process sees it: its timers wait while the process is stopped, and die with it. */
 export function createProcessClock(world: World, process: () => Process): Clock {
   return {
     now: world.clock.now,
@@ -176,7 +176,7 @@ export function stopProcess(world: World, process: Process): void {
   world.record({ type: "process", process: process.name, what: "stopped" });
 }
 
-/** The process was shut down: what it has begun ends, and nothing more is requested of it. */
+/** The process was shut down: its pending work ends, and nothing more is requested of it. */
 export function retireProcess(world: World, process: Process): void {
   process.status = "gone";
   world.record({ type: "process", process: process.name, what: "gone" });

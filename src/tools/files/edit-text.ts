@@ -1,14 +1,14 @@
 /**
- * The text operations of `edit_file`: finds the old text, replaces it, and explains why it was not found. All of them take linear
- * time and work in pieces.
+ * The text operations of `edit_file`: finds the old text, replaces it, and explains why it was not found. All take linear time and
+ * work in pieces.
  */
 import { compileNeedle, findText } from "../lib/literal-search.js";
 import { type Pace, pieceSize } from "../lib/pace.js";
 
 export type Occurrences = {
-  /** The number of occurrences that do not overlap. */
+  /** The number of non-overlapping occurrences. */
   readonly count: number;
-  /** The line numbers of the first ten of them. */
+  /** The line numbers of the first ten occurrences. */
   readonly lines: readonly number[];
 };
 
@@ -46,7 +46,7 @@ export async function replaceOccurrences(text: string, oldText: string, newText:
     onMatch: ({ at }) => {
       parts.push(text.slice(from, at), newText);
       from = at + oldText.length;
-      // Joined from time to time, so that a million small parts are never in memory at once.
+      // Joined now and then, so that a million small parts are never in memory at once.
       bufferedLength += newText.length;
       if (parts.length >= 2 * maxParts || bufferedLength > pieceSize) {
         joined.push(parts.join(""));
@@ -60,7 +60,7 @@ export async function replaceOccurrences(text: string, oldText: string, newText:
 
 const maxParts = 1000;
 
-/** The form of a text file that is preserved when its content is replaced: a model writes no byte order mark and no `\r\n`. */
+/** The form of a text file, which is preserved when its content is replaced: a model writes neither a byte order mark nor `\r\n`. */
 export type TextForm = { readonly hasByteOrderMark: boolean; readonly hasCarriageReturns: boolean };
 
 export const byteOrderMark = "\ufeff";
@@ -83,16 +83,19 @@ export async function detectTextForm(text: string, pace: Pace): Promise<TextForm
 /** Describes what was added to the content to preserve the file's form. */
 export function describeKeptForm({ hasByteOrderMark, hasCarriageReturns }: TextForm): string {
   if (!hasByteOrderMark && !hasCarriageReturns) return "";
-  const parts = [...(hasByteOrderMark ? ["byte order mark"] : []), ...(hasCarriageReturns ? ["CRLF line ends"] : [])];
+  const parts = [
+    ...(hasByteOrderMark ? ["byte order mark"] : []),
+    ...(hasCarriageReturns ? ["CRLF line endings"] : []),
+  ];
   return `; its ${parts.join(" and ")} ${hasCarriageReturns ? "are" : "is"} kept`;
 }
 
-/** Converts every line end to a carriage return and a line feed. */
+/** Converts every line ending to CRLF. */
 export async function convertToCrlf(text: string, pace: Pace): Promise<string> {
   return (await mapPieces(text, pace, (piece) => piece.replace(/\r?\n/g, "\r\n"))).join("");
 }
 
-/** Whether the old text occurs if any run of white space counts as one space. */
+/** Whether the old text occurs if every run of white space counts as one space. */
 export async function occursIgnoringWhitespace(text: string, oldText: string, pace: Pace): Promise<boolean> {
   const needle = (await collapseWhitespace(oldText, pace)).trim();
   return needle !== "" && (await containsText(await collapseWhitespace(text, pace), needle, pace));
@@ -108,7 +111,7 @@ async function collapseWhitespace(text: string, pace: Pace): Promise<string> {
     .join("");
 }
 
-/** Maps a text piece by piece. A piece never ends between a carriage return and its line feed. */
+/** Maps a text piece by piece. A piece never ends between a carriage return and a line feed. */
 async function mapPieces(text: string, pace: Pace, mapPiece: (piece: string) => string): Promise<string[]> {
   const pieces: string[] = [];
   for (let from = 0; from < text.length; ) {

@@ -12,10 +12,10 @@ globalQueues[queuesKey] ??= new Map();
 const queues: FileQueues = globalQueues[queuesKey];
 
 /**
- * Runs a task when all earlier tasks for this file have ended. The key is the identity of the folder and the file's name, so two
- * paths to the same folder share a queue.
+ * Runs a task when all earlier tasks for this file have ended. The key is the folder's identity and the file's name, so two paths
+ * to the same folder share a queue.
  *
- * @throws the reason of the signal if it is aborted before the task begins
+ * @throws the signal's reason if it is aborted before the task begins
  */
 export async function runInFileQueue<Result>(
   folder: Folder,
@@ -27,7 +27,7 @@ export async function runInFileQueue<Result>(
   const key = `${dev}:${ino}/${name}`;
   const previous = queues.get(key);
   const result = runAfter(previous, signal, task);
-  // Later tasks also wait for the earlier one, even if this task is aborted while it waits.
+  // Later tasks still wait for the earlier one, even if this task is aborted while it waits.
   const settled = Promise.allSettled([previous, result]);
   queues.set(key, settled);
   void settled.then(() => {

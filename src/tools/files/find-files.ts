@@ -1,5 +1,5 @@
 /**
- * Finds the files in a folder, as the file tools see them: for a program that lets a person choose one.
+ * Finds the files in a folder as the file tools see them, for a program that lets a person choose one.
  */
 import {
   aBoolean,
@@ -15,11 +15,11 @@ import { defaultAccess } from "./folder.js";
 import { createRoot, type MayReach, toResolvedPath, withOpenFolder } from "./root.js";
 import { createOmissions, walk } from "./walk.js";
 
-/** Which files `findFiles` returns. */
+/** The options of `findFiles`. */
 export type FindFilesOptions = {
   /** The folder. */
   readonly root: string;
-  /** Also returns files that Git ignores, and those in `.git` and `node_modules`. Default: false. */
+  /** Also returns the files that Git ignores, and those in `.git` and `node_modules`. Default: false. */
   readonly all?: boolean;
   /** Whether a file or folder may be read, by its real, absolute path. Default: everything within the root. */
   readonly mayReach?: MayReach;
@@ -41,7 +41,7 @@ const optionRules: OptionTable<FindFilesOptions> = {
  * files, by `.git/info/exclude`, and by the user's own excludes file. At most 200,000 files and folders are visited.
  *
  * @returns paths relative to the root, with `/` between names, sorted by name
- * @throws PawlError `bad_configuration` if the root is not a folder; the reason of the signal
+ * @throws PawlError `bad_configuration` if the root is not a folder; the signal's reason if it is aborted
  *
  * @example
  * ```ts

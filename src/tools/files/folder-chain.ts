@@ -1,5 +1,5 @@
 /**
- * Opens folders one after another, in the order of a walk. Parents that the next folder shares stay open.
+ * Opens folders one after another, in the order of a walk. Parents shared with the next folder stay open.
  */
 import { closeFolder, type Folder, openSubfolder } from "./folder.js";
 
@@ -7,7 +7,7 @@ export type FolderChain = {
   /**
    * Opens a folder by its path from the top. It stays open until the next folder is opened.
    *
-   * @throws FolderReplacedError if a name on the way is a link; a system error
+   * @throws FolderReplacedError if a name along the path is a link; a system error
    */
   open(path: string): Promise<Folder>;
   /** Closes all folders except the top. */

@@ -1,11 +1,11 @@
 /**
- * Folders that are held open, and the operations in them.
+ * Open folders, and the operations in them.
  *
- * 1. A folder is opened from the root, one name at a time, and no name is followed if it is a link. So the folder that was
- *    reached is in the root, whatever another process renames or links meanwhile.
+ * 1. A folder is opened from the root, one name at a time, and no name is followed if it is a link. So the opened folder is within
+ *    the root, whatever another process renames or links in the meantime.
  * 2. Linux: every operation in a folder goes through its descriptor (`/proc/self/fd`), and no path is resolved again.
  * 3. Elsewhere, Node has no such way. There, the path is used, and is resolved again after each opening and creation: if it is no
- *    longer the folder's path, nothing is done in it.
+ *    longer the folder's path, nothing is done in the folder.
  */
 import { closeSync, existsSync, fstat, open as openDescriptor, openSync, type Stats } from "node:fs";
 import { constants, type FileHandle, lstat, mkdir, open, readlink, realpath } from "node:fs/promises";
@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { codeOf } from "./system-errors.js";
 
-/** How the entries of a folder are reached: through the folder's descriptor, or by its path. */
+/** How a folder's entries are accessed: through the folder's descriptor, or by its path. */
 export type FolderAccess = "descriptor" | "path";
 
 export const defaultAccess: FolderAccess =
@@ -27,7 +27,7 @@ export type Folder = {
   readonly path: string;
 };
 
-/** Thrown if a name on the way is a link, or has become one. */
+/** Thrown if a name along the path is a link, or has become one. */
 export class FolderReplacedError extends Error {}
 
 const folderFlags =
@@ -36,12 +36,12 @@ const folderFlags =
 /**
  * Opens a folder by its real path.
  *
- * @throws FolderReplacedError if a folder on the way has become a link since the path was resolved; a system error
+ * @throws FolderReplacedError if a folder along the path has become a link since the path was resolved; a system error
  */
 export async function openRootFolder(path: string, access: FolderAccess): Promise<Folder> {
   const folder: Folder = { access, fd: await openInThreadPool(path, folderFlags), path };
   try {
-    // The system reports where the open folder is. `open` refuses a link only as the last name of the path.
+    // The system reports the path of the open folder. `open` refuses a link only as the last name of a path.
     if (access === "descriptor" && (await readlink(`/proc/self/fd/${folder.fd}`)) !== path)
       throw new FolderReplacedError(`${path} was replaced`);
     await assertNotReplaced(folder);
@@ -59,21 +59,21 @@ export function closeFolder({ fd }: Folder): void {
 const openInThreadPool = promisify(openDescriptor);
 const statDescriptor = promisify(fstat);
 
-/** The identity of an open folder, whatever its path is by now. */
+/** The identity of an open folder, whatever its current path. */
 export async function statFolder({ fd }: Folder): Promise<Stats> {
   return await statDescriptor(fd);
 }
 
-/** The path that reaches a name in the folder while the folder is held open. */
+/** A path that reaches a name in the folder while the folder is open. */
 export function pathIn({ access, fd, path }: Folder, name: string): string {
   return access === "descriptor" ? `/proc/self/fd/${fd}/${name}` : join(path, name);
 }
 
 /**
- * Opens a folder in a folder.
+ * Opens a subfolder.
  *
- * @param options `sync`: the event loop waits for the system, as in a walk of many folders. A turn through the thread pool takes
- *   several times as long, and far longer while other processes keep every processor busy.
+ * @param options `sync`: blocks the event loop during the system calls, as in a walk of many folders. A round trip through the
+ * thread pool takes several times as long, and far longer while other processes keep every processor busy.
  * @throws FolderReplacedError if the name is a link; a system error
  */
 export async function openSubfolder(
@@ -99,7 +99,7 @@ export async function openSubfolder(
 }
 
 /**
- * Opens a folder in a folder, and creates it if it does not exist.
+ * Opens a subfolder, and creates it if it does not exist.
  *
  * @throws as `openSubfolder` does
  */
@@ -111,21 +111,21 @@ export async function openOrCreateSubfolder(folder: Folder, name: string): Promi
   }
   await assertNotReplaced(folder);
   await mkdir(pathIn(folder, name)).catch((error: unknown) => {
-    // Another process has created it, which is as good.
+    // Another process has created it, which is just as good.
     if (codeOf(error) !== "EEXIST") throw error;
   });
   return await openSubfolder(folder, name);
 }
 
 /**
- * Opens a regular file in a folder for reading. It never blocks, because a pipe is refused.
+ * Opens a regular file in a folder for reading. Never blocks, because pipes are refused.
  *
  * @returns null if the name is not a regular file: a folder, a link, a pipe, a socket or a device
  */
 export async function openFile(folder: Folder, name: string): Promise<FileHandle | null> {
   const path = pathIn(folder, name);
   if (!(await lstat(path)).isFile()) return null;
-  // It was a file just now. If it has become a link, O_NOFOLLOW refuses it; if it has become a pipe, O_NONBLOCK does not wait.
+  // It was a file a moment ago. If it has become a link, O_NOFOLLOW refuses it; if it has become a pipe, O_NONBLOCK does not wait.
   const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
   const handle = await open(path, flags);
   try {
@@ -151,7 +151,7 @@ async function isLink(folder: Folder, name: string): Promise<boolean> {
   return (await statIn(folder, name).catch(() => null))?.isSymbolicLink() === true;
 }
 
-/** @throws FolderReplacedError if the folder is reached by its path, and the path now leads elsewhere */
+/** @throws FolderReplacedError if the folder is accessed by its path, and the path now leads elsewhere */
 export async function assertNotReplaced(folder: Folder): Promise<void> {
   const { access, path } = folder;
   if (access === "descriptor") return;

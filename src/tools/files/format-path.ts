@@ -13,7 +13,7 @@ export function formatPath(path: string): string {
   return JSON.stringify(path).replace(unsafeLetter, escapeLetter);
 }
 
-/** Formats a path that a model has given, for an error message: on one line, and truncated if it is long. */
+/** Formats a path from a model for an error message: on one line, and truncated if it is long. */
 export function formatRequestedPath(path: string): string {
   return path.length <= maxShownCharacters ? formatPath(path) : `${formatPath(path.slice(0, maxShownCharacters))}…`;
 }
@@ -21,7 +21,7 @@ export function formatRequestedPath(path: string): string {
 /** Control characters, format characters (such as those that change the direction of text), and line separators. */
 const unsafeLetter = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** Includes names that begin with a quote, because they would look like escaped ones. */
+/** Includes names that begin with a quote, because they would look like escaped names. */
 const unsafePath = /^"|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u;
 
 function escapeLetter(letter: string): string {

@@ -8,16 +8,17 @@ import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
 import { addIgnoreRules, type IgnoreRules, isIgnored, maxIgnoreBytes } from "./ignore-rules.js";
 
 export type Excludes = {
-  /** The rules that apply in the folder, without those of its own `.gitignore`. */
+  /** The rules that apply in the folder, except those of its own `.gitignore`. */
   readonly rules: IgnoreRules | null;
-  /** The path of the folder in terms of the rules: empty, or with a slash at its end. */
+  /** The folder's path as the rules see it: empty, or with a trailing slash. */
   readonly prefix: string;
 };
 
 const maxFoldersAbove = 64;
 
 /**
- * @param folder a real path. If rules above ignore the folder itself, they do not apply, because the caller has named it.
+ * @param folder a real path. If rules of parent folders ignore the folder itself, they do not apply, because the caller has named
+ * it.
  * @param root the folder whose `.gitignore` file is read first if `folder` is not in a repository
  */
 export function loadExcludesAbove(folder: string, root: string): Excludes {
@@ -33,7 +34,7 @@ export function loadExcludesAbove(folder: string, root: string): Excludes {
   return { rules, prefix };
 }
 
-/** The rules of a repository and of the user. @param base the repository's folder: empty, or with a slash at its end */
+/** The rules of a repository and of the user. @param base the repository's folder: empty, or with a trailing slash */
 export function loadRepositoryRules(folder: string, base: string): IgnoreRules | null {
   const gitDirectoryPath = findGitDirectory(join(folder, ".git"));
   const userRules = loadUserRules(base);
@@ -78,7 +79,7 @@ function findGitDirectory(path: string): string | null {
     : resolve(gitDirectory, commonDirectory);
 }
 
-/** `core.excludesFile` of the user's own configuration, or Git's default for it. */
+/** The user's own `core.excludesFile`, or Git's default for it. */
 function findUserExcludesFile(): string | null {
   const home = process.env.HOME ?? homedir();
   if (!isAbsolute(home)) return null;
@@ -104,7 +105,7 @@ function pathExists(path: string): boolean {
   return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
-/** Null if it is not a readable file, or is too large. Reading never waits for a pipe. */
+/** Null if the path is not a readable file, or the file is too large. Reading never waits for a pipe. */
 export function readSmallFile(path: string, links?: "follow links"): Buffer | null {
   const noFollowFlag = links === undefined ? (constants.O_NOFOLLOW ?? 0) : 0;
   let file: number;

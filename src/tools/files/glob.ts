@@ -1,15 +1,15 @@
 /**
  * Patterns for paths: `*` and `?` within a name, `**` across folders, `{a,b}` for alternatives. `src/` means `src/**`.
  *
- * Patterns come from a model, so they are not compiled to regular expressions: libraries that do so take minutes for
- * `*a*a*a*a*a*b` and a long name. Instead, all possible positions in the pattern are followed at the same time. So a match costs
- * at most the length of the pattern times the length of the path, and the pattern is bounded (SEC-15).
+ * Patterns come from a model, so they are not compiled to regular expressions: libraries that do so take minutes for `*a*a*a*a*a*b`
+ * and a long name. Instead, all possible positions in the pattern are tracked at the same time. So a match costs at most the length
+ * of the pattern times the length of the path, and the length of the pattern is bounded (SEC-15).
  */
 import { assertMaxLength, maxPatternCharacters } from "../lib/input-bounds.js";
 
 /**
  * A step of a compiled pattern. A letter is a code point. `within` accepts any letter except a slash, `any` accepts every letter,
- * `member` one of a set of bytes. The others accept none: `nothing` continues at each of `to`.
+ * `member` accepts a set of bytes. The other steps accept no letter: `nothing` continues at each of `to`.
  */
 export type PatternStep =
   | { readonly accepts: "letter"; readonly letter: number }
@@ -20,8 +20,7 @@ export type PatternStep =
   | { readonly accepts: "end" };
 
 /**
- * Returns a test for paths with `/` between names. A pattern without `/`, such as `*.ts`, is tested against the last
- * name only.
+ * Returns a test for paths with `/` between names. A pattern without `/`, such as `*.ts`, is tested against the last name only.
  *
  * @throws Error if the pattern is too long
  */
@@ -39,7 +38,7 @@ type PatternDraft = {
   readonly steps: PatternStep[];
 };
 
-/** A position in a pattern: the depth of braces, and whether a name begins there. */
+/** A position in a pattern: the depth of braces, and whether a name begins at this position. */
 type PatternPosition = { readonly at: number; readonly depth: number; readonly startsName: boolean };
 
 function compileSteps(pattern: string): readonly PatternStep[] {
@@ -95,7 +94,7 @@ function endsSequence(letter: string | undefined, depth: number): boolean {
   return letter === undefined || (depth > 0 && (letter === "," || letter === "}"));
 }
 
-/** Whether there is a complete `/**` here: before a slash or the end of a sequence. */
+/** Whether a complete `/**` is at this position: before a slash or the end of a sequence. */
 function isTrailingGlobstar(letters: readonly string[], { at, depth }: PatternPosition): boolean {
   const next = letters[at + 3];
   const isWhole = next === "/" || endsSequence(next, depth);
@@ -182,7 +181,7 @@ function accepts(step: PatternStep | undefined, letter: number): boolean {
   }
 }
 
-/** The steps that accept letters, or end the match, and can be reached without a letter; each once. */
+/** The steps that are reachable without a letter and either accept a letter or end the match, each listed once. */
 function followJumps(steps: readonly PatternStep[], from: readonly number[]): readonly number[] {
   const seen = new Uint8Array(steps.length);
   const reached: number[] = [];

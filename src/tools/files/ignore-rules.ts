@@ -6,21 +6,21 @@
  */
 import { matchesSteps, type PatternStep } from "./glob.js";
 
-/** A rule that matches a name or a path: both are byte strings, one character for each byte. */
+/** A rule that matches a name or a path. Both are byte strings: one character for each byte. */
 type IgnoreRule = {
   readonly isNegated: boolean;
   readonly onlyFolders: boolean;
-  /** Whether the last name is matched, or the path relative to the rule's folder. */
+  /** Whether the rule is compared with the last name, or with the path relative to the rule's folder. */
   readonly compares: "name" | "path";
   readonly matches: (subject: string) => boolean;
   /** The maximum number of steps per byte: 0 without wildcards. */
   readonly steps: number;
 };
 
-/** The rules of one file. The rules of `above` apply if none of these matches. */
+/** The rules of one file. If none of them matches, the rules of `above` apply. */
 export type IgnoreRules = {
   readonly rules: readonly IgnoreRule[];
-  /** The folder of the file as a byte string: empty, or with a slash at its end. */
+  /** The file's folder as a byte string: empty, or with a trailing slash. */
   readonly base: string;
   readonly above: IgnoreRules | null;
   /** The steps of all rules, including those above. */
@@ -31,15 +31,15 @@ const maxRules = 5_000;
 const maxPatternBytes = 1_000;
 
 /**
- * Rules with wildcards beyond this number of steps are ignored, including those of the folders above. It is several times what
- * large projects have, and bounds the matching of one path.
+ * Rules with wildcards beyond this number of steps, including the rules of the folders above, are ignored. The limit is several
+ * times what large projects have, and bounds the time for matching one path.
  */
 const maxSteps = 10_000;
 
-/** The maximum size of an ignore file; bytes. */
+/** The maximum size of an ignore file, in bytes. */
 export const maxIgnoreBytes = 256 * 1024;
 
-/** @param base the folder of the file: empty, or with a slash at its end */
+/** @param base the folder of the file: empty, or with a trailing slash */
 export function addIgnoreRules(above: IgnoreRules | null, file: Uint8Array, base: string): IgnoreRules {
   const text = Buffer.from(file.buffer, file.byteOffset, file.byteLength)
     .toString("latin1")
@@ -60,7 +60,7 @@ export function addIgnoreRules(above: IgnoreRules | null, file: Uint8Array, base
   return { rules, base: toByteString(base), above, steps };
 }
 
-/** Whether Git ignores a path, without regard to the folders above it. The last rule that matches wins. */
+/** Whether Git ignores a path, regardless of its parent folders. The last matching rule wins. */
 export function isIgnored(rules: IgnoreRules | null, path: string, isFolder: boolean): boolean {
   if (rules === null) return false;
   const bytes = toByteString(path);
@@ -120,8 +120,8 @@ function createMatcher(pattern: string): Pick<IgnoreRule, "matches" | "steps"> {
 /**
  * Compiles a pattern; null if it cannot match anything.
  *
- * @param literalLength the length of the prefix without wildcards. Git compares it separately, so a `**` directly after it counts
- *   as if it were at the start
+ * @param literalLength the length of the prefix without wildcards. Git compares the prefix separately, so a `**` directly after it
+ * counts as if it were at the start
  */
 function compilePattern(pattern: string, literalLength: number): readonly PatternStep[] | null {
   const steps: PatternStep[] = [];
@@ -168,7 +168,7 @@ const slash = 47;
 
 type CharacterClass = { readonly step: PatternStep; readonly next: number };
 
-/** Parses a class such as `[a-z]` from the position after its bracket. Null if it is unterminated or invalid. */
+/** Parses a class such as `[a-z]` from the position after its bracket. Null if the class is unterminated or invalid. */
 function parseCharacterClass(pattern: string, from: number): CharacterClass | null {
   const isNegatedClass = pattern[from] === "!" || pattern[from] === "^";
   const first = isNegatedClass ? from + 1 : from;

@@ -1,5 +1,5 @@
 /**
- * The tools `list_files` and `read_file`, which change nothing.
+ * The tools `list_files` and `read_file`, which are read-only.
  */
 import type { Tool, ToolContext, ToolOutput } from "../../ports/tool.js";
 import { formatCount } from "../lib/format-count.js";
@@ -20,7 +20,7 @@ import {
 
 const maxLineCharacters = 2000;
 
-/** The maximum length of a result, whatever its limits by lines are; characters. */
+/** The maximum length of a result, whatever the limits on lines, in characters. */
 const maxShownCharacters = 256 * 1024;
 
 type ListInput = {
@@ -36,27 +36,30 @@ export function createListFiles(root: Root): Tool<ListInput, string> {
     name: "list_files",
     lenientInput: true,
     description:
-      "Lists files under a folder, sorted, one path a line; folders end with a slash and are listed only with `depth`. " +
-      "What Git ignores, `.git` and `node_modules` are left out unless `all` is set, and links are not followed.",
+      "Lists files under a folder, sorted, one path per line; folders end with a slash and are listed only with `depth`. " +
+      "Files that Git ignores, `.git` and `node_modules` are left out unless `all` is set, and links are not followed.",
     input: {
       type: "object",
       properties: {
         path: {
           type: "string",
           maxLength: maxPathCharacters,
-          description: "The folder, from the root. Default: the root.",
+          description: "The folder, relative to the root. Default: the root.",
         },
         pattern: {
           type: "string",
           maxLength: maxPatternCharacters,
-          description: "Only paths that fit: *.ts, src/**/*.{js,ts}",
+          description: "Only matching paths: *.ts, src/**/*.{js,ts}",
         },
         depth: {
           type: "integer",
           minimum: 1,
-          description: "Levels of folders to go into; 1 is the folder's own entries. Default: all.",
+          description: "How many levels of folders to list; 1 lists only the folder's own entries. Default: all.",
         },
-        all: { type: "boolean", description: "Lists what Git ignores, and goes into .git and node_modules too." },
+        all: {
+          type: "boolean",
+          description: "Also lists files that Git ignores, and the contents of .git and node_modules.",
+        },
         limit: { type: "integer", minimum: 1, maximum: 10_000, description: "Default 1000." },
       },
       additionalProperties: false,
@@ -88,7 +91,7 @@ async function listFiles(root: Root, input: ListInput, { signal }: ToolContext):
   });
   const notes = formatNotes(omissions, total === 0);
   if (total === 0)
-    return `No files${pattern === undefined ? "" : ` that fit ${pattern}`} in ${resolved.displayPath === "." ? "the root" : resolved.displayPath}${notes}.`;
+    return `No files${pattern === undefined ? "" : ` that match ${pattern}`} in ${resolved.displayPath === "." ? "the root" : resolved.displayPath}${notes}.`;
   const noun = depth === undefined || pattern !== undefined ? "file" : "entry";
   const cut = total > shown.length ? `, the first ${shown.length} shown` : "";
   return `${shown.join("\n")}\n(${formatCount(total, noun)}${cut}${notes})`;
@@ -102,7 +105,7 @@ function formatNotes(omissions: WalkOmissions, foundNothing: boolean): string {
 
 type ReadInput = { readonly path: string; readonly startLine?: number; readonly endLine?: number };
 
-/** The maximum size that providers accept; bytes. */
+/** The maximum size that providers accept, in bytes. */
 const maxMediaBytes = 5 * 1024 * 1024;
 
 export function createReadFile(root: Root): Tool<ReadInput, string | ToolOutput> {
@@ -110,14 +113,18 @@ export function createReadFile(root: Root): Tool<ReadInput, string | ToolOutput>
     name: "read_file",
     lenientInput: true,
     description:
-      "Reads a text file. Each line comes with its number and a tab before it, which are no part of the file. " +
-      "Long files are cut, and say from which line to go on. Images (PNG, JPEG, GIF, WebP) and PDFs are given as they are.",
+      "Reads a text file. Each line is prefixed with its number and a tab, which are not part of the file. " +
+      "Long files are cut, with a note on the line to continue from. Images (PNG, JPEG, GIF, WebP) and PDFs are returned unchanged.",
     input: {
       type: "object",
       properties: {
-        path: { type: "string", maxLength: maxPathCharacters, description: "From the root." },
-        startLine: { type: "integer", minimum: 1, description: "From 1. Default: the first." },
-        endLine: { type: "integer", minimum: 1, description: "Included. Default: 2000 lines from the start." },
+        path: { type: "string", maxLength: maxPathCharacters, description: "Relative to the root." },
+        startLine: { type: "integer", minimum: 1, description: "The first line, from 1. Default: 1." },
+        endLine: {
+          type: "integer",
+          minimum: 1,
+          description: "The last line, inclusive. Default: 2000 lines from the start.",
+        },
       },
       required: ["path"],
       additionalProperties: false,
@@ -148,13 +155,13 @@ async function readFile(
   const next = startLine + shown.length;
   const notes = [
     ...(next <= lines || startLine > 1 ? [`lines ${startLine} to ${next - 1} of ${lines}`] : []),
-    ...(next <= lastLine || (endLine === undefined && next <= lines) ? [`go on with startLine ${next}`] : []),
+    ...(next <= lastLine || (endLine === undefined && next <= lines) ? [`continue with startLine ${next}`] : []),
     ...(isDamaged ? ["bytes that are not UTF-8 are shown as \ufffd"] : []),
   ];
   return notes.length === 0 ? shown.join("\n") : `${shown.join("\n")}\n(${notes.join("; ")})`;
 }
 
-/** The file itself, and its name. For a model that does not accept such files, Pawl describes it. */
+/** Returns the file itself and its name. For a model that does not accept such files, Pawl describes the file instead. */
 function toMediaOutput({ mediaType, bytes }: MediaFile, shown: string): ToolOutput {
   if (bytes.length > maxMediaBytes)
     throw new Error(`${shown} has ${bytes.length} bytes; images and PDFs over ${maxMediaBytes} bytes are not read.`);

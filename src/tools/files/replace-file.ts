@@ -1,18 +1,18 @@
 /**
- * Replaces the content of a file without losing another program's change. A reader sees the old content or the new one, and a
- * crash leaves one of them.
+ * Replaces the content of a file without losing another program's change. A reader sees either the old content or the new content,
+ * and a crash leaves one of them.
  *
  * Each change goes through a draft, whose name is derived from the file's name:
  *
  * 1. The new content is written to a temporary file, and synced to the disk.
- * 2. The temporary file is linked as the draft. Only one process can do so; the others wait until the draft is gone.
+ * 2. The temporary file is linked as the draft. Only one process can create this link; the others wait until the draft is gone.
  * 3. The file is compared with the version that was read: the same file, with the same content. If it differs, the change is
  *    abandoned, and the tool reports it.
  * 4. The draft is renamed to the file. This replaces the content and frees the name of the draft in one step.
  *
- * A process that dies between 2 and 4 leaves a draft. After some seconds another process removes it. If its owner was only slow,
- * the owner's rename then fails, and the owner reports that its change was not made. A program that does not use drafts can
- * still write between 3 and 4; no portable call closes that gap.
+ * A process that dies between 2 and 4 leaves a draft, which another process removes after some seconds. If its owner was only slow,
+ * the owner's rename then fails, and the owner reports that its change was not made. A program that does not use drafts can still
+ * write between 3 and 4; no portable system call closes that gap.
  */
 import { createHash, randomBytes } from "node:crypto";
 import type { Stats } from "node:fs";
@@ -34,13 +34,13 @@ export type Replacement = {
   /** The path for messages. */
   readonly displayPath: string;
   readonly content: string | Buffer;
-  /** The file is replaced only if it is still like this; without it, any content is replaced. */
+  /** The file is replaced only if it still matches this snapshot. Without a snapshot, any content is replaced. */
   readonly snapshot?: FileSnapshot;
   readonly signal: AbortSignal;
 };
 
 /**
- * Writes the file. It keeps its mode if it exists.
+ * Writes the file. An existing file keeps its mode.
  *
  * @throws FileChangedError; Error if the path is not a regular file, or the file is not writable; a system error
  */
@@ -64,13 +64,13 @@ export async function replaceFile(
   }
 }
 
-/** A rename needs only the folder's permission, and the superuser is never refused. So the file's own mode is checked. */
+/** A rename needs only permission on the folder, and the superuser is never refused. So the file's own mode is checked. */
 async function assertWritable(folder: Folder, name: string, { mode }: Stats, displayPath: string): Promise<void> {
   const isWritable = (mode & 0o222) !== 0;
   if (isWritable && (await canWrite(folder, name))) return;
   throw new Error(
-    `${displayPath} may not be written: ${isWritable ? "permission denied" : "it is read-only"} (mode ${(mode & 0o777).toString(8).padStart(4, "0")}). ` +
-      "Its permissions must change first.",
+    `${displayPath} cannot be written: ${isWritable ? "permission denied" : "it is read-only"} (mode ${(mode & 0o777).toString(8).padStart(4, "0")}). ` +
+      "Change its permissions first.",
   );
 }
 
@@ -109,7 +109,7 @@ function toHiddenStem(name: string): string {
   return `.${name.slice(0, 60)}`;
 }
 
-/** Creates a file and syncs it to the disk. If that fails, the file is removed. */
+/** Creates a file and syncs it to the disk. On failure, the file is removed. */
 async function writeNewFile(folder: Folder, name: string, bytes: Buffer, mode: number | undefined): Promise<void> {
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | (constants.O_NOFOLLOW ?? 0);
   const path = pathIn(folder, name);
@@ -126,11 +126,11 @@ async function writeNewFile(folder: Folder, name: string, bytes: Buffer, mode: n
   }
 }
 
-/** A draft that is unchanged for this long is abandoned: its owner needs a few milliseconds. */
+/** A draft that is unchanged for this long is abandoned: an owner needs only a few milliseconds. */
 const staleDraftMs = 3_000;
 const maxWaitMs = 10_000;
 
-/** Returns the draft's own stats. @throws FileChangedError if others keep holding the draft, or remove it */
+/** Returns the draft's own stats. @throws FileChangedError if other processes keep holding the draft, or remove it */
 async function acquireDraft(
   folder: Folder,
   temporaryName: string,
@@ -155,7 +155,7 @@ async function acquireDraft(
   return draftStats;
 }
 
-/** Links a file to a second name. False if that name exists. */
+/** Links a file to a second name. Returns false if that name exists. */
 async function linkExclusively(path: string, target: string): Promise<boolean> {
   try {
     await link(path, target);
@@ -197,7 +197,7 @@ async function statRegularFile(folder: Folder, name: string, displayPath: string
   return stats;
 }
 
-/** Whether the file is the same, with the same content. Times are not enough: two quick writes may have the same time. */
+/** Whether the file is the same, with the same content. Times are not sufficient: two quick writes may have the same time. */
 async function matchesSnapshot(
   folder: Folder,
   name: string,

@@ -13,16 +13,17 @@ import { createNotRegularError, maxFileBytes } from "./text-file.js";
 export type RestoreOptions = {
   readonly root: string;
   readonly protect: readonly string[];
-  /** Relative to the root. No name on the way may be a link. */
+  /** Relative to the root. No name along the path may be a link. */
   readonly path: string;
-  /** The expected SHA-256 of the file, null for no file. Without it, any content is replaced. */
+  /** The expected SHA-256 of the file; null if no file is expected. If absent, any content is replaced. */
   readonly from?: string | null;
-  /** The content to restore; null: there was no file. */
+  /** The content to restore; null if there was no file. */
   readonly to: Uint8Array | null;
 };
 
 /**
- * The file is compared, and replaced or removed, in the folder that was opened: a link that is created meanwhile has no effect.
+ * The file is compared, and replaced or removed, in the folder that was opened: a link that is created in the meantime has no
+ * effect.
  *
  * @throws Error if the file has changed, is no longer at this path, or is not writable
  */
@@ -30,12 +31,12 @@ export async function restoreFile({ root: rootPath, protect, path, from, to }: R
   const signal = new AbortController().signal;
   const root = createRoot(rootPath, protect, defaultAccess);
   const resolved = await resolveForWriting(root, path);
-  if (resolved.relative !== path) throw new Error("something else is in its place now");
+  if (resolved.relative !== path) throw new Error("it has been replaced by something else");
   const restore = async (folder: Folder, name: string) => {
     await createPace(signal)();
     const current = await readBytes(folder, name, resolved.displayPath);
     if (from !== undefined && from !== (current === null ? null : createHash("sha256").update(current).digest("hex")))
-      throw new Error("it has changed meanwhile, and stays as it is");
+      throw new Error("it has changed in the meantime, so it was left alone");
     if (to !== null)
       await replaceFile({ folder, name, displayPath: resolved.displayPath, content: Buffer.from(to), signal });
     else if (current !== null) await unlink(pathIn(folder, name));

@@ -1,9 +1,8 @@
 /**
- * The root of the file tools. No path from a model leads out of the root, and some paths within it are never written
- * (SEC-8).
+ * The root of the file tools. No path from a model leads out of the root, and some paths within it are never written (SEC-8).
  *
- * A path is resolved first, as far as it exists: links within the root are followed then. What is done follows the
- * resolved path, name by name and through no link (folder.ts), because links can change in between.
+ * A path is first resolved as far as it exists, following links within the root. The operation then follows the resolved path, name
+ * by name and through no link (folder.ts), because links can change in between.
  */
 import { realpathSync, statSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
@@ -26,7 +25,7 @@ import { codeOf, explainSystemError } from "./system-errors.js";
 export type Root = {
   /** The real path. */
   readonly path: string;
-  /** Absolute paths that are never written, nor anything below them. They need not exist. */
+  /** Absolute paths that are never written, including everything below them. They need not exist. */
   readonly protect: readonly string[];
   readonly access: FolderAccess;
   readonly mayReach: MayReach;
@@ -40,16 +39,14 @@ export type ResolvedPath = {
   readonly absolute: string;
   /** Relative to the root, with `/` between names; `.` for the root itself. */
   readonly relative: string;
-  /** The relative path as a model is shown it: on one line, with escapes. */
+  /** The relative path as shown to a model: on one line, with escapes. */
   readonly displayPath: string;
 };
 
-/**
- * Never written, at any depth: git's history and hooks, and the configuration of agents. The author can protect more.
- */
+/** Never written, at any depth: Git's history and hooks, and the configuration of agents. The author can protect more paths. */
 export const protectedName = /^(\.git|\.pawl|\.mcp\.json|pawl\.config\.[a-z]+)$/i;
 
-/** The names of `protectedName` that may be links to the files that count. */
+/** The names matched by `protectedName` that may be links to the actual files. */
 const protectedLinkNames = [
   ".git",
   ".pawl",
@@ -70,7 +67,7 @@ export function createRoot(
     if (!statSync(real).isDirectory()) throw new Error("it is not a folder");
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new PawlError("bad_configuration", `The root ${path} cannot be used: ${reason}. Name an existing folder.`, {
+    throw new PawlError("bad_configuration", `The root ${path} cannot be used: ${reason}. Use an existing folder.`, {
       cause,
     });
   }
@@ -90,7 +87,7 @@ export async function resolveInRoot(root: Root, path: string): Promise<ResolvedP
     throw new Error(`"~" is not expanded. Give ${JSON.stringify(path)} as a path relative to the root folder.`);
   const lexicalPath = resolve(root.path, path);
   const absolute = await resolveRealPath(lexicalPath, path).catch((error: unknown) => {
-    // The model must not learn what exists outside the root.
+    // The model must not learn which paths exist outside the root.
     throw isWithin(root.path, lexicalPath) ? error : createOutsideError(path);
   });
   if (!isWithin(root.path, absolute)) throw createOutsideError(path);
@@ -111,10 +108,10 @@ export function toResolvedPath(absolute: string, relativePath: string): Resolved
 }
 
 /**
- * Opens the folder in which a file lies, hands it over with the file's name, and closes it.
+ * Opens the folder that contains a file, passes it on together with the file's name, and closes it.
  *
- * @param options `make`: missing folders are made
- * @throws Error, in words, also for what `use` throws
+ * @param options `make`: create missing folders
+ * @throws Error with a readable message, also for errors that `use` throws
  */
 export async function withParentFolder<Result>(
   root: Root,
@@ -128,7 +125,7 @@ export async function withParentFolder<Result>(
   );
 }
 
-/** Opens a folder, hands it over, and closes it. @throws Error, in words, also for what `use` throws */
+/** Opens a folder, passes it on, and closes it. @throws Error with a readable message, also for errors that `use` throws */
 export async function withOpenFolder<Result>(
   root: Root,
   resolved: ResolvedPath,
@@ -155,7 +152,7 @@ async function openFolderAt<Result>(
     return await use(folder);
   } catch (error) {
     if (error instanceof FolderReplacedError)
-      throw new Error(`A folder on the way to ${displayPath} was replaced by a link meanwhile. Try again.`, {
+      throw new Error(`A folder in the path ${displayPath} was replaced by a link in the meantime. Try again.`, {
         cause: error,
       });
     throw explainSystemError(error, displayPath);
@@ -175,8 +172,8 @@ function relativePath(root: Root, absolute: string): string {
 }
 
 /**
- * Looks at the path as it was asked for and at the real path: a protected name may itself be a link into the root. What
- * such a link names is protected too, if the link stands in a folder above the file.
+ * Checks both the requested path and the real path: a protected name may itself be a link into the root. The target of such a link
+ * is also protected, if the link is in a folder above the file.
  */
 async function assertWritable(root: Root, resolved: ResolvedPath, requestedPath: string): Promise<void> {
   const names = [...resolved.relative.split("/"), ...relativePath(root, resolve(root.path, requestedPath)).split("/")];
@@ -188,7 +185,7 @@ async function assertWritable(root: Root, resolved: ResolvedPath, requestedPath:
     (await isReachedByProtectedLink(root, resolved.absolute));
   if (isProtected)
     throw new Error(
-      `${formatRequestedPath(requestedPath)} is protected: configuration, hooks and stores are never written by these tools.`,
+      `${formatRequestedPath(requestedPath)} is protected: these tools never write configuration, hooks or stores.`,
     );
 }
 
@@ -201,7 +198,7 @@ async function isReachedByProtectedLink(root: Root, absolute: string): Promise<b
   return false;
 }
 
-/** The real path of what a link names; null if it is no link, or names nothing. */
+/** The real path of a link's target; null if the path is not a link, or the target does not exist. */
 async function resolveLinkTarget(path: string): Promise<string | null> {
   try {
     return (await lstat(path)).isSymbolicLink() ? await realpath(path) : null;
@@ -210,7 +207,7 @@ async function resolveLinkTarget(path: string): Promise<string | null> {
   }
 }
 
-/** Follows links as far as the path exists. The rest of the path is added as it is. */
+/** Follows links as far as the path exists, and appends the rest of the path unchanged. */
 async function resolveRealPath(path: string, requestedPath: string): Promise<string> {
   try {
     return await realpath(path);
@@ -221,12 +218,12 @@ async function resolveRealPath(path: string, requestedPath: string): Promise<str
   // Creating a file would follow a link whose target is missing, possibly out of the root.
   const real = await realpath(existing).catch((error: unknown) => {
     if (codeOf(error) !== "ENOENT") throw explainSystemError(error, formatRequestedPath(requestedPath));
-    throw new Error(`${formatRequestedPath(requestedPath)} is a link to something that does not exist.`);
+    throw new Error(`${formatRequestedPath(requestedPath)} is a link whose target does not exist.`);
   });
   return join(real, relative(existing, path));
 }
 
-/** The deepest part of a path at which there is something, by halving: a path may have thousands of names. */
+/** The longest prefix of a path that exists, found by bisection: a path may have thousands of names. */
 async function findDeepestExisting(path: string): Promise<string> {
   const ends: number[] = [];
   for (let end = path.indexOf(sep, 1); end !== -1; end = path.indexOf(sep, end + 1)) ends.push(end);
@@ -242,7 +239,7 @@ async function findDeepestExisting(path: string): Promise<string> {
   }
   const end = ends[exists];
   const folder = end === undefined ? parse(path).root : path.slice(0, end);
-  // The whole path may be a link itself, whose target is missing.
+  // The whole path may itself be a link whose target is missing.
   if (missing < ends.length) return folder;
   return await lstat(path).then(
     () => path,
@@ -260,11 +257,11 @@ export function resolveExistingPart(path: string): string {
 }
 
 function createUnreachableError(path: string): Error {
-  return new Error(`${formatRequestedPath(path)} may not be used: the owner of these tools has closed it to them.`);
+  return new Error(`${formatRequestedPath(path)} may not be used: the owner of these tools does not allow it.`);
 }
 
 function createOutsideError(path: string): Error {
   return new Error(
-    `${formatRequestedPath(path)} leads out of the root folder, and these tools may not leave it. Give a path within the root.`,
+    `${formatRequestedPath(path)} leads out of the root folder, where these tools have no access. Give a path within the root.`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Explains system errors about files, in words that tell a model what to do.
+ * Explains system errors about files in words that help a model to react.
  */
 
 /** The code of a system error, such as `ENOENT`; empty for any other error. */
@@ -7,17 +7,17 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error ? String(error.code) : "";
 }
 
-/** Explains a system error about a path. The result has the code, and never shows the descriptor that reached the file. */
+/** Explains a system error about a path. The result keeps the error's code, and never shows the descriptor that reached the file. */
 export function explainSystemError(error: unknown, displayPath: string): Error {
   const code = codeOf(error);
   const reason = reasons.get(code);
-  // The system's own message would only repeat this, so it is not added as a cause.
+  // The system's own message would only repeat this message, so it is not added as a cause.
   return reason === undefined
     ? hideDescriptors(error, displayPath)
     : Object.assign(new Error(`${displayPath} ${reason}`), { code });
 }
 
-/** The system's message contains the path that was passed, which may begin with a descriptor of this process (folder.ts). */
+/** The system's message contains the path that was passed to it, which may begin with a descriptor of this process (folder.ts). */
 function hideDescriptors(error: unknown, displayPath: string): Error {
   if (!(error instanceof Error)) return new Error(String(error));
   if (!descriptorPath.test(error.message)) return error;
@@ -33,7 +33,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ["EACCES", "may not be accessed: permission denied."],
   ["EPERM", "may not be accessed: not permitted."],
   ["EISDIR", "is a folder."],
-  ["ELOOP", "is a link that leads out of the root, or in a circle."],
+  ["ELOOP", "is a link that leads out of the root, or a loop of links."],
   ["ENAMETOOLONG", "has a name that is too long."],
   ["ENOSPC", "cannot be written: no space is left."],
   ["EROFS", "cannot be written: the file system is read-only."],

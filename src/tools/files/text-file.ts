@@ -1,5 +1,5 @@
 /**
- * Reads whole text files, up to a bound, in pieces that leave the event loop free.
+ * Reads whole text files, up to a size limit, in pieces that leave the event loop free.
  */
 import { isUtf8 } from "node:buffer";
 import type { Stats } from "node:fs";
@@ -8,7 +8,7 @@ import { type Pace, pieceSize } from "../lib/pace.js";
 import { type Folder, openFile } from "./folder.js";
 import { type ResolvedPath, type Root, withParentFolder } from "./root.js";
 
-/** The maximum size of a file that is read or written; bytes. */
+/** The maximum size of a file that is read or written, in bytes. */
 export const maxFileBytes = 16 * 1024 * 1024;
 
 export type TextFile = {
@@ -55,12 +55,12 @@ export function detectBinary(bytes: Buffer): Extract<FileContent, { refused: "bi
   return bytes.subarray(0, 8192).includes(0) ? { refused: "binary", bytes: bytes.length } : null;
 }
 
-/** Bytes that are not UTF-8 become U+FFFD. */
+/** Decodes UTF-8. Other bytes become U+FFFD. */
 export async function decodeFileText(bytes: Buffer, pace: Pace): Promise<string> {
   return await decodeInPieces(bytes, (piece) => decoder.decode(piece), pace);
 }
 
-/** The media type of an image or a PDF, by its first bytes. */
+/** Detects the media type of an image or a PDF from its first bytes. */
 function detectMediaType(bytes: Buffer): string | undefined {
   const start = bytes.subarray(0, 12).toString("latin1");
   return signatures.find(({ pattern }) => pattern.test(start))?.mediaType;
@@ -90,7 +90,7 @@ export function createNotRegularError(displayPath: string): Error {
 
 const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
 
-/** Counts lines. A line end at the end of the text does not begin another line. */
+/** Counts lines. A line ending at the end of the text does not start another line. */
 export async function countLines(text: string, pace: Pace): Promise<number> {
   let lines = 0;
   for (let from = 0; from < text.length; from += pieceSize) {
@@ -101,7 +101,7 @@ export async function countLines(text: string, pace: Pace): Promise<number> {
   return text === "" || text.endsWith("\n") ? lines : lines + 1;
 }
 
-/** The offset at which a line begins; lines count from 1. The length of the text if it has no such line. */
+/** The offset at which a line begins, with lines counted from 1. The length of the text if there is no such line. */
 export async function findLineStart(text: string, line: number, pace: Pace): Promise<number> {
   if (line <= 1) return 0;
   let lines = 1;

@@ -2,11 +2,11 @@
  * Walks folders in a fixed order: by name, with a folder's entries directly after the folder. Links are listed, never
  * followed.
  *
- * 1. Each folder is opened in its parent, which is held open, so the walk cannot be led out of the root (folder.ts).
+ * 1. Each folder is opened in its parent, which is kept open, so the walk cannot be led out of the root (folder.ts).
  * 2. The number of entries and the depth are bounded, and a folder of any size is read and sorted in pieces.
- * 3. Files that Git ignores are omitted in the same way as Git does it: a folder that is ignored is not entered.
- * 4. Folders are opened and read synchronously, for a few milliseconds at a time: a call of the thread pool for each one takes
- *    several times as long.
+ * 3. Files that Git ignores are omitted as Git does it: an ignored folder is not entered.
+ * 4. Folders are opened and read synchronously, for a few milliseconds at a time: a thread pool call for each one takes several
+ *    times as long.
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { sep } from "node:path";
@@ -23,12 +23,12 @@ import { codeOf } from "./system-errors.js";
 /** A walk stops after this many entries. */
 export const maxEntriesWalked = 200_000;
 
-/** Deeper folders are not entered, because each level holds a folder open. */
+/** Deeper folders are not entered, because a folder is kept open for each level. */
 export const maxDepth = 100;
 
 export type WalkEntry = Pick<ResolvedPath, "relative"> & {
   readonly kind: "file" | "folder" | "link" | "other";
-  /** The folder of the entry. It is open until the walk continues. */
+  /** The folder that contains the entry. It is open until the walk continues. */
   readonly folder: Folder;
   readonly name: string;
   /** The total number of files in the folder. */
@@ -45,12 +45,12 @@ export type WalkOptions = {
   readonly root: string;
   /** Entries that may not be read are omitted, with everything below them. */
   readonly mayReach: MayReach;
-  /** The pattern that the caller matches each entry with: with a long one, fewer entries are yielded at once. */
+  /** The pattern that the caller matches each entry with. With a long pattern, fewer entries are yielded at once. */
   readonly pattern?: string | undefined;
 };
 
 /**
- * What a walk has omitted. It is complete when the walk has ended. `ignored`: the files and folders that Git ignores, without
+ * The entries that a walk has omitted; complete when the walk has ended. `ignored`: the files and folders that Git ignores, without
  * those inside ignored folders.
  */
 export type WalkOmissions = { tooMany: boolean; tooDeep: number; ignored: number };
@@ -61,7 +61,7 @@ export function createOmissions(): WalkOmissions {
 
 const skippedFolders: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** @param foundNothing whether nothing was found, so that a hint at `all: true` is useful */
+/** @param foundNothing whether nothing was found, so that a hint about `all: true` is useful */
 export function formatIgnoredNote({ ignored }: WalkOmissions, foundNothing: boolean): string {
   if (ignored === 0) return "";
   return `; ${formatCount(ignored, "path")} that Git ignores left out${foundNothing ? ", which all: true includes" : ""}`;
@@ -74,16 +74,16 @@ type Level = {
   readonly entries: readonly Dirent[];
   readonly files: number;
   readonly rules: IgnoreRules | null;
-  /** The path of the folder in terms of the rules: empty, or with a slash at its end. */
+  /** The folder's path as the rules see it: empty, or with a trailing slash. */
   readonly prefix: string;
   next: number;
 };
 
 /**
- * Walks an open folder, which stays open. It yields several entries of a folder at a time, because a step of a generator costs
- * more than an entry. Folders that cannot be read are skipped.
+ * Walks an open folder, which stays open. It yields several entries of a folder at a time, because a generator step costs more than
+ * an entry. Unreadable folders are skipped.
  *
- * @throws a system error if the first folder cannot be read; the reason of an abort
+ * @throws a system error if the first folder cannot be read; the signal's reason after an abort
  */
 export async function* walk(
   top: Folder,
@@ -125,16 +125,16 @@ function shouldEnter({ kind, name }: WalkEntry, all: boolean): boolean {
   return kind === "folder" && (all || !skippedFolders.has(name));
 }
 
-/** The pace is checked once for this many entries: a check costs more than an entry, unless the pattern or the rules are long. */
+/** The pace is checked once per this many entries: a check costs more than an entry, unless the pattern or the rules are long. */
 const maxEntriesAtOnce = 32;
 
-/** Most rules differ from a name in its first letters, so their steps weigh less than those of a pattern. */
+/** Most rules differ from a name in the first letters, so their steps weigh less than those of a pattern. */
 function countEntriesAtOnce(pattern: string, rules: IgnoreRules | null): number {
   const compared = pattern.length + (rules?.steps ?? 0) / 32;
   return Math.max(1, Math.min(maxEntriesAtOnce, Math.floor((maxEntriesAtOnce * 32) / compared)));
 }
 
-/** The next entries of a folder, up to the first one that is entered. */
+/** The next entries of a folder, up to the first folder that is entered. */
 function nextEntries(level: Level, context: WalkContext, remaining: number): readonly WalkEntry[] {
   const { folder, path, files, rules, prefix, entries } = level;
   const { base, mayReach, omissions, all, pattern = "" } = context;
@@ -162,7 +162,7 @@ function nextEntries(level: Level, context: WalkContext, remaining: number): rea
 
 type WalkContext = WalkOptions & { readonly omissions: WalkOmissions; readonly all: boolean; readonly base: string };
 
-/** Reads the entries of a folder, and the rules that it adds. A repository within another one has its own rules. */
+/** Reads the entries of a folder, and the rules that it adds. A nested repository has its own rules. */
 async function openLevel(
   folder: Folder,
   path: string,
@@ -202,7 +202,7 @@ async function enterFolder(
   }
 }
 
-/** @throws the error, unless it means that a folder cannot be read */
+/** @throws the error, unless it means that a folder is unreadable */
 function nullIfUnreadable(error: unknown): null {
   if (error instanceof FolderReplacedError || unreadableCodes.has(codeOf(error))) return null;
   throw error;
@@ -210,7 +210,7 @@ function nullIfUnreadable(error: unknown): null {
 
 const unreadableCodes: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ENOENT", "ENOTDIR"]);
 
-/** The entries of a folder, sorted by name, but at most as many as a walk visits. */
+/** The entries of a folder, sorted by name, limited to the number that a walk visits. */
 async function readEntries(folder: Folder, pace: Pace, omissions: WalkOmissions): Promise<readonly Dirent[]> {
   const entries: Dirent[] = [];
   const listing = opendirSync(pathIn(folder, "."), { bufferSize: 512 });

@@ -30,15 +30,15 @@ import { countLines, maxFileBytes, readTextFile, readTextIn, requireText, type T
 
 type WriteInput = { readonly path: string; readonly content: string };
 
-const pathSchema = { type: "string", maxLength: maxPathCharacters, description: "From the root." } as const;
+const pathSchema = { type: "string", maxLength: maxPathCharacters, description: "Relative to the root." } as const;
 
 export function createWriteFile(root: Root): Tool<WriteInput, string> {
   return {
     name: "write_file",
     lenientInput: true,
     description:
-      "Writes a whole text file: creates it, with its folders, or replaces its content. A file that is replaced keeps its line ends (\\r\\n) and its " +
-      "byte order mark. To change a part of a file use edit_file.",
+      "Writes a whole text file: creates it, with its folders, or replaces its content. A file that is replaced keeps its line endings (\\r\\n) and its " +
+      "byte order mark. To change part of a file, use edit_file.",
     input: {
       type: "object",
       properties: {
@@ -72,10 +72,10 @@ async function writeFile(root: Root, { path, content }: WriteInput, { signal }: 
     });
   const { bytes, isNew, kept } = await withParentFolder(root, resolved, write, { make: true });
   const size = `${formatCount(bytes, "byte")}, ${formatCount(lines, "line")}`;
-  return `Wrote ${displayPath} (${size}; ${isNew ? "a new file" : "replaced what it held"}${describeKeptForm(kept)})`;
+  return `Wrote ${displayPath} (${size}; ${isNew ? "a new file" : "replaced the old content"}${describeKeptForm(kept)})`;
 }
 
-/** Adapts the content to the file's line ends and byte order mark, and reports what was added. */
+/** Adapts the content to the file's line endings and byte order mark, and reports what was added. */
 async function adaptToFile(
   folder: Folder,
   name: string,
@@ -89,7 +89,7 @@ async function adaptToFile(
 
 const noForm: TextForm = { hasByteOrderMark: false, hasCarriageReturns: false };
 
-/** Content with `\r` determines its own line ends. */
+/** Content that contains `\r` determines its own line endings. */
 async function adaptToForm(
   content: string,
   form: TextForm,
@@ -114,8 +114,8 @@ export function createEditFile(root: Root): Tool<EditInput, string> {
     name: "edit_file",
     lenientInput: true,
     description:
-      "Replaces a text in a file by another. The old text must be exactly as it stands in the file, with its spaces and without line numbers, and must " +
-      "stand there once, unless replaceAll is set: give some lines around it to make it unique.",
+      "Replaces text in a file. The old text must match the file exactly, including white space and without line numbers, and must " +
+      "occur exactly once unless replaceAll is set: include some surrounding lines to make it unique.",
     input: {
       type: "object",
       properties: {
@@ -124,7 +124,7 @@ export function createEditFile(root: Root): Tool<EditInput, string> {
         newText: {
           type: "string",
           maxLength: maxContentCharacters,
-          description: "May be empty: the old text is then removed.",
+          description: "May be empty, to remove the old text.",
         },
         replaceAll: { type: "boolean", description: "Replaces every occurrence." },
       },
@@ -136,8 +136,8 @@ export function createEditFile(root: Root): Tool<EditInput, string> {
   };
 }
 
-/** How often an edit is tried if another program changes the file meanwhile. */
-const maxTries = 5;
+/** How often an edit is attempted if another program changes the file in the meantime. */
+const maxAttempts = 5;
 
 async function editFile(root: Root, input: EditInput, { signal }: ToolContext): Promise<string> {
   assertEditable(input);
@@ -149,14 +149,14 @@ async function editFile(root: Root, input: EditInput, { signal }: ToolContext): 
         try {
           return await editOnce(folder, name, edit);
         } catch (error) {
-          if (!(error instanceof FileChangedError) || attempt === maxTries) throw error;
+          if (!(error instanceof FileChangedError) || attempt === maxAttempts) throw error;
         }
       }
     }),
   );
 }
 
-/** @throws Error if a text is too long, empty or malformed, or if both are the same */
+/** @throws Error if a text is too long, empty or malformed, or if both texts are the same */
 function assertEditable({ oldText, newText }: EditInput): void {
   assertMaxLength("oldText", oldText, maxContentCharacters);
   assertMaxLength("newText", newText, maxContentCharacters);
@@ -193,7 +193,7 @@ async function editOnce(folder: Folder, name: string, edit: PendingEdit): Promis
   const bytes = file.bytes.length + count * (Buffer.byteLength(newText) - Buffer.byteLength(oldText));
   if (bytes > maxFileBytes)
     throw new Error(
-      `${displayPath} would have ${bytes} bytes, and ${maxFileBytes} are allowed. Replace fewer occurrences, or by a shorter text.`,
+      `${displayPath} would have ${bytes} bytes, and ${maxFileBytes} are allowed. Replace fewer occurrences, or use a shorter text.`,
     );
   const edited = await replaceOccurrences(file.text, oldText, newText, pace);
   const hasMark = form.hasByteOrderMark && !edited.startsWith(byteOrderMark);
@@ -216,7 +216,7 @@ async function reconcileEdit(root: Root, input: EditInput, pace: Pace): Promise<
   if (hasOld && hasNew) return { status: "unknown" };
   if (hasOld) return { status: "not_started" };
   if (!hasNew) return { status: "unknown" };
-  const output = `${resolved.displayPath} has the new text and no longer the old one (looked up after an interruption)`;
+  const output = `${resolved.displayPath} contains the new text and no longer the old text (checked after an interruption)`;
   return { status: "finished", output };
 }
 
@@ -229,7 +229,7 @@ async function adaptLineEnds({ text }: TextFile, texts: EditTexts, form: TextFor
   if (!(await containsText(text, "\r\n", pace))) return texts;
   const occurs = await containsText(text, oldText, pace);
   if (occurs && !form.hasCarriageReturns) return texts;
-  // In a file with both kinds of line ends, the matched lines determine those of their replacement.
+  // In a file with both kinds of line endings, the matched lines determine those of their replacement.
   const isPlain = occurs && (await containsText(oldText, "\n", pace));
   return {
     oldText: occurs ? oldText : await convertToCrlf(oldText, pace),
@@ -237,13 +237,11 @@ async function adaptLineEnds({ text }: TextFile, texts: EditTexts, form: TextFor
   };
 }
 
-async function createNotFoundError(shown: string, text: string, oldText: string, pace: Pace): Promise<Error> {
+async function createNotFoundError(displayPath: string, text: string, oldText: string, pace: Pace): Promise<Error> {
   const hint = (await occursIgnoringWhitespace(text, oldText, pace))
-    ? " It occurs there with other spaces or line ends."
+    ? " It occurs with different white space or line endings."
     : "";
-  return new Error(
-    `The old text does not occur in ${shown}.${hint} Read the file, and give the text exactly as it is.`,
-  );
+  return new Error(`The old text does not occur in ${displayPath}.${hint} Read the file, and copy the text exactly.`);
 }
 
 function formatLines({ count, lines }: Occurrences): string {

@@ -14,7 +14,7 @@ export type InputOf<Schema> = Schema extends StandardSchemaV1
     ? Input
     : { readonly [key: string]: Json };
 
-/** The type of a tool's input as the model writes it, before the schema transforms it: in the log, in streams and on pages. */
+/** The type of a tool's input as the model writes it, before the schema transforms it: in the log, in streams and in pages. */
 export type RawInputOf<Schema> = Schema extends StandardSchemaV1
   ? StandardSchemaV1.InferInput<Schema>
   : Schema extends AiSdkSchema<infer Input>
@@ -29,7 +29,7 @@ export type DefinedTool<Name extends string, Schema, Output, Deps = unknown, Par
   Params
 > & {
   readonly name: Name;
-  /** The tool's types, for `InferUiTools` and `isCallOf`. There is no such value. */
+  /** The tool's types, for `InferUiTools` and `isCallOf`. Never set at run time. */
   readonly "~types"?: {
     /** The type of the input schema. */
     readonly schema: Schema;
@@ -42,16 +42,16 @@ type Definition<Name extends string, Schema, Output, Deps, Params> = Omit<
   Tool<InputOf<Schema>, Output, Deps, Params>,
   "input" | "name" | "~deps" | "~params"
 > & {
-  /** The name by which the model calls it: 1 to 64 letters, digits, `_` or `-`. */
+  /** The name by which the model calls the tool: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: Name;
-  /** The schema of its input. */
+  /** The schema of the tool's input. */
   readonly input: Schema;
 };
 
 /**
  * Returns the tool unchanged. The type of its input is inferred from its schema, and the type of `deps` from an annotation on
  * `execute`: `(input, { deps }: ToolContext<Deps>) => …`. Throws a PawlError `bad_configuration` for a name that providers do not
- * accept, for an unknown option, and for a missing description.
+ * accept, an unknown option, or a missing description.
  *
  * @example
  * ```ts
@@ -89,7 +89,7 @@ export type DefineToolFor<Deps, Params = unknown> = <
 
 /**
  * Returns a `defineTool` whose tools get `deps` and `params` of these types in `execute`, `needsApproval` and `reconcile`, whatever
- * the order of the members. Call it once in a program.
+ * the order of the members. Call it once per program.
  *
  * @example
  * ```ts

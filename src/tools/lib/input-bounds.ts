@@ -1,27 +1,26 @@
 /**
- * Maximum lengths of the tools' inputs. The schemas state these bounds, and the tools check them again, because a tool may be
+ * Maximum lengths of the tools' inputs. The schemas declare these bounds, and the tools check them again, because a tool may be
  * called without its schema. All lengths are in characters (UTF-16 units in the checks).
  */
 
-/** The longest path on Linux. */
+/** The maximum length of a path on Linux. */
 export const maxPathCharacters = 4096;
 
 export const maxPatternCharacters = 500;
 
-/** The longest text to search for. */
+/** The maximum length of a search text. */
 export const maxSearchCharacters = 1000;
 
-/** The longest content of a file, or part of one, in a call. */
+/** The maximum length of a file's content, or of part of it, in a call. */
 export const maxContentCharacters = 1024 * 1024;
 
 /** @throws Error that names the input and the bound */
 export function assertMaxLength(name: string, text: string, max: number): void {
-  if (text.length > max)
-    throw new Error(`${name} has ${text.length} characters, and ${max} are allowed. Give a shorter one.`);
+  if (text.length > max) throw new Error(`${name} has ${text.length} characters; at most ${max} are allowed.`);
 }
 
 /**
- * A lone surrogate cannot be written as UTF-8: it would become U+FFFD, and the file would differ from the given text.
+ * A lone surrogate cannot be represented in UTF-8: it would become U+FFFD, and the file would differ from the given text.
  *
  * @throws Error if the text has a lone surrogate
  */

@@ -2,12 +2,12 @@
  * Literal search in a text of any length, with the Knuth–Morris–Pratt algorithm.
  *
  * 1. Each character of the text is read once, with at most two steps on average. So the cost is linear in the text, whatever the
- *    text and the needle are. `String.indexOf` does not guarantee this (SEC-15).
+ *    text and the needle. `String.indexOf` does not guarantee this (SEC-15).
  * 2. The search works in pieces, and lets the event loop run between them.
  */
 import { type Pace, pieceSize } from "./pace.js";
 
-/** A text to search for, prepared for the search. */
+/** A search text, prepared for the search. */
 export type Needle = {
   readonly units: Uint16Array;
   /** For each length of a partial match, the length to continue with after a mismatch. */
@@ -20,9 +20,9 @@ export type Needle = {
 export type TextMatch = {
   /** The offset of the match. */
   readonly at: number;
-  /** The number of the line in which it begins, from 1. */
+  /** The line in which the match begins, from 1. */
   readonly line: number;
-  /** The offset of the last line of the match. It is the line of `at` if the needle has no line break. */
+  /** The offset of the line on which the match ends. Without a line break in the needle, the match also begins on this line. */
   readonly lineStart: number;
 };
 
@@ -50,9 +50,9 @@ export function compileNeedle(text: string, options: { readonly ignoreCase?: boo
 const newline = 10;
 
 export type MatchHandlers = {
-  /** Called for each match, from the start of the text on. */
+  /** Called for each match, in the order of the text. */
   onMatch(match: TextMatch): NextPosition;
-  /** Called when a piece of the text has been searched, with the offset of the next one. */
+  /** Called when a piece of the text has been searched, with the offset of the next piece. */
   onPiece?(to: number): void;
 };
 
@@ -93,8 +93,7 @@ export async function findText(
 }
 
 /**
- * A unit in lower case. A letter whose lower case has another length is unchanged, so that offsets in the text stay the
- * same.
+ * Returns a unit in lower case. A letter whose lower case has another length is unchanged, so that offsets in the text stay valid.
  */
 function toLowerUnit(text: string, at: number): number {
   const unit = text.charCodeAt(at);

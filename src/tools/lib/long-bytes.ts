@@ -23,7 +23,7 @@ export async function decodeInPieces(
   return parts.join("");
 }
 
-/** Counts the line ends from one byte up to, but not including, another. */
+/** Counts the line endings from one byte up to, but not including, another. */
 export async function countLineEnds(bytes: Uint8Array, from: number, to: number, pace: Pace): Promise<number> {
   let count = 0;
   for (let start = from; start < to; start += pieceSize) {
@@ -34,7 +34,7 @@ export async function countLineEnds(bytes: Uint8Array, from: number, to: number,
   return count;
 }
 
-/** The index at which a line begins; lines count from 1. The length of the bytes if no such line exists. */
+/** The index at which a line begins, with lines counted from 1. The length of the bytes if there is no such line. */
 export async function findLineStartInBytes(bytes: Uint8Array, line: number, pace: Pace): Promise<number> {
   if (line <= 1) return 0;
   let lines = 1;

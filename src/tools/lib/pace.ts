@@ -1,7 +1,7 @@
 /**
  * Paces long work in small pieces: yields to the event loop every few milliseconds, and ends soon after an abort.
  *
- * All work of this process shares one turn. So ten concurrent calls block the loop no longer than one does.
+ * All work in this process shares one turn. So ten concurrent calls block the event loop no longer than one does.
  */
 import { scheduleNextTurn } from "../../platform/process.js";
 
@@ -11,9 +11,9 @@ export const pieceSize = 64 * 1024;
 const turnMs = 4;
 
 /**
- * Called between two pieces of work. Waits for the next turn of the event loop if this one has lasted long enough.
+ * Called between two pieces of work. Waits for the next turn of the event loop if the current turn has lasted long enough.
  *
- * @throws the reason of the signal if it is aborted
+ * @throws the signal's reason if it is aborted
  */
 export type Pace = () => Promise<void>;
 
@@ -26,7 +26,7 @@ export function createPace(signal: AbortSignal): Pace {
   };
 }
 
-/** Whether the next call of a pace waits. Loops over many small items check this first, because a call alone costs a promise. */
+/** Whether the next call of a pace waits. Loops over many small items check this first, because each call costs a promise. */
 export function isTurnOver(): boolean {
   return performance.now() - turnStart >= turnMs;
 }

@@ -5,7 +5,7 @@ import type { Pace } from "./pace.js";
 
 const pieceLength = 2_000;
 
-/** A merge sort: short pieces are sorted at once, and merged in pieces. The sort is stable. */
+/** A stable merge sort: short pieces are sorted at once, and merged in pieces. */
 export async function sortInPieces<Item>(
   items: readonly Item[],
   compare: (a: Item, b: Item) => number,

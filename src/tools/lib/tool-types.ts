@@ -1,8 +1,8 @@
 /**
- * The types of an agent's tools, for pages and for readers of streams.
+ * The types of an agent's tools, for web pages and for readers of streams.
  *
- * 1. They are the types of the compiled code. A log may contain calls of older versions of a tool.
- * 2. A tool whose name or schema the compiler does not know, for example an MCP tool, has no entry.
+ * 1. The types are those of the compiled code. A log may contain calls of older versions of a tool.
+ * 2. A tool whose name or schema is unknown to the compiler, for example an MCP tool, has no entry.
  */
 import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
@@ -22,12 +22,12 @@ type TypesOf<Tool> = Tool extends { readonly "~types"?: infer Types }
     : unknown
   : unknown;
 
-/** The `ToolOutput` of a tool can hold any text, value or parts. */
+/** A tool's `ToolOutput` can hold any text, value or parts. */
 type ShownOutput<Output> = Jsonified<Output extends ToolOutput ? Json : Output>;
 
 /**
- * The input and output types of the tools in an array or a record, by name: the `UITools` of the AI SDK. Inputs are as the model
- * writes them, before the schema adds defaults. Outputs are as JSON represents them: a `Date` is a string.
+ * The input and output types of the tools in an array or a record, by name: the `UITools` of the AI SDK. Inputs have the form in
+ * which the model writes them, before the schema adds defaults. Outputs have their JSON form: a `Date` is a string.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ type Written<Input> = Json extends Input
 /** The `tool_call` event of a valid call of this tool. */
 export type CallOf<Tool extends { readonly name: string }> = Omit<ToolCallEvent, "name" | "input" | "invalid"> & {
   readonly name: Tool["name"];
-  /** As the model wrote it, before the schema adds defaults. */
+  /** The input as the model wrote it, before the schema adds defaults. */
   readonly input: TypesOf<Tool> extends { readonly input: infer Input } ? Written<Input> : Json;
   readonly invalid?: never;
 };

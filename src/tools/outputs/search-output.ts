@@ -1,6 +1,6 @@
 /**
- * Literal search in an output, which may be one line of megabytes. The search is linear (literal-search.ts), and works in pieces
- * (SEC-15).
+ * Literal search in an output, which may be a single line of megabytes. The search is linear (literal-search.ts), and works in
+ * pieces (SEC-15).
  */
 
 import { decodeText, findCharacterStart } from "../../core/data/text-bytes.js";
@@ -20,14 +20,14 @@ export type OutputSearch = {
   readonly maxTextBytes: number;
 };
 
-/** The maximum length of a shown line; characters. Of a longer line, the part around the match is shown. */
+/** The maximum length of a shown line, in characters. Of a longer line, the part around the match is shown. */
 const maxLineCharacters = 300;
 
 /** @throws Error if the text contains a line break */
 export async function searchOutput(bytes: Uint8Array, search: OutputSearch, pace: Pace): Promise<string> {
   const { ignoreCase } = search;
   if (/[\r\n]/.test(search.text))
-    throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
+    throw new Error("The text spans several lines, but lines are searched one by one. Give part of a single line.");
   const start = findCharacterStart(bytes, Math.min(search.fromByte ?? 0, bytes.length));
   const text = await decodeInPieces(bytes.subarray(start), decodeText, pace);
   const firstLine = 1 + (await countLineEnds(bytes, 0, start, pace));
@@ -54,12 +54,12 @@ export async function searchOutput(bytes: Uint8Array, search: OutputSearch, pace
   });
   const quotedText = JSON.stringify(search.text);
   if (shown.length === 0) return `(output ${search.output} has no ${quotedText} from byte ${start} on)`;
-  const more = next === null ? "no more" : `go on with fromByte ${next}`;
-  const places = shown.length === 1 ? "1 place" : `${shown.length} places`;
-  return `(output ${search.output}, ${places} with ${quotedText}; ${more})\n${shown.join("\n")}`;
+  const more = next === null ? "no more" : `continue with fromByte ${next}`;
+  const matchCount = shown.length === 1 ? "1 match" : `${shown.length} matches`;
+  return `(output ${search.output}, ${matchCount} with ${quotedText}; ${more})\n${shown.join("\n")}`;
 }
 
-/** Converts character offsets to byte offsets. Offsets must be ascending, but may go back by a few characters. */
+/** Converts character offsets to byte offsets. Offsets must ascend, but may go back by a few characters. */
 function createByteCounter(text: string, start: number): (index: number) => number {
   let [knownIndex, knownByte] = [0, start];
   return (requestedIndex) => {

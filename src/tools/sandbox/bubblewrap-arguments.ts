@@ -1,11 +1,11 @@
 /**
- * Builds the arguments of bubblewrap: everything that commands see in the sandbox is listed here.
+ * Builds the arguments of bubblewrap: everything that commands can see in the sandbox is listed here.
  *
- * 1. The file system starts empty, and ends read-only. The system's folders are bound read-only, except for files that other users of
- *    this machine cannot read. The person's home is missing: commands have their own.
- * 2. A command can write its folder, its own home and `/tmp`, and so can other commands of the session at the same time. So that none
- *    of them can replace the parent of a mount by a link, the parents of mounts are private, or are mounts themselves.
- * 3. Running as root does not lead out. Without capabilities, root cannot mount the system writable again. The kernel's settings in
+ * 1. The file system starts empty, and ends up read-only. The system's folders are bound read-only, except for files that other
+ *    users of this machine cannot read. The person's home is absent: commands have their own.
+ * 2. A command can write its folder, its own home and `/tmp`, and so can other commands of the session at the same time. So that no
+ *    command can replace the parent of a mount by a link, the parents of mounts are private, or are mounts themselves.
+ * 3. Running as root gives no way out. Without capabilities, root cannot remount the system as writable. The kernel's settings in
  *    /proc/sys check only for user id 0, and `kernel.core_pattern` could start a program outside of the sandbox, so /proc is
  *    read-only.
  */
@@ -16,9 +16,9 @@ import { isWithin } from "../files/root.js";
 import type { FolderMounts } from "./folder-mounts.js";
 import type { Bubblewrap } from "./probe.js";
 
-/** The path of the home of commands inside the sandbox. It differs from the person's, so nothing has to be mounted below it. */
+/** The path of the commands' home inside the sandbox. It differs from the person's home, so nothing has to be mounted below it. */
 export const commandHome = "/home/sandbox";
-/** The path of the copies of harmless settings inside the sandbox. */
+/** The path of the copied settings inside the sandbox. */
 export const commandSettings = "/run/settings";
 
 /** The path of the proxy's socket inside the sandbox, for a command with its own network. */
@@ -27,7 +27,7 @@ export const socketInside = "/run/proxy";
 export type SandboxLayout = {
   /** The real path of the folder. */
   readonly root: string;
-  /** The folder that is the home of commands; null: a temporary one. */
+  /** The folder that is the home of commands; null for a temporary home. */
   readonly ownHome: string | null;
   /** A folder with copies of settings; null if there are none. */
   readonly settings: string | null;
@@ -35,16 +35,16 @@ export type SandboxLayout = {
   readonly shown: readonly string[];
   /** Further folders that commands can write. */
   readonly write: readonly string[];
-  /** Whether this command can only read the folders that others can write. */
+  /** Whether this command can only read the folders that other commands can write. */
   readonly readOnly: boolean;
-  /** The proxy's socket, for a command with its own network; null if commands share one. */
+  /** The proxy's socket, for a command with its own network; null if commands share a network. */
   readonly socket: string | null;
 };
 
-/** The folder that holds what commands of a session share: `/tmp` and a temporary home. Null: each command has its own. */
+/** The folder that commands of a session share, with `/tmp` and a temporary home. Null if each command has its own. */
 export type SharedFolder = { readonly path: string } | null;
 
-/** The folders of the system that commands can read. */
+/** The system folders that commands can read. */
 export const systemFolders: readonly string[] = [
   ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix", "/gnu", "/snap"],
   // Lists of installed packages, certificates, and the number of processors.
@@ -86,7 +86,7 @@ function temporaryHome(shared: SharedFolder): readonly string[] {
   return shared === null ? ["--tmpfs", commandHome] : ["--bind", join(shared.path, "home"), commandHome];
 }
 
-/** Other commands write to `/tmp`, so a path that is mounted below it gets a parent of its own that they cannot replace. */
+/** Other commands write to `/tmp`, so a path that is mounted below it gets its own parent, which they cannot replace. */
 function privateFolders(paths: readonly string[], shared: string): readonly string[] {
   const names = paths
     .filter((path) => path !== shared && isWithin(shared, path))
@@ -111,12 +111,12 @@ const maxEntries = 50_000;
 let unreadable: Promise<readonly string[]> | undefined;
 
 /**
- * Hides files that not every user of this machine can read, such as passwords and the keys of servers. The system hides most of them
- * from users itself, but not from root, nor from members of a group that may read them.
+ * Hides files that not every user of this machine can read, such as passwords and server keys. The system itself hides most of them
+ * from users, but not from root, nor from members of a group that may read them.
  */
 async function createMaskArguments(): Promise<readonly string[]> {
   unreadable ??= findUnreadable("/etc");
-  // A file may be gone by now, and nothing can be mounted over it then.
+  // A file may have been deleted since, and nothing can be mounted over a missing file.
   return (await unreadable).filter((path) => existsSync(path)).flatMap(hide);
 }
 
@@ -127,7 +127,7 @@ async function findUnreadable(top: string): Promise<readonly string[]> {
     if (examined > maxEntries)
       throw new Error(`The sandbox cannot hide the private files of ${top}: it has more than ${maxEntries} entries.`);
     const folder = queue.pop() ?? "";
-    // Other work goes on between two folders.
+    // Yields between two folders, so that other work can go on.
     const names = await readdir(folder).catch(() => []);
     for (const name of names) {
       examined += 1;

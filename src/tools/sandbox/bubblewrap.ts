@@ -1,5 +1,5 @@
 /**
- * The sandbox on bubblewrap: combines what commands see, share and reach.
+ * The sandbox on bubblewrap: combines what commands can see, share and reach.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
@@ -45,7 +45,7 @@ export function readHost(text: string): HostPattern {
   throw new PawlError("bad_configuration", `Invalid host ${JSON.stringify(text.slice(0, 200))}: ${pattern}.`);
 }
 
-/** The parts that stay the same for the life of a sandbox. */
+/** The parts that do not change during the life of a sandbox. */
 type Plan = {
   readonly bubblewrap: Bubblewrap;
   readonly root: string;
@@ -58,9 +58,9 @@ type Plan = {
   readonly hide: NonNullable<SandboxOptions["hide"]>;
   /** The folder that contains the homes of commands. */
   readonly cache: string;
-  /** The home of these commands. */
+  /** The home of this sandbox's commands. */
   readonly commandHome: string;
-  /** Folders that commands can write, so their programs are not trusted outside of the sandbox. */
+  /** Folders that commands can write, so programs in them are not trusted outside of the sandbox. */
   readonly avoid: readonly string[];
   readonly programs: SessionPrograms | string;
   readonly socat: string | null;
@@ -109,7 +109,7 @@ export function createBubblewrapSandbox(options: SandboxOptions, root: string, b
     if (opened?.hasEnded() === false) return opened;
     if (session === current) {
       session = openSession(plan);
-      // The process of the earlier session has died, and its proxy is of no more use.
+      // The previous session's process has died, so its proxy is useless.
       await opened?.close();
     }
     session ??= openSession(plan);
@@ -198,7 +198,7 @@ async function prepareCommand(
   return {
     program: program as unknown as readonly [string, ...string[]],
     environment: (base) => createEnvironment(base, tools, layout, grant.credentials),
-    // The caller gets a copy, because the filter serves all commands.
+    // The caller gets a copy, because all commands share the filter.
     filter: filter === null ? null : Uint8Array.from(filter),
     report: () => ({ refusals: grant.refusals(), notes: [...watch.notes(), ...created] }),
     async end() {
@@ -209,18 +209,19 @@ async function prepareCommand(
   };
 }
 
-/** @param inner folders that the result must not be, or contain: commands could move or replace them */
+/** @param inner folders that the result must not be, or contain, because commands could then move or replace them */
 function realFolder(path: string, inner: readonly string[]): string {
   const createError = (why: string, cause?: unknown) =>
-    new PawlError("bad_configuration", `Commands cannot be given ${path} to write: ${why}.`, { cause });
+    new PawlError("bad_configuration", `Commands cannot get write access to ${path}: ${why}.`, { cause });
   let real: string;
   try {
     real = realpathSync(path);
   } catch (cause) {
     throw createError("there is no such folder", cause);
   }
-  const held = inner.find((folder) => isWithin(real, folder));
-  if (held !== undefined) throw createError(`it is or holds ${held}. Name a folder next to it or below it`);
+  const protectedFolder = inner.find((folder) => isWithin(real, folder));
+  if (protectedFolder !== undefined)
+    throw createError(`it is or contains ${protectedFolder}. Use a folder next to it or below it`);
   return real;
 }
 

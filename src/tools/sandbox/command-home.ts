@@ -1,8 +1,9 @@
 /**
- * The home of commands: one for each folder, in the person's cache. Caches of package managers stay, and the commands of one folder
- * cannot leave anything for those of another.
+ * The home of commands: one for each folder, in the person's cache. Caches of package managers persist, and the commands of one
+ * folder cannot leave anything for those of another.
  *
- * Commands can put anything there, including links, so Pawl only creates, measures and removes it, and follows no links in it.
+ * Commands can put anything into a home, including links, so Pawl only creates, measures and removes homes, and follows no links in
+ * them.
  */
 import { createHash } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, rmSync } from "node:fs";
@@ -16,14 +17,14 @@ export function locateCache({ XDG_CACHE_HOME: cache }: Environment): string {
   return join(cache !== undefined && isAbsolute(cache) ? cache : join(homedir(), ".cache"), "pawl");
 }
 
-/** The path of the home of a folder's commands, or of the home with this name. */
+/** The path of the home of a folder's commands, or of the folder's home with this name. */
 export function locateCommandHome(cache: string, root: string, name?: string): string {
   return join(cache, "homes", name === undefined ? shortHash(root) : `${shortHash(root)}.${shortHash(name)}`);
 }
 
 const shortHash = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 24);
 
-/** The homes of a folder: of its commands, and those with a name. Commands cannot add any. */
+/** The homes of a folder: the home of its commands, and the named homes. Commands cannot add any. */
 function listCommandHomes(cache: string, root: string): readonly string[] {
   const own = locateCommandHome(cache, root);
   try {
@@ -34,7 +35,7 @@ function listCommandHomes(cache: string, root: string): readonly string[] {
   }
 }
 
-/** Creates a home of commands unless it exists. @returns its path; null if it cannot be created */
+/** Creates a home of commands if it does not exist. @returns its path; null if it cannot be created */
 export function makeCommandHome(path: string): string | null {
   try {
     mkdirSync(path, { recursive: true, mode: 0o700 });
@@ -44,19 +45,19 @@ export function makeCommandHome(path: string): string | null {
   }
 }
 
-/** Removes the homes of a folder. @returns whether there was one */
+/** Removes the homes of a folder. @returns whether there were any */
 export function removeCommandHomes(cache: string, root: string): boolean {
   const homes = listCommandHomes(cache, root);
   for (const path of homes) rmSync(path, { recursive: true, force: true });
   return homes.length > 0;
 }
 
-/** The most entries that are counted. Beyond that the size is a lower bound. */
+/** The maximum number of entries that are counted. Beyond this number, the size is a lower bound. */
 const maxEntries = 200_000;
 
 export type FolderSize = { readonly bytes: number; readonly isWhole: boolean };
 
-/** The bytes of all files in the homes of a folder. Links are not followed. */
+/** The total size of all files in the homes of a folder, in bytes. Links are not followed. */
 export function measureCommandHomes(cache: string, root: string): FolderSize {
   let [bytes, examined] = [0, 0];
   const queue = [...listCommandHomes(cache, root)];

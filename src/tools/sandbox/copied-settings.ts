@@ -1,5 +1,5 @@
 /**
- * Copies the person's harmless settings of Git, npm and pip for commands in the sandbox. Only known names are copied, so tokens,
+ * Copies the person's harmless Git, npm and pip settings for commands in the sandbox. Only known names are copied, so tokens,
  * passwords, helpers and aliases are not.
  */
 import { execFileSync } from "node:child_process";
@@ -59,7 +59,7 @@ const gitNames: ReadonlySet<string> = new Set([
   ...["pull.rebase", "pull.ff", "push.default", "merge.conflictstyle", "diff.algorithm", "rebase.autosquash"],
 ]);
 
-/** Git lists its settings itself, including those of files that it includes for this folder. */
+/** Git itself lists the settings, including those of files that it includes for this folder. */
 function copyGitSettings(root: string, avoid: readonly string[]): string {
   const git = findSystemProgram("git", avoid);
   if (git === null) return "";
@@ -71,7 +71,7 @@ function copyGitSettings(root: string, avoid: readonly string[]): string {
       stdio: ["ignore", "pipe", "ignore"],
     });
   } catch {
-    // There are none.
+    // The person has no settings.
     return "";
   }
   const settings = listed.split("\0").flatMap((entry) => {
@@ -108,7 +108,7 @@ function readPipLine(text: string): readonly CopiedLine[] {
     : [];
 }
 
-/** Whether a value has neither credentials in a URL nor a variable, which may be a token. */
+/** Whether a value contains neither credentials in a URL nor a variable, which may hold a token. */
 function isPlain(value: string): boolean {
   return value !== "" && !/:\/\/[^/]*@/.test(value) && !value.includes("${");
 }
@@ -121,7 +121,7 @@ function readLines(paths: readonly string[]): readonly string[] {
         .split("\n")
         .map((line) => line.trim());
     } catch {
-      // The next one may be there.
+      // The next path may exist.
     }
   }
   return [];

@@ -1,6 +1,6 @@
 /**
- * Finds repositories below the folder of commands. Their settings and hooks run when a person uses Git or an editor there, and `git
- * status` of the folder's own repository runs Git in those that it has as submodules.
+ * Finds repositories below the folder of commands. Their settings and hooks run when a person uses Git or an editor in them, and
+ * `git status` of the folder's own repository runs Git in its submodules.
  */
 import { type Dirent, lstatSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,14 +8,14 @@ import { setImmediate } from "node:timers/promises";
 import { listEntries } from "./list-entries.js";
 
 export type RepositoryWatch = {
-  /** The `.git` files and folders that were there before the first command. @throws Error if they cannot be searched for */
+  /** The `.git` files and folders that existed before the first command. @throws Error if they cannot be searched for */
   readonly findPresent: (signal?: AbortSignal) => Promise<readonly string[]>;
-  /** Describes repositories that commands have created since, each once and as part of a sentence. */
+  /** Describes the repositories that commands have created since, each once and as part of a sentence. */
   readonly describeNew: () => Promise<readonly string[]>;
 };
 
 /**
- * Watches for repositories below a folder. Those that were there first can be closed; those that a command creates are reported, and
+ * Watches for repositories below a folder. Those that existed first can be closed; those that a command creates are reported, and
  * stay writable: the agent may remove its own clone again.
  */
 export function watchRepositories(root: string): RepositoryWatch {
@@ -24,7 +24,7 @@ export function watchRepositories(root: string): RepositoryWatch {
   const reported = new Set<string>();
   return {
     async findPresent(signal) {
-      // The search serves all commands, so none of them stops it.
+      // All commands share the search, so no single command stops it.
       present ??= search.find();
       const found = await present.catch((error: unknown) => {
         present = undefined;
@@ -35,7 +35,7 @@ export function watchRepositories(root: string): RepositoryWatch {
     },
     async describeNew() {
       const before = new Set(await present?.catch(() => []));
-      // The next command says why its folder cannot be searched.
+      // The next command reports why its folder cannot be searched.
       const found = await search.find().catch(() => []);
       const created = found.filter((path) => !before.has(path) && !reported.has(path));
       for (const path of created) reported.add(path);
@@ -47,12 +47,12 @@ export function watchRepositories(root: string): RepositoryWatch {
 }
 
 type RepositorySearch = {
-  /** Finds the paths of `.git` files and folders, without the one of the folder itself. @throws Error as `listEntries` does */
+  /** Finds the paths of `.git` files and folders, except that of the folder itself. @throws Error as `listEntries` does */
   readonly find: () => Promise<readonly string[]>;
 };
 
 type Listing = {
-  /** The time of the folder's last change, which no command can set back. */
+  /** The time of the folder's last change, which no command can turn back. */
   readonly changedNs: bigint;
   readonly folders: readonly string[];
   readonly isWorktree: boolean;
@@ -60,12 +60,12 @@ type Listing = {
 
 /** Later folders are not searched. */
 const maxFolders = 50_000;
-/** Folders that are compared at a time. */
+/** How many folders are compared at a time. */
 const batchSize = 200;
-/** The clock of a file system may stand still for so long. */
+/** How long the clock of a file system may stand still. */
 const clockTickMs = 100;
 
-/** The search lists a folder again only if it has changed, so that it can take place after each command. */
+/** The search lists a folder again only if it has changed, which makes it cheap enough to run after each command. */
 function createRepositorySearch(root: string): RepositorySearch {
   let known: ReadonlyMap<string, Listing> = new Map();
 
@@ -74,7 +74,7 @@ function createRepositorySearch(root: string): RepositorySearch {
     const found: string[] = [];
     const queue = [root];
     let examined = 0;
-    // A loop over an array also visits what is added meanwhile.
+    // A loop over an array also visits items that are added during the loop.
     for (const folder of queue) {
       examined += 1;
       if (examined > maxFolders) break;
@@ -93,7 +93,7 @@ function createRepositorySearch(root: string): RepositorySearch {
   return { find };
 }
 
-/** Null if the folder is gone, or a command has made the one around it unreadable. */
+/** Null if the folder is gone, or a command has made its parent unreadable. */
 function readChangeTime(folder: string): bigint | null {
   try {
     return lstatSync(folder, { bigint: true }).ctimeNs;

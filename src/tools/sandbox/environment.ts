@@ -1,5 +1,5 @@
 /**
- * The environment of commands in the sandbox: with their own home and the proxy, and without the names of the person's sockets.
+ * The environment of commands in the sandbox: their own home and the proxy, without the names of the person's sockets.
  */
 import { existsSync } from "node:fs";
 import { isAbsolute } from "node:path";
@@ -8,7 +8,7 @@ import { settingsFiles } from "./copied-settings.js";
 import { proxyPort } from "./session.js";
 import type { ShownTools } from "./shown-tools.js";
 
-/** Where programs find a company's certificates. They are paths, not secrets, and without them every TLS connection would fail. */
+/** The variables that name a company's certificates. They are paths, not secrets, and without them every TLS connection would fail. */
 export const certificateVariables: readonly string[] = [
   ...["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE"],
   ...["GIT_SSL_CAINFO", "CARGO_HTTP_CAINFO", "AWS_CA_BUNDLE", "NIX_SSL_CERT_FILE", "NPM_CONFIG_CAFILE"],
@@ -21,13 +21,13 @@ export function findCertificates(environment: NodeJS.ProcessEnv): readonly strin
   });
 }
 
-/** Variables that the person has set are left alone. */
+/** Variables that the person has set are kept. */
 function createSettingsVariables(base: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const variables = Object.entries(settingsFiles).filter(([, variable]) => base[variable] === undefined);
   return Object.fromEntries(variables.map(([name, variable]) => [variable, `${commandSettings}/${name}`]));
 }
 
-/** Variables that name the person's sockets and files: commands never get them. */
+/** Variables that name the person's sockets and files. Commands never get them. */
 const withheldNames =
   /^(SSH_AUTH_SOCK|SSH_AGENT_PID|DBUS_.*|DOCKER_HOST|KUBECONFIG|XDG_RUNTIME_DIR|WSL_INTEROP|XAUTHORITY)$/;
 const proxyNames = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"].flatMap((name) => [name, name.toLowerCase()]);

@@ -1,9 +1,9 @@
 /**
- * Finds the mounts within the folder of commands: files that other programs run later are read-only, and hidden files are missing.
+ * Finds the mounts within the folder of commands: files that other programs run later are read-only, and hidden files are absent.
  *
- * 1. Only existing files can be mounted: a mount of a missing file would leave an empty one in the folder for good. So the folder is
- *    compared after each command, and new files are reported.
- * 2. A file that would replace the settings of a repository is removed at once, and its command is stopped.
+ * 1. Only existing files can be mounted: mounting over a missing file would leave an empty file in the folder for good. So the
+ *    folder is compared after each command, and new files are reported.
+ * 2. A file that would replace the settings of a repository is removed at once, and the command that created it is stopped.
  */
 import { type BigIntStats, type FSWatcher, lstatSync, readlinkSync, rmSync, watch } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -14,9 +14,9 @@ import { listEntries } from "./list-entries.js";
 export type FolderMounts = {
   /** Read-only, before anything else. */
   readonly shown: readonly string[];
-  /** Writable, and not to be moved. Parents come first. */
+  /** Writable, and protected from being moved. Parents come first. */
   readonly writable: readonly Mount[];
-  /** Read-only within what is writable. */
+  /** Read-only within the writable mounts. */
   readonly closed: readonly Mount[];
   readonly hidden: readonly string[];
   /** Not mounted, but compared after the command. */
@@ -25,10 +25,10 @@ export type FolderMounts = {
   readonly forbidden: readonly string[];
 };
 
-/** A file or folder that is mounted in its own place. */
+/** A file or folder that is mounted over itself. */
 export type Mount = {
   readonly path: string;
-  /** The device and inode, as `stat -c %d:%i` prints them: whether the mount is of what was looked at. */
+  /** The device and inode, as `stat -c %d:%i` prints them. They show whether the mounted file is the one that was examined. */
   readonly identity: string;
 };
 
@@ -53,7 +53,7 @@ export type FolderOptions = {
 };
 
 export async function findFolderMounts(options: FolderOptions): Promise<FolderMounts> {
-  const { root, home, write, hidden: wanted, repositories, signal } = options;
+  const { root, home, write, hidden: requestedHidden, repositories, signal } = options;
   const git = await findGitMounts(root, home, signal);
   const embedded = await findEmbeddedMounts(repositories, root, signal);
   const present = await listEntries(root, ({ name }) => protectedName.test(name), signal);
@@ -61,15 +61,15 @@ export async function findFolderMounts(options: FolderOptions): Promise<FolderMo
   const paths = names.map((name) => join(root, name));
   // findGitMounts has decided about `.git`.
   const closable = unique([...git.closed, ...embedded.closed, ...paths.filter((path) => basename(path) !== ".git")]);
-  // What is in a hidden folder is hidden with it, and its folder must not be mounted as one that may not be moved.
-  const hideable = unique(wanted.filter((path) => findMount(path) !== null));
+  // A path in a hidden folder is hidden with the folder, and its parents must not be mounted as folders that cannot be moved.
+  const hideable = unique(requestedHidden.filter((path) => findMount(path) !== null));
   const hidden = hideable.filter((path) => !hideable.some((other) => other !== path && isWithin(other, path)));
   const tops = [root, ...write, ...git.writable];
   const ancestors = unique([...closable, ...hidden].flatMap((path) => listAncestors(path, tops)));
   const writable = findMounts([...git.writable, ...ancestors.sort((a, b) => a.length - b.length)]);
-  const isHeld = (path: string) =>
+  const hasMountedAncestors = (path: string) =>
     listAncestors(path, tops).every((one) => writable.some((mount) => mount.path === one));
-  const closed = findMounts(closable.filter(isHeld));
+  const closed = findMounts(closable.filter(hasMountedAncestors));
   const isKnown = (path: string) => [...writable, ...closed].some((mount) => mount.path === path);
   return {
     shown: git.shown,
@@ -82,8 +82,8 @@ export async function findFolderMounts(options: FolderOptions): Promise<FolderMo
 }
 
 /**
- * The folders between a path and what is mounted around it. Each must be a mount: a command could otherwise rename it, and make
- * another one in its place.
+ * The folders between a path and the mount around it. Each must be a mount: otherwise a command could rename it, and put another
+ * folder in its place.
  */
 function listAncestors(path: string, tops: readonly string[]): readonly string[] {
   const around = tops.filter((top) => top !== path && isWithin(top, path)).sort((a, b) => b.length - a.length);
@@ -97,7 +97,7 @@ function findMounts(paths: readonly string[]): readonly Mount[] {
   return paths.flatMap((path) => findMount(path) ?? []);
 }
 
-/** Null if there is nothing, or a link: it may lead anywhere, and a mount cannot hold it in its place. */
+/** Null if the path does not exist or is a link, which may lead anywhere and cannot be fixed by a mount. */
 function findMount(path: string): Mount | null {
   const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   return found === undefined || found.isSymbolicLink() ? null : { path, identity: formatIdentity(found) };
@@ -118,14 +118,14 @@ export function watchFolder(root: string, { watched, forbidden }: FolderMounts, 
   const before = new Map(watched.map((path) => [path, identify(path)]));
   const removed = new Set<string>();
   /** Paths that the command has made unreadable, or that cannot be removed. */
-  const kept = new Set<string>();
+  const unremovable = new Set<string>();
   const remove = (path: string) => {
     try {
       if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return;
       rmSync(path, { recursive: true, force: true });
       removed.add(path);
     } catch {
-      kept.add(path);
+      unremovable.add(path);
     }
     stop();
   };
@@ -144,9 +144,9 @@ export function watchFolder(root: string, { watched, forbidden }: FolderMounts, 
           (path) =>
             `the command created ${display(path)}, which was removed because Git would take its settings from there`,
         ),
-        ...[...kept].map(
+        ...[...unremovable].map(
           (path) =>
-            `${display(path)} could not be checked or removed, because the command closed its folder: look at it before you use Git here`,
+            `${display(path)} could not be checked or removed, because the command locked its folder: check it before you use Git here`,
         ),
       ];
     },
@@ -164,7 +164,7 @@ function watchNames(folder: string, onChange: () => void): readonly FSWatcher[] 
   }
 }
 
-/** A string that changes when the file or folder is replaced or made unreadable; empty if there is none. */
+/** A string that changes when the file or folder is replaced or made unreadable; empty if the path does not exist. */
 function identify(path: string): string {
   try {
     const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });

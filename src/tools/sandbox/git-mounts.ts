@@ -2,7 +2,7 @@
  * Finds the mounts for a folder's Git repository: commits work, but hooks and settings, which name programs that Git runs later for
  * the person, are read-only.
  *
- * 1. `.git` is a mount of its own, so a command cannot move it away and put another one in its place.
+ * 1. `.git` is its own mount, so a command cannot move it away and put another one in its place.
  * 2. A command may have written the `.git` file, so it is followed only to a repository that lists this folder as one of its
  *    worktrees.
  * 3. In a subfolder of a repository, the rest of the worktree is shown read-only. Otherwise Git would consider it deleted.
@@ -18,11 +18,11 @@ export type GitMounts = {
   readonly shown: readonly string[];
   /** Writable. */
   readonly writable: readonly string[];
-  /** Read-only within what is writable. */
+  /** Read-only within the writable mounts. */
   readonly closed: readonly string[];
-  /** Links and pipes where files should be: they cannot be mounted, so they are compared after each command. */
+  /** Links and pipes instead of files: they cannot be mounted, so they are compared after each command. */
   readonly unmountable: readonly string[];
-  /** Files that would replace the closed ones, and that no honest command creates. */
+  /** Files that would replace the closed files, and that no honest command creates. */
   readonly forbidden: readonly string[];
 };
 
@@ -53,11 +53,11 @@ async function mountsIn(
   return { shown, writable: [common], ...parts, closed: [own, ...parts.closed] };
 }
 
-/** The most repositories below a folder. */
+/** The maximum number of repositories below a folder. */
 const maxEmbedded = 200;
 
 /**
- * What is closed in repositories below the folder, as in its own.
+ * Finds the closed files of repositories below the folder, as in the folder's own repository.
  *
  * @param paths their `.git` files and folders
  * @throws Error if there are too many
@@ -69,7 +69,7 @@ export async function findEmbeddedMounts(
 ): Promise<Pick<GitMounts, "closed" | "unmountable" | "forbidden">> {
   if (paths.length > maxEmbedded)
     throw new Error(
-      `The sandbox cannot close the settings of more than ${maxEmbedded} repositories, and ${root} has ${paths.length} below it. Work in one of them.`,
+      `The sandbox cannot close the settings of more than ${maxEmbedded} repositories, and there are ${paths.length} below ${root}. Work in one of them.`,
     );
   const found = { closed: [] as string[], unmountable: [] as string[], forbidden: [] as string[] };
   for (const path of paths) {
@@ -77,7 +77,7 @@ export async function findEmbeddedMounts(
     if (kind === "other") found.unmountable.push(path);
     if (kind === "file") found.closed.push(path);
     const repository = kind === "folder" ? path : kind === "file" ? findTarget(path) : null;
-    // Commands cannot write a repository elsewhere. Those of submodules and worktrees belong to another repository.
+    // Commands cannot write a repository outside of the root. Those of submodules and worktrees belong to another repository.
     if (repository === null || !isWithin(root, repository) || (kind === "file" && belongsToOther(root, repository)))
       continue;
     const parts = await closedParts(repository, signal);
@@ -91,14 +91,14 @@ export async function findEmbeddedMounts(
 const belongsToOther = (root: string, repository: string) =>
   relative(root, repository).split(sep).slice(0, -1).includes(".git");
 
-/** The folder that a `.git` file names; null if there is none. */
+/** The folder that a `.git` file points to; null if there is none. */
 function findTarget(file: string): string | null {
   const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
   const path = resolve(dirname(file), to);
   return to !== "" && readKind(path) === "folder" ? resolveExistingPart(path) : null;
 }
 
-/** The repository that a `.git` file leads to, which all its worktrees share; null unless it points back at the file. */
+/** The repository that a `.git` file points to, which all its worktrees share; null unless the repository points back at the file. */
 function findLinkedRepository(file: string): string | null {
   try {
     const [, to = ""] = /^gitdir: (.+)$/m.exec(readText(file)) ?? [];
@@ -107,7 +107,7 @@ function findLinkedRepository(file: string): string | null {
     if (worktree === dirname(file)) return folder;
     const common = realpathSync(resolve(folder, readText(join(folder, "commondir")).trim()));
     const back = readText(join(folder, "gitdir")).trim();
-    // Commands may have written these files while they were not closed, so each must agree with the others.
+    // Commands may have written these files before they were closed, so each must agree with the others.
     const isOwn = dirname(folder) === join(common, "worktrees") && realpathSync(resolve(folder, back)) === file;
     return isOwn ? common : null;
   } catch {
@@ -115,7 +115,7 @@ function findLinkedRepository(file: string): string | null {
   }
 }
 
-/** The worktree in a repository's configuration, as submodules have it; null if there is none. */
+/** The worktree in a repository's configuration, as submodules have it; null if the configuration has none. */
 function readWorktree(repository: string): string | null {
   const path = readSetting(repository, "worktree");
   return path === null ? null : resolveExistingPart(resolve(repository, path));
@@ -127,16 +127,16 @@ function readSetting(repository: string, name: string): string | null {
   return setting.exec(readText(join(repository, "config")))?.[1] ?? null;
 }
 
-/** Empty if it is not a readable file: a command may have put a pipe there, and reading one would block. */
+/** Empty if the path is not a readable file: a command may have put a pipe there, and reading a pipe would block. */
 function readText(path: string): string {
   return readSmallFile(path)?.toString("utf8") ?? "";
 }
 
 const maxWorktrees = 500;
-/** Folders below `.git/modules`. More than that, and a command does not start: it could create folders until the rest is not examined. */
+/** Folders below `.git/modules`. With more, a command does not start: it could create folders until the rest is not examined. */
 const maxModuleFolders = 500;
 
-/** Files of a repository and of its submodules that other programs run, or that name programs. */
+/** Files of a repository and its submodules that other programs run, or that name programs. */
 async function closedParts(
   repository: string,
   signal: AbortSignal | undefined,
@@ -144,11 +144,11 @@ async function closedParts(
   const modules = await findModules(join(repository, "modules"), signal);
   const all = [repository, ...modules];
   for (const each of all) {
-    // Only an existing folder can be closed. Git creates the same one from its template.
+    // Only an existing folder can be closed. Git creates the same folder from its template.
     try {
       mkdirSync(join(each, "hooks"), { recursive: true });
     } catch {
-      // It is a file or a link, or is read-only, so no command can put hooks there.
+      // The path is a file or a link, or is read-only, so no command can put hooks there.
     }
   }
   const names = ["hooks", "config", "config.worktree", "info/attributes"];
@@ -173,7 +173,7 @@ async function closedParts(
   };
 }
 
-/** The folder of `core.hooksPath` in the repository's own configuration, if it is in the worktree. */
+/** The folder of `core.hooksPath` in the repository's own configuration, if it is inside the worktree. */
 function findHookFolders(repository: string): readonly string[] {
   const path = readSetting(repository, "hooksPath");
   const worktree = dirname(repository);
@@ -181,11 +181,11 @@ function findHookFolders(repository: string): readonly string[] {
   return folder !== worktree && isWithin(worktree, folder) ? [folder] : [];
 }
 
-/** Repositories of submodules, also of nested ones. */
+/** The repositories of submodules, including nested ones. */
 async function findModules(top: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
   const found: string[] = [];
   const queue = [top];
-  // A loop over an array also visits what is added meanwhile.
+  // A loop over an array also visits items that are added during the loop.
   for (const folder of queue) {
     if (queue.length > maxModuleFolders)
       throw new Error(
@@ -198,7 +198,7 @@ async function findModules(top: string, signal: AbortSignal | undefined): Promis
   return found;
 }
 
-/** The folders in which a repository keeps what belongs to each linked worktree. */
+/** The folders in which a repository keeps the data of each linked worktree. */
 async function listWorktrees(repository: string, signal: AbortSignal | undefined): Promise<readonly string[]> {
   const top = join(repository, "worktrees");
   const names = await listFolders(top, signal);
@@ -215,7 +215,7 @@ async function listFolders(folder: string, signal: AbortSignal | undefined): Pro
     const entries = await listEntries(folder, (entry) => entry.isDirectory(), signal);
     return entries.map(({ name }) => name);
   } catch (error) {
-    // There is no such folder, or a command has made it unreadable.
+    // The folder does not exist, or a command has made it unreadable.
     if (error instanceof Error && "syscall" in error) return [];
     throw error;
   }
@@ -225,7 +225,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** Null if there is nothing. `other` is a link, which may lead anywhere, or a pipe. */
+/** Null if the path does not exist. `other` is a link, which may lead anywhere, or a pipe. */
 function readKind(path: string): "folder" | "file" | "other" | null {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return null;

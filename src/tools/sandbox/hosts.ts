@@ -1,12 +1,12 @@
 /**
  * The hosts that commands in the sandbox may reach: names, wildcards, addresses, and presets for well-known services.
  *
- * 1. A name is normalized once, by the WHATWG URL parser. The normalized name is what is compared, resolved and connected to.
- * 2. Without a port, a pattern allows ports 80 and 443. A pattern that denies covers every port unless it has one.
+ * 1. A name is normalized once, by the WHATWG URL parser. Only the normalized name is compared, resolved and connected to.
+ * 2. An allowing pattern without a port allows ports 80 and 443. A denying pattern covers every port unless it has one.
  */
 import { isIP } from "node:net";
 
-/** Names for the hosts of well-known services. docs/guide/sandbox.md has the same lists. */
+/** Presets for the hosts of well-known services. docs/guide/sandbox.md has the same lists. */
 export const hostPresets = {
   npm: ["registry.npmjs.org", "registry.yarnpkg.com", "nodejs.org"],
   pypi: ["pypi.org", "files.pythonhosted.org"],
@@ -39,18 +39,18 @@ export type HostPattern = {
   readonly text: string;
   readonly allows: (target: HostTarget) => boolean;
   readonly denies: (target: HostTarget) => boolean;
-  /** Whether it allows everything that another pattern allows. */
+  /** Whether the pattern allows everything that another pattern allows. */
   readonly covers: (other: HostPattern) => boolean;
-  /** Whether it denies something that another pattern allows. */
+  /** Whether the pattern denies something that another pattern allows. */
   readonly deniesPartOf: (other: HostPattern) => boolean;
   readonly parts: readonly HostPart[];
 };
 
-/** One host, or all hosts below one. */
+/** A single host, or all hosts below it. */
 export type HostPart = {
   readonly name: string;
   readonly isWildcard: boolean;
-  /** Null: ports 80 and 443. */
+  /** The port; null for ports 80 and 443. */
   readonly port: number | null;
 };
 
@@ -59,7 +59,7 @@ const maxPatternCharacters = 300;
 
 /**
  * Reads `npm`, `example.org`, `*.example.org`, `db.example.org:5432`, `10.1.2.3:8080` or `[2001:db8::1]:443`.
- * @returns the pattern; or the problem, as part of a sentence
+ * @returns the pattern, or the problem as part of a sentence
  */
 export function readHostPattern(text: string): HostPattern | string {
   if (text.length > maxPatternCharacters) return `it has more than ${maxPatternCharacters} characters`;
@@ -81,14 +81,14 @@ function readPart(text: string): HostPart | string {
   if (written === "" || name === null || written.includes("*"))
     return "write a host, such as api.example.org, *.example.org or db.example.org:5432";
   const port = portText === undefined ? null : Number(portText);
-  if (port !== null && (port < 1 || port > 65_535)) return "a port is a number from 1 to 65535";
+  if (port !== null && (port < 1 || port > 65_535)) return "the port must be a number from 1 to 65535";
   const isWildcard = wildcard !== undefined;
   const isAddress = isIP(name) !== 0;
-  if (isWildcard && isAddress) return "a wildcard needs a name after it, not an address";
+  if (isWildcard && isAddress) return "a wildcard must be followed by a name, not an address";
   if (!isWildcard && !isAddress && !name.includes(".") && port === null)
-    return `there is no preset ${JSON.stringify(text)}: the presets are ${Object.keys(hostPresets).join(", ")}. Other hosts have a dot or a port`;
+    return `there is no preset ${JSON.stringify(text)}: the presets are ${Object.keys(hostPresets).join(", ")}. Any other host needs a dot or a port`;
   // "*.com" would allow half of the internet, and is almost certainly a mistake.
-  if (isWildcard && !name.includes(".")) return "a wildcard needs two labels or more after it";
+  if (isWildcard && !name.includes(".")) return "a wildcard must be followed by at least two labels";
   return { name, isWildcard, port };
 }
 
@@ -142,7 +142,7 @@ export function findPreset({ parts }: HostPattern): string | null {
   return found?.[0] ?? null;
 }
 
-/** The canonical form of a host's name or address; null if it is neither. */
+/** The canonical form of a host name or address; null if the host is neither. */
 export function normalizeHost(host: string): string | null {
   if (host === "" || host.length > maxPatternCharacters || /[\s/@?#\\]/.test(host)) return null;
   const colons = host.startsWith("[") ? host : isIP(host) === 6 ? `[${host}]` : host;

@@ -1,5 +1,5 @@
 /**
- * Lists folders that commands can fill, without blocking this process.
+ * Lists folders that commands can fill, without blocking the process.
  */
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
@@ -12,7 +12,7 @@ const batchSize = 4_096;
 /**
  * Lists the accepted entries of a folder.
  *
- * @throws Error if the folder cannot be read, or has over a million entries; the reason of the signal if it is aborted
+ * @throws Error if the folder cannot be read, or has over a million entries; the signal's reason if it is aborted
  */
 export async function listEntries(
   folder: string,

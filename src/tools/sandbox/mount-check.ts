@@ -1,16 +1,17 @@
 /**
- * Verifies, inside the sandbox and before the command starts, that its mounts are the files and folders that Pawl examined.
+ * Verifies, inside the sandbox and before the command starts, that its mounts are the same files and folders that Pawl examined.
  *
- * Before bubblewrap mounts a folder, a background command of the same session can replace it by a link, and bubblewrap follows links:
- * `.vscode` would then show `~/.ssh`. Once the mounts exist, no other command can change them, so a check at that point is final.
+ * Before bubblewrap mounts a folder, a background command of the same session can replace the folder by a link, which bubblewrap
+ * would follow: `.vscode` would then show `~/.ssh`. Once the mounts exist, no other command can change them, so a check at that
+ * point is final.
  */
 import type { Mount } from "./folder-mounts.js";
 
-/** Paths in one check: the script must fit into an argument of a program. */
+/** Paths per check: the script must fit into a single program argument. */
 const maxPaths = 25;
 
 const refusal =
-  "The sandbox did not start this command: a file or folder that it closes was replaced at the same time. Run the command again.";
+  "The sandbox did not start this command: a protected file or folder was replaced at the same time. Run the command again.";
 
 /** @param stat the absolute path of the program `stat` */
 export function addMountCheck(mounts: readonly Mount[], stat: string, command: readonly string[]): readonly string[] {

@@ -1,5 +1,5 @@
 /**
- * Runs bubblewrap to find out whether commands can be sandboxed on this machine, and if not, why and what to do about it.
+ * Runs bubblewrap to find out whether commands can be sandboxed on this machine and, if not, why and what to do about it.
  */
 import { spawnSync } from "node:child_process";
 import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from "node:fs";
@@ -7,11 +7,11 @@ import { delimiter, isAbsolute, join } from "node:path";
 import { isWithin } from "../files/root.js";
 
 export type Bubblewrap = {
-  /** Absolute. */
+  /** The absolute path. */
   readonly path: string;
-  /** Such as `0.8.0`. */
+  /** The version, such as `0.8.0`. */
   readonly version: string;
-  /** Whether it can forbid user namespaces (0.8 and later). If not, the filter of system calls does. */
+  /** Whether bubblewrap can forbid user namespaces (0.8 and later). Otherwise, the system call filter forbids them. */
   readonly closesNamespaces: boolean;
 };
 
@@ -19,7 +19,7 @@ export type SandboxProbe =
   | { readonly bubblewrap: Bubblewrap }
   | {
       readonly bubblewrap: null;
-      /** Part of a sentence: "bubblewrap is not installed". */
+      /** The reason as part of a sentence: "bubblewrap is not installed". */
       readonly reason: string;
       /** What a person can do about it, in a sentence; may be empty. */
       readonly advice: string;
@@ -45,7 +45,7 @@ const thisSystem: ProbedSystem = {
   exists: existsSync,
 };
 
-/** Options that need every namespace of a command. */
+/** Options that use every namespace of a command. */
 const trial = [
   ["--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc"],
   ["--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--remount-ro", "/proc"],
@@ -66,7 +66,7 @@ export function probeSandbox(avoid: readonly string[] = [], system: ProbedSystem
   return probe;
 }
 
-/** Why there is none for macOS: docs/decisions/0145. */
+/** Why macOS has no sandbox: docs/decisions/0145. */
 function describeOtherPlatform(platform: NodeJS.Platform): { readonly reason: string; readonly advice: string } {
   const names: { readonly [Platform in NodeJS.Platform]?: string } = { darwin: "macOS", win32: "Windows" };
   return {
@@ -74,7 +74,7 @@ function describeOtherPlatform(platform: NodeJS.Platform): { readonly reason: st
     advice:
       platform === "win32"
         ? "In WSL 2, with bubblewrap, commands are sandboxed."
-        : "In a virtual machine or a dev container with Linux, they can be sandboxed, or are at least kept apart from your files.",
+        : "In a Linux virtual machine or dev container, commands can be sandboxed, or are at least separated from your files.",
   };
 }
 
@@ -115,13 +115,13 @@ function createInstallAdvice({ read }: ProbedSystem): string {
   return command === undefined ? "Install the packages bubblewrap and socat." : `To install it: ${command}`;
 }
 
-/** The likely reason why the system does not let bubblewrap create namespaces, and the remedy. */
+/** The likely reason why the system does not let bubblewrap create namespaces, with the remedy. */
 function createNamespaceAdvice({ read, exists }: ProbedSystem): string {
   const setting = (path: string) => read(`/proc/sys/${path}`)?.trim();
   if (exists("/.dockerenv") || exists("/run/.containerenv"))
     return "This is a container: start it with --security-opt seccomp=unconfined --security-opt systempaths=unconfined (and apparmor=unconfined where AppArmor is on), or let the container be the sandbox.";
   if (setting("kernel/apparmor_restrict_unprivileged_userns") === "1")
-    return "AppArmor lets no program make user namespaces unless a profile allows it: install the package apparmor-profiles, and run: sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo systemctl reload apparmor";
+    return "AppArmor does not let programs create user namespaces without a profile: install the package apparmor-profiles, and run: sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo systemctl reload apparmor";
   if (setting("kernel/unprivileged_userns_clone") === "0")
     return "User namespaces are off: sudo sysctl -w kernel.unprivileged_userns_clone=1";
   if (setting("user/max_user_namespaces") === "0")
@@ -131,7 +131,7 @@ function createNamespaceAdvice({ read, exists }: ProbedSystem): string {
 
 /**
  * Finds a program that Pawl runs outside of the sandbox; null if there is none. `npx` and `npm run` put `node_modules/.bin` into
- * PATH, where a command may have left a program of the same name.
+ * PATH, where a command may have planted a program with the same name.
  */
 export function findSystemProgram(
   name: string,
@@ -145,10 +145,10 @@ export function findSystemProgram(
     try {
       accessSync(program, constants.X_OK);
       if (!statSync(program).isFile()) continue;
-      const places = [program, realpathSync(program)];
-      if (!places.some((place) => avoid.some((one) => isWithin(one, place)))) return program;
+      const paths = [program, realpathSync(program)];
+      if (!paths.some((candidate) => avoid.some((one) => isWithin(one, candidate)))) return program;
     } catch {
-      // The next folder may have it.
+      // The next folder may contain the program.
     }
   }
   return null;

@@ -1,11 +1,11 @@
 /**
- * The proxy of the sandbox: it forwards plain HTTP and CONNECT to the hosts that a command may reach, and refuses all others.
+ * The sandbox's proxy: forwards plain HTTP and CONNECT to the hosts that a command may reach, and refuses all other hosts.
  *
- * 1. The name is checked first, then its addresses: it is resolved once, and only checked addresses are connected to.
- * 2. Each command has its own credentials. A host that a person allowed for one command is therefore allowed for that command alone, and
- *    a refusal is reported with its command. Clients without credentials reach the hosts of every command; for other hosts they are
- *    asked for credentials, because curl and Git send them only then.
- * 3. A parent proxy resolves names itself. Addresses are then checked only if this machine can resolve the name.
+ * 1. The name is checked first, then its addresses: a name is resolved once, and only checked addresses are connected to.
+ * 2. Each command has its own credentials. So a host that a person allowed for one command is allowed for that command only, and a
+ *    refusal is reported with its command. Clients without credentials reach the hosts that every command may reach; for other
+ *    hosts they are asked for credentials, because curl and Git send them only then.
+ * 3. A parent proxy resolves names itself. Addresses are then checked only if this machine can also resolve the name.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { LookupAddress } from "node:dns";
@@ -21,7 +21,7 @@ import { formatTarget, type HostTarget, normalizeHost } from "./hosts.js";
 import { lookUp, openDirectly, ProxyError, type ProxyStatus } from "./upstream.js";
 
 export type SandboxProxyOptions = {
-  /** The path of the Unix socket that it listens on. */
+  /** The path of the Unix socket to listen on. */
   readonly path: string;
   /** Whether a client without credentials may reach a host. */
   readonly isReachable: IsReachable;
@@ -42,7 +42,7 @@ export type IsReachable = (target: HostTarget) => boolean;
 export type ProxyGrant = {
   /** For `HTTPS_PROXY`: `user:password`. */
   readonly credentials: string;
-  /** The first 20 refused hosts, in the order of the first request for each. */
+  /** The first 20 refused hosts, in the order of their first requests. */
   readonly refusals: () => readonly Refusal[];
   /** Revokes the credentials, and closes the connections that used them. */
   readonly end: () => void;
@@ -100,11 +100,11 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
     return allowed;
   }
 
-  /** If there is only one command, the client must be its own. */
+  /** If there is only one command, the client must belong to it. */
   function refuseAnonymous(target: HostTarget): ProxyError {
     const present = [...clients.values()];
     if (present.some((client) => client.isReachable(target)))
-      return new ProxyError(407, "The sandbox's proxy needs the credentials of HTTPS_PROXY for this host.");
+      return new ProxyError(407, "The sandbox's proxy requires the credentials in HTTPS_PROXY for this host.");
     const [only] = present;
     return createRefusal(only !== undefined && present.length === 1 ? only : anonymous, target, "unlisted");
   }
@@ -112,7 +112,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
   async function tunnel(incoming: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     try {
       const client = findClient(incoming);
-      hold(client, socket);
+      trackSocket(client, socket);
       const target = readTarget(incoming.url ?? "");
       const parent = findProxy(new URL(`https://${formatTarget(target)}/`), environment);
       const allowed = await checkTarget(client, target, parent);
@@ -126,8 +126,8 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
     } catch (error) {
       const { status, message } = toProxyError(error);
       const text = `${message}\n`;
-      const asks = Object.entries(createChallenge(status)).map(([name, value]) => `${name}: ${value}\r\n`);
-      const head = `HTTP/1.1 ${status} Refused\r\n${asks.join("")}content-type: text/plain\r\nconnection: close`;
+      const challengeLines = Object.entries(createChallenge(status)).map(([name, value]) => `${name}: ${value}\r\n`);
+      const head = `HTTP/1.1 ${status} Refused\r\n${challengeLines.join("")}content-type: text/plain\r\nconnection: close`;
       socket.end(`${head}\r\ncontent-length: ${Buffer.byteLength(text)}\r\n\r\n${text}`);
     }
   }
@@ -135,7 +135,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
   async function forward(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       const client = findClient(incoming);
-      hold(client, incoming.socket);
+      trackSocket(client, incoming.socket);
       const { target, url } = readHttpUrl(incoming.url ?? "");
       const parent = findProxy(url, environment);
       const allowed = await checkTarget(client, target, parent);
@@ -146,14 +146,14 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
         return;
       }
       const outgoing = request(incoming, url, socket, parent, connectTimeoutMs);
-      const refuseAnswer = (why: string) => {
+      const rejectResponse = (why: string) => {
         fail(response, new ProxyError(502, `${url.host} ${why}.`));
         outgoing.destroy();
       };
       outgoing.on("response", (answer) => {
         const { statusCode = 0 } = answer;
         // Node cannot send such a status.
-        if (statusCode < 200 || statusCode > 999) return refuseAnswer(`sent the invalid status ${statusCode}`);
+        if (statusCode < 200 || statusCode > 999) return rejectResponse(`sent the invalid status ${statusCode}`);
         response.writeHead(statusCode, omitHopHeaders(answer.headers));
         // A truncated body must not look complete.
         answer.once("error", () => response.destroy());
@@ -161,7 +161,7 @@ export async function startSandboxProxy(options: SandboxProxyOptions): Promise<S
       });
       outgoing.once("upgrade", (_answer, upgraded) => {
         upgraded.destroy();
-        refuseAnswer("changed the protocol, although nobody had asked for that");
+        rejectResponse("changed the protocol without being asked to");
       });
       outgoing.on("error", (error) => fail(response, new ProxyError(502, `${url.host} failed: ${error.message}.`)));
       response.once("close", () => outgoing.destroy());
@@ -243,8 +243,8 @@ function fail(response: ServerResponse, { status, message }: ProxyError): void {
   response.end(`${message}\n`);
 }
 
-/** Remembers a connection of a client, which ends with its access. */
-function hold({ sockets }: Client, socket: Duplex): void {
+/** Records a connection of a client. The connection is closed when the client's access ends. */
+function trackSocket({ sockets }: Client, socket: Duplex): void {
   // A connection may carry several requests.
   if (sockets.has(socket)) return;
   sockets.add(socket);
@@ -283,7 +283,7 @@ function readHttpUrl(text: string): { readonly target: HostTarget; readonly url:
   if (url?.protocol !== "http:" || name === null)
     throw new ProxyError(
       400,
-      "Invalid request: the sandbox's proxy forwards http:// URLs, and takes CONNECT for everything else.",
+      "Invalid request: the sandbox's proxy forwards http:// URLs, and needs CONNECT for everything else.",
     );
   url.hostname = isIP(name) === 6 ? `[${name}]` : name;
   return { target: { name, port: Number(url.port || 80) }, url };
@@ -312,7 +312,7 @@ function request(
     ...omitHopHeaders(incoming.headers),
     // Otherwise Node sends the body of a GET without framing, and the server would parse it as the next request.
     ...(incoming.headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" }),
-    // The host that was checked, whatever the client's Host header says.
+    // The host that was checked, regardless of the client's Host header.
     host: url.host,
     connection: "close",
   };

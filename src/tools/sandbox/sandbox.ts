@@ -1,5 +1,6 @@
 /**
- * The sandbox of commands: on bubblewrap, with its own home, without the person's secrets, and with a network that reaches listed hosts.
+ * The sandbox of commands: on bubblewrap, with its own home, without the person's secrets, and with a network that reaches only
+ * listed hosts.
  *
  * bubblewrap-arguments.ts decides what commands see, folder-mounts.ts what is closed in their folder, session.ts what they share,
  * and proxy.ts which hosts they reach.
@@ -51,7 +52,7 @@ const optionRules: OptionTable<SandboxOptions> = {
 /**
  * Creates the sandbox of a folder's commands, for `createShellTool({ sandbox })`.
  *
- * @throws PawlError `sandbox_missing` if `mode` is `required` and there is no sandbox here
+ * @throws PawlError `sandbox_missing` if `mode` is `required` and no sandbox is available
  * @throws PawlError `bad_configuration` if an option cannot be used
  *
  * @example
@@ -67,16 +68,16 @@ export function createSandbox(options: SandboxOptions): CommandSandbox {
   const root = createRoot(options.root).path;
   for (const host of options.hosts ?? []) readHost(host);
   createAddressRules(options.addresses ?? []);
-  const workingIsolation = findBubblewrap(root);
-  if (workingIsolation.bubblewrap !== null) return createBubblewrapSandbox(options, root, workingIsolation.bubblewrap);
+  const probe = findBubblewrap(root);
+  if (probe.bubblewrap !== null) return createBubblewrapSandbox(options, root, probe.bubblewrap);
   if (options.mode === "required") {
-    const advice = workingIsolation.advice === "" ? "" : ` ${workingIsolation.advice}`;
-    throw new PawlError("sandbox_missing", `Commands cannot be sandboxed: ${workingIsolation.reason}.${advice}`);
+    const advice = probe.advice === "" ? "" : ` ${probe.advice}`;
+    throw new PawlError("sandbox_missing", `Commands cannot be sandboxed: ${probe.reason}.${advice}`);
   }
-  return createNoSandbox(workingIsolation.reason, workingIsolation.advice);
+  return createNoSandbox(probe.reason, probe.advice);
 }
 
-/** Creates the absence of a sandbox: commands run unchanged. @param reason null: it is switched off */
+/** Creates a stand-in that runs commands unchanged. @param reason null if the sandbox is switched off */
 export function createNoSandbox(reason: string | null, advice = ""): CommandSandbox {
   return Object.freeze({
     kind: "none",
@@ -96,8 +97,8 @@ export function createNoSandbox(reason: string | null, advice = ""): CommandSand
 }
 
 /**
- * Finds out whether bubblewrap works, by running it. To be installed is not enough: many systems do not let users
- * create namespaces. `createSandbox` also gives the reason.
+ * Finds out whether bubblewrap works, by running it. That it is installed is not enough: many systems do not let users create
+ * namespaces. `createSandbox` also reports the reason.
  */
 export function detectSandbox(): Sandbox {
   return probeSandbox().bubblewrap === null ? "none" : "bubblewrap";
@@ -107,7 +108,7 @@ function findBubblewrap(root: string): SandboxProbe {
   if (isWithin(root, findPersonHome().real))
     return {
       bubblewrap: null,
-      reason: "the folder is your home, or holds it",
+      reason: "the folder is your home, or contains it",
       advice: "Work in a folder below your home.",
     };
   return probeSandbox([root]);

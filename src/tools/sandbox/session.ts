@@ -1,7 +1,7 @@
 /**
- * The network and `/tmp` that the commands of one sandbox share. A holder process owns both, and commands join its namespaces. In the
- * network there is only a port of the proxy. The holder dies with this process and leaves nothing behind: `/tmp` is in memory, and the
- * proxy's socket has been unlinked by then.
+ * The network and `/tmp` that the commands of one sandbox share. A holder process owns both, and commands join its namespaces. The
+ * only service in this network is a port of the proxy. The holder dies with this process and leaves nothing behind: `/tmp` is in
+ * memory, and the proxy's socket has already been unlinked.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -14,16 +14,16 @@ import { type SharedFolder, socketInside } from "./bubblewrap-arguments.js";
 import { type Bubblewrap, findSystemProgram } from "./probe.js";
 import { type SandboxProxy, type SandboxProxyOptions, startSandboxProxy } from "./proxy.js";
 
-/** The port of the proxy in the network of commands. */
+/** The proxy's port in the network of commands. */
 export const proxyPort = 3128;
 
 export type SandboxSession = {
   readonly proxy: SandboxProxy;
-  /** The command line that joins the namespaces of the holder; empty if commands share nothing. */
+  /** The command line that joins the holder's namespaces; empty if commands share nothing. */
   readonly join: readonly string[];
   /** The shared folder, as seen after joining; null if commands share nothing. */
   readonly shared: SharedFolder;
-  /** The proxy's socket, for a command with its own network; null if commands share one. */
+  /** The proxy's socket, for a command with its own network; null if commands share a network. */
   readonly socket: string | null;
   readonly hasEnded: () => boolean;
   readonly close: () => Promise<void>;
@@ -35,19 +35,19 @@ export type SessionOptions = Omit<SandboxProxyOptions, "path"> & {
 
 export type SessionPrograms = {
   readonly nsenter: string;
-  /** A folder of the system over which the shared folder is mounted. */
+  /** A system folder over which the shared folder is mounted. */
   readonly mount: string;
-  /** The program between the port and the socket of the proxy. Null: this one, Node. */
+  /** The program that connects the port to the proxy's socket; null for Node, as in this process. */
   readonly socat: string | null;
 };
 
-/** Finds what a session needs. @returns why there cannot be one, as part of a sentence, if something is missing */
+/** Finds the programs that a session needs. @returns if something is missing, the reason as part of a sentence */
 export function findSessionPrograms(avoid: readonly string[], paths: readonly string[]): SessionPrograms | string {
   const nsenter = findSystemProgram("nsenter", avoid);
   if (nsenter === null) return "nsenter (util-linux) is not installed";
   const isFree = (folder: string) => existsSync(folder) && !paths.some((path) => isWithin(folder, path));
   const mount = ["/media", "/srv", "/mnt"].find(isFree);
-  if (mount === undefined) return "there is none of the folders /media, /srv and /mnt that is not in use";
+  if (mount === undefined) return "none of the folders /media, /srv and /mnt exists and is unused";
   const socat = findSystemProgram("socat", avoid);
   return { nsenter, mount, socat };
 }
@@ -55,7 +55,7 @@ export function findSessionPrograms(avoid: readonly string[], paths: readonly st
 const startTimeoutMs = 10_000;
 const pollMs = 4;
 
-/** @throws Error with the reason if it cannot be started */
+/** @throws Error with the reason if the session cannot be started */
 export async function startSession(options: SessionOptions, programs: SessionPrograms): Promise<SandboxSession> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
   let proxy: SandboxProxy | undefined;
@@ -88,7 +88,7 @@ export async function startSession(options: SessionOptions, programs: SessionPro
   }
 }
 
-/** The session of a machine on which each command has its own network and its own `/tmp`. */
+/** A session for a machine on which each command has its own network and its own `/tmp`. */
 export async function startLoneProxy(options: Omit<SandboxProxyOptions, "path">): Promise<SandboxSession> {
   const folder = mkdtempSync(join(tmpdir(), "pawl-sandbox-"));
   const socket = join(folder, "proxy");
@@ -114,7 +114,7 @@ export async function startLoneProxy(options: Omit<SandboxProxyOptions, "path">)
   }
 }
 
-/** Wraps a command so that the bridge starts first, in the network of the command. @param socat an absolute path */
+/** Wraps a command so that the bridge starts first, in the command's network. @param socat an absolute path */
 export function addBridge(socat: string, command: readonly string[]): readonly string[] {
   const line = `${listeningLine.slice(1, -1)}`;
   const script = `"$1" ${socatArguments(socketInside).join(" ")} </dev/null >/dev/null 2>&1 &
@@ -144,14 +144,14 @@ function startHolder({ path }: Bubblewrap, { mount, socat }: SessionPrograms, so
     ],
     { stdio: ["ignore", "ignore", "pipe", "pipe"], env: { PATH: "/usr/bin:/bin" }, detached: true, cwd: "/" },
   );
-  // A program ends although its sandbox was not closed.
+  // The program can exit even if its sandbox was not closed.
   holder.unref();
   for (const stream of holder.stdio)
     if (stream !== null && stream !== undefined && "unref" in stream) (stream as { unref(): void }).unref();
   return holder;
 }
 
-/** The bridge as a program of Node, for a machine without socat. It starts more slowly. */
+/** The bridge as a Node program, for a machine without socat. It starts more slowly. */
 function nodeBridge(socket: string): string {
   const relay = `s=>{const u=n.connect({path:${JSON.stringify(socket)},allowHalfOpen:true});s.pipe(u).pipe(s);for(const e of[s,u])e.on("error",()=>{s.destroy();u.destroy()})}`;
   return `const n=require("net");n.createServer({allowHalfOpen:true},${relay}).listen(${proxyPort},"127.0.0.1")`;
@@ -159,13 +159,13 @@ function nodeBridge(socket: string): string {
 
 /** Waits until the port is open in the holder's network. @returns the holder's process id */
 async function waitForBridge(holder: ChildProcess): Promise<number> {
-  let [info, said] = ["", ""];
+  let [info, stderr] = ["", ""];
   const failure: { error?: Error } = {};
   holder.once("error", (error) => {
     failure.error = error;
   });
   holder.stderr?.on("data", (bytes: Buffer) => {
-    said = `${said}${bytes}`.slice(-2_000);
+    stderr = `${stderr}${bytes}`.slice(-2_000);
   });
   (holder.stdio[3] as Readable | null)?.on("data", (bytes: Buffer) => {
     info = `${info}${bytes}`.slice(0, 2_000);
@@ -176,7 +176,7 @@ async function waitForBridge(holder: ChildProcess): Promise<number> {
     if (pid > 0 && isListening(pid)) return pid;
     if (failure.error !== undefined) throw failure.error;
     if (holder.exitCode !== null || holder.signalCode !== null)
-      throw new Error(`The network of the sandbox could not be started: ${said.trim() || "bubblewrap ended"}`);
+      throw new Error(`The network of the sandbox could not be started: ${stderr.trim() || "bubblewrap ended"}`);
     await setTimeout(pollMs);
   }
   throw new Error(`The network of the sandbox did not start within ${startTimeoutMs / 1000} s.`);

@@ -1,7 +1,7 @@
 /**
- * Derives from `PATH` the folders of tools that commands can read. Nothing else of the person's home is shown.
+ * Derives the folders of tools that commands can read from `PATH`. Nothing else in the person's home is shown.
  *
- * They are read-only, because the person runs these tools later, outside of the sandbox.
+ * The folders are read-only, because the person runs these tools later, outside of the sandbox.
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join } from "node:path";
@@ -10,7 +10,7 @@ import { isWithin } from "../files/root.js";
 export type ShownTools = {
   /** Absolute paths, as written in PATH. */
   readonly folders: readonly string[];
-  /** Variables that lead tools to their files, because the home of commands is a different one. */
+  /** Variables that point tools to their files, because commands have another home. */
   readonly env: { readonly [name: string]: string };
 };
 
@@ -48,7 +48,7 @@ const knownTools: readonly {
   },
 ];
 
-/** Files by which the root of an installation is recognized, whose `bin` needs the rest of it. */
+/** Files that mark the root of an installation, whose `bin` needs the rest of it. */
 const installationMarks = [
   "pyvenv.cfg",
   "conda-meta",
@@ -69,7 +69,7 @@ export function findShownTools(
     if (!isAbsolute(folder) || !isFolder(folder) || isForeign(folder)) continue;
     const known = knownTools.find((one) => folder.endsWith(`/${one.folder}`));
     if (known !== undefined) {
-      // Usually the person's home, but tools may be installed in another one.
+      // Usually the person's home, but tools may be installed in another home.
       const base = folder.slice(0, -known.folder.length - 1);
       for (const shown of known.shows) folders.add(join(base, shown));
       // The first folder in PATH wins.
@@ -89,7 +89,7 @@ function findInstallation(folder: string, home: string): string | null {
   return installationMarks.some((mark) => existsSync(join(root, mark))) ? root : null;
 }
 
-/** A drive of Windows (WSL), whose programs run outside of every namespace. */
+/** A Windows drive (WSL), whose programs run outside of every namespace. */
 function isForeign(folder: string): boolean {
   return /^\/mnt\/[a-z](\/|$)/i.test(folder);
 }

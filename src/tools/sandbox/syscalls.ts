@@ -1,6 +1,6 @@
 /**
  * A seccomp filter for commands in the sandbox. It refuses system calls that reach what namespaces do not separate (the kernel's
- * keyrings, sockets to a hypervisor), and those that mainly enlarge the kernel's attack surface.
+ * keyrings, sockets to a hypervisor), and calls that mainly enlarge the kernel's attack surface.
  */
 
 type Architecture = {
@@ -41,7 +41,7 @@ const architectures: { readonly [name: string]: Architecture } = {
   },
 };
 
-/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, which lists interfaces. Others, such as AF_VSOCK, ignore network namespaces. */
+/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK (which lists interfaces). Others, such as AF_VSOCK, ignore network namespaces. */
 const socketFamilies = [1, 2, 10, 16];
 const newUserNamespace = 0x10000000;
 const [eperm, enosys, unsupportedFamily] = [1, 38, 97];
@@ -61,7 +61,7 @@ const [callNumber, callArchitecture, firstArgument] = [0, 4, 16];
 
 /**
  * Creates the filter in the binary form that bubblewrap reads; null for other processors.
- * @param closesNamespaces also forbids user namespaces, for a bubblewrap that cannot (before 0.8)
+ * @param closesNamespaces also forbids user namespaces, for a bubblewrap version that cannot (before 0.8)
  */
 export function createSyscallFilter(closesNamespaces: boolean, name: string = process.arch): Buffer | null {
   const architecture = architectures[name];

@@ -1,5 +1,5 @@
 /**
- * Direct connections from the sandbox's proxy to hosts.
+ * Opens direct connections from the sandbox's proxy to hosts.
  */
 import type { LookupAddress } from "node:dns";
 import { connect, type Socket } from "node:net";
@@ -11,7 +11,7 @@ const maxConnectMs = 30_000;
 
 export type ProxyStatus = 400 | 403 | 407 | 502;
 
-/** A response of the proxy itself. */
+/** An error response from the proxy itself. */
 export class ProxyError extends Error {
   readonly status: ProxyStatus;
   constructor(status: ProxyStatus, message: string) {

@@ -1,5 +1,5 @@
 /**
- * Searches for text within lines. Each line counts once, however often it contains the text.
+ * Searches for text within lines. Each line counts once, however many times it contains the text.
  */
 import { compileNeedle, findText, type TextMatch } from "../lib/literal-search.js";
 import type { Pace } from "../lib/pace.js";
@@ -10,15 +10,13 @@ export type SearchOptions = {
   readonly wholeWord?: boolean;
 };
 
-/**
- * A matching line: its number from 1, and its trimmed text. Of a long line, only the part around the match is shown.
- */
+/** A matching line: its number from 1, and its trimmed text. Of a long line, only the part around the match is shown. */
 export type LineMatch = { readonly line: number; readonly text: string };
 
 export type LineSearchOptions = {
   readonly pace: Pace;
   /** The maximum number of matching lines that are passed to `onMatch`. */
-  readonly most: number;
+  readonly maxMatches: number;
   readonly onMatch: (match: LineMatch) => void;
 };
 
@@ -31,13 +29,13 @@ const maxShown = 300;
 
 export function createTextSearch({ text: searchText, ignoreCase, wholeWord = false }: SearchOptions): LineSearch {
   const needle = compileNeedle(searchText, { ignoreCase });
-  return async (text, { pace, most, onMatch }) => {
+  return async (text, { pace, maxMatches, onMatch }) => {
     let lines = 0;
     await findText(text, needle, pace, {
       onMatch: (textMatch) => {
         if (wholeWord && !isWholeWord(text, textMatch.at, needle.units.length)) return "overlapping";
         lines += 1;
-        if (lines <= most) onMatch({ line: textMatch.line, text: excerptLine(text, textMatch) });
+        if (lines <= maxMatches) onMatch({ line: textMatch.line, text: excerptLine(text, textMatch) });
         return "next line";
       },
     });
@@ -45,11 +43,11 @@ export function createTextSearch({ text: searchText, ignoreCase, wholeWord = fal
   };
 }
 
-/** The longest text that is searched natively: the time is bounded by the product of both lengths. */
+/** The maximum length of a text that is searched natively: the time is bounded by the product of both lengths. */
 const maxNativeCharacters = 64;
 const maxNativeBytes = 128 * 1024;
 
-/** Counts the lines that contain the text, from the bytes of a file; null if this method is not applicable. */
+/** Counts the lines that contain the text, using the bytes of a file; null if this method is not applicable. */
 export function countMatchingLines(bytes: Buffer, { text, ignoreCase, wholeWord }: SearchOptions): number | null {
   const isNative =
     text.length <= maxNativeCharacters && bytes.length <= maxNativeBytes && !/[\ufffd\p{Cs}]/u.test(text);
@@ -74,17 +72,17 @@ const wordCharacter = /[\p{L}\p{N}_]/u;
 /** The maximum number of spaces around a line that are trimmed. */
 const maxSpaces = 1000;
 
-/** The trimmed line, or the part of it around an offset. */
+/** The trimmed line, or the part around an offset. */
 export function excerptLine(text: string, { at, lineStart }: Pick<TextMatch, "at" | "lineStart">): string {
-  const least = Math.max(lineStart, at - maxSpaces);
-  const part = text.slice(least, at + maxShown + maxSpaces);
-  const lineBreak = part.indexOf("\n", at - least);
-  const isEnd = lineBreak !== -1 || least + part.length === text.length;
+  const earliest = Math.max(lineStart, at - maxSpaces);
+  const part = text.slice(earliest, at + maxShown + maxSpaces);
+  const lineBreak = part.indexOf("\n", at - earliest);
+  const isEnd = lineBreak !== -1 || earliest + part.length === text.length;
   const line = lineBreak === -1 ? part : part.slice(0, lineBreak);
   const trimmed = line.trim();
-  if (least === lineStart && isEnd && trimmed.length <= maxShown) return trimmed;
-  const start = Math.max(0, Math.min(at - least - 50, line.length - maxShown));
+  if (earliest === lineStart && isEnd && trimmed.length <= maxShown) return trimmed;
+  const start = Math.max(0, Math.min(at - earliest - 50, line.length - maxShown));
   const end = start + maxShown;
-  const [isCutBefore, isCutAfter] = [start > 0 || least > lineStart, end < line.length || !isEnd];
+  const [isCutBefore, isCutAfter] = [start > 0 || earliest > lineStart, end < line.length || !isEnd];
   return `${isCutBefore ? "…" : ""}${line.slice(start, end).trim()}${isCutAfter ? "…" : ""}`;
 }

@@ -1,8 +1,8 @@
 /**
- * Required texts: a line can match a regular expression only if it contains at least one of them. They can be searched quickly,
+ * Required texts: a line can match a regular expression only if it contains at least one of them. They can be searched for quickly,
  * and most files contain none of them. So most files and lines are never matched with the expression.
  *
- * Only syntax that is understood with certainty is used: other expressions have no required texts. The expression is valid.
+ * Only syntax that is understood with certainty is used: other expressions have no required texts. The expression must be valid.
  */
 
 /** Null if the expression has no known required texts. */
@@ -38,7 +38,7 @@ function readAlternatives(reader: ExpressionReader): RequiredTexts {
   return all.includes(null) || texts.length > maxTexts ? null : texts;
 }
 
-/** The best of the required texts of a sequence: the longest text, or the group whose shortest text is the longest. */
+/** The best required texts of a sequence: the longest text, or the group whose shortest text is the longest. */
 function readSequence(reader: ExpressionReader): RequiredTexts {
   let [best, run]: [RequiredTexts, string] = [null, ""];
   const offer = (texts: RequiredTexts) => {
@@ -136,7 +136,7 @@ function skipClass(reader: ExpressionReader): void {
   reader.at += 1;
 }
 
-/** Reads how often the preceding atom occurs. */
+/** Reads the quantifier of the preceding atom. */
 function readQuantifier(reader: ExpressionReader): "once" | "more" | "perhaps" {
   const { letters } = reader;
   const letter = letters[reader.at];

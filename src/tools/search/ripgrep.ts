@@ -1,12 +1,11 @@
 /**
- * Uses ripgrep as a filter for large trees: finds which files contain at least one of a few texts.
+ * Uses ripgrep as a filter for large trees: finds the files that contain at least one of a few texts.
  *
- * 1. ripgrep gets the files, or folders of which every file is to be searched. So the walk alone decides which files are
- *    searched, and ripgrep's own ignore rules and configuration have no effect.
- * 2. It searches only for plain texts, never for a regular expression of a model. The files that it reports are opened and
- *    searched again by the tool itself (search-files.ts), so the lines, their order and the limits are the same with and
- *    without it.
- * 3. If its answer is uncertain, because a file cannot be read, the tool searches itself.
+ * 1. ripgrep gets the files, or folders of which every file is to be searched. So only the walk decides which files are searched,
+ *    and ripgrep's own ignore rules and configuration have no effect.
+ * 2. ripgrep searches only for plain texts, never for a regular expression from a model. The tool itself opens the reported files
+ *    and searches them again (search-files.ts), so the lines, their order and the limits are the same with and without ripgrep.
+ * 3. If ripgrep's answer is uncertain, because a file cannot be read, the tool searches the files itself.
  */
 import { spawn } from "node:child_process";
 import { accessSync, constants, statSync } from "node:fs";
@@ -25,7 +24,7 @@ export type FileRun = {
 /** The names of files by the path of their folder, as in `FileRun`. */
 export type NamesByFolder = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The maximum length of the arguments of one process; characters. Longer ones are split among several processes. */
+/** The maximum length of the arguments of one process, in characters. Longer arguments are split among several processes. */
 const maxArguments = process.platform === "win32" ? 20_000 : 200_000;
 
 /** The absolute path of ripgrep; null if it is not installed. A program in the root is ignored. */
@@ -48,10 +47,10 @@ function isExecutable(path: string): boolean {
 }
 
 /**
- * Finds the files that contain a text of the filter. If ripgrep's answer for a group of files is uncertain, all of them are
- * returned.
+ * Finds the files that contain a text of the filter. If ripgrep's answer for a group of files is uncertain, all files of the group
+ * are returned.
  *
- * @throws the reason of the signal if it is aborted
+ * @throws the signal's reason if it is aborted
  */
 export async function findFilesWithText(
   program: string,

@@ -12,18 +12,18 @@ import { maxFileBytes } from "../files/text-file.js";
 import type { Pace } from "../lib/pace.js";
 import { mayMatchFile, mayMatchInPieces, type SearchFilter } from "./search-filter.js";
 
-/** `large`: the file may contain a match, but is too large to be searched for lines. */
+/** `large`: the file may contain a match, but is too large to search line by line. */
 export type ScanResult = Buffer | "no match" | "large" | "unreadable";
 
 const maxSmallBytes = 128 * 1024;
 
-/** Larger files are skipped; bytes. */
+/** Larger files are skipped, in bytes. */
 const maxScannedBytes = 1024 ** 3;
 
-/** Small files are searched together when they have so many bytes. */
+/** Small files are searched together once they have this many bytes. */
 const minJointBytes = 64 * 1024;
 
-/** The buffer of several small files. Its content is used before the next turn of the event loop. */
+/** The shared buffer for several small files. Its content is used before the next turn of the event loop. */
 const jointBuffer = Buffer.allocUnsafe(minJointBytes + maxSmallBytes + 1);
 
 const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
@@ -32,8 +32,8 @@ const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NO
  * Finds the files of a folder that may contain a match. This is only a filter:
  *
  * 1. Files are opened by their path, because a path through the folder's descriptor takes the system a quarter longer. So another
- *    process can make it read a file elsewhere, by replacing a folder by a link. Like ripgrep, it can thus miss a file, but
- *    `scanFile` opens the candidates through the folder that is held open, and no other content is ever shown.
+ *    process can trick it into reading a file elsewhere, by replacing a folder with a link. Like ripgrep, it can thus miss a file,
+ *    but `scanFile` opens the candidates through the open folder, and no other content is ever shown.
  * 2. Several files are read into one buffer and searched at once, because starting a search costs more than searching a small file.
  *
  * @returns the names, in the order of `names`
@@ -60,7 +60,7 @@ export function findCandidates(
       continue;
     }
     pending.push({ name, start: length, end: length + bytes });
-    // No text of a filter contains a line break. So no match begins in one file and ends in the next one.
+    // No text of a filter contains a line break, so no match can span two files.
     jointBuffer[length + bytes] = newline;
     length += bytes + 1;
   }
@@ -90,7 +90,7 @@ function readSmallFileInto(buffer: Buffer, offset: number, path: string): number
   }
 }
 
-/** @throws the reason of an abort */
+/** @throws the signal's reason after an abort */
 export async function scanFile(
   { folder, name }: { readonly folder: Folder; readonly name: string },
   filter: SearchFilter | null,
@@ -109,7 +109,7 @@ export async function scanFile(
   }
 }
 
-/** The first, synchronous scan. Its bytes are valid only after `scanFile` has checked that the folder was not replaced. */
+/** The first, synchronous scan. Its bytes are valid only after `scanFile` has verified that the folder was not replaced. */
 function scanSmallFile(folder: Folder, name: string, filter: SearchFilter | null): ScanResult | "not small" {
   let file: number;
   try {

@@ -1,5 +1,5 @@
 /**
- * The tool that finds text in files: `search_files`.
+ * The tool `search_files`, which finds text in files.
  */
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { type Folder, statIn } from "../files/folder.js";
@@ -45,30 +45,35 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
     name: "search_files",
     lenientInput: true,
     description:
-      "Finds lines that contain a text, taken literally unless `regex` is set. Gives `path:line: text` for each, in the order of the paths. " +
-      "What Git ignores, `.git` and `node_modules` are left out unless `all` is set; binary files and files over 16 MiB always.",
+      "Finds lines that contain a text, taken literally unless `regex` is set. Returns `path:line: text` for each, in path order. " +
+      "Files that Git ignores, `.git` and `node_modules` are left out unless `all` is set; binary files and files over 16 MiB are always left out.",
     input: {
       type: "object",
       properties: {
-        text: { type: "string", minLength: 1, maxLength: maxSearchCharacters, description: "A part of one line." },
+        text: { type: "string", minLength: 1, maxLength: maxSearchCharacters, description: "Part of a single line." },
         path: {
           type: "string",
           maxLength: maxPathCharacters,
-          description: "A folder or a file, from the root. Default: the root.",
+          description: "A folder or a file, relative to the root. Default: the root.",
         },
         pattern: {
           type: "string",
           maxLength: maxPatternCharacters,
-          description: "Only in files that fit: *.ts, src/**/*.{js,ts}",
+          description: "Only in matching files: *.ts, src/**/*.{js,ts}",
         },
         regex: {
           type: "boolean",
-          description: `The text is a regular expression for a part of one line, as RE2 and Go have them: no look-around, no back references. ${maxExpressionCharacters} characters at most.`,
+          description: `The text is a regular expression for part of a single line, in the syntax of RE2 and Go: no look-around, no back-references. At most ${maxExpressionCharacters} characters.`,
         },
         ignoreCase: { type: "boolean" },
-        all: { type: "boolean", description: "Searches what Git ignores, .git and node_modules too." },
-        wholeWord: { type: "boolean", description: "Not within a longer word." },
-        limit: { type: "integer", minimum: 1, maximum: 5000, description: "Lines shown. Default 200." },
+        all: { type: "boolean", description: "Also searches files that Git ignores, .git and node_modules." },
+        wholeWord: { type: "boolean", description: "Does not match within a longer word." },
+        limit: {
+          type: "integer",
+          minimum: 1,
+          maximum: 5000,
+          description: "The maximum number of lines shown. Default 200.",
+        },
       },
       required: ["text"],
       additionalProperties: false,
@@ -80,9 +85,9 @@ export function createSearchFiles(root: Root): Tool<SearchInput, string> {
 
 async function searchFiles(root: Root, input: SearchInput, { signal }: ToolContext): Promise<string> {
   assertMaxLength("The text", input.text, maxSearchCharacters);
-  if (input.text === "") throw new Error("The text is empty. Give a part of a line.");
+  if (input.text === "") throw new Error("The text is empty. Give part of a line.");
   if (/[\r\n]/.test(input.text))
-    throw new Error("The text spans several lines, but each line is searched on its own. Give a part of one line.");
+    throw new Error("The text spans several lines, but lines are searched one by one. Give part of a single line.");
   const resolved = await resolveInRoot(root, input.path ?? ".");
   const filter = createSearchFilter(input);
   const search: Search = {
@@ -118,7 +123,7 @@ async function searchFiles(root: Root, input: SearchInput, { signal }: ToolConte
   return formatResult(resolved, search, omissions);
 }
 
-/** The maximum length of a result, whatever its limit by lines is; characters. */
+/** The maximum length of a result, whatever its limit on lines, in characters. */
 const maxShownCharacters = 256 * 1024;
 
 type Tally = {
@@ -182,12 +187,12 @@ function toFileRun({ relative, name, files: total }: WalkEntry, files: readonly 
   return { folder, names: files.map((file) => file.name), files: total };
 }
 
-/** The minimum number of files in a batch, except for the last batch. Starting ripgrep takes as long as searching so many. */
+/** The minimum number of files in a batch, except the last. Starting ripgrep takes as long as searching this many files. */
 const minBatchFiles = 3_000;
 
 /**
- * Searches the files of a walk in batches, in the order of the walk. Large trees are first filtered with ripgrep: the walk
- * continues while ripgrep works on a batch.
+ * Searches the files of a walk in batches, in walk order. Large trees are first filtered with ripgrep, and the walk continues while
+ * ripgrep works on a batch.
  */
 function createBatchSearch(root: Root, chain: FolderChain, search: Search) {
   const { filter, pace, tally } = search;
@@ -198,7 +203,7 @@ function createBatchSearch(root: Root, chain: FolderChain, search: Search) {
   let filtering: Promise<unknown> | null = null;
   let searched: Promise<void> = Promise.resolve();
 
-  /** @param found what ripgrep has found; null to look at every file */
+  /** @param found the files that ripgrep has found; null to examine every file */
   const searchRuns = async (runs: readonly FileRun[], found: NamesByFolder | null) => {
     for (const { folder: path, names } of runs) {
       if (isTurnOver()) await pace();
@@ -231,14 +236,14 @@ function createBatchSearch(root: Root, chain: FolderChain, search: Search) {
       filtering = null;
     };
     filtering = filtered.then(clearFiltering, clearFiltering);
-    // After an abort, `stop` closes folders that the earlier batch may still use, so this also waits for that batch.
+    // After an abort, `stop` closes folders that the previous batch may still use, so this also waits for that batch.
     searched = earlier.then(async () => await searchRuns(runs, await filtered));
-    // The error is thrown when the walk has ended.
+    // The error is rethrown when the walk has ended.
     searched.catch(() => {});
   };
   return {
     async add(run: FileRun): Promise<void> {
-      // ripgrep gets a whole folder as one path, so a folder is not split.
+      // ripgrep gets a whole folder as a single path, so a folder is never split.
       const isFull = batchFiles >= minBatchFiles && run.folder !== batch.at(-1)?.folder;
       if (isFull && filtering === null) await searchBatch();
       batch.push(run);
@@ -272,10 +277,10 @@ async function searchScanned(shown: string, scanned: ScanResult, search: Search)
 }
 
 async function addMatches(shown: string, text: string, { findLines, limit, pace, tally }: Search): Promise<void> {
-  const most = tally.characters > maxShownCharacters ? 0 : limit - tally.shown.length;
+  const maxMatches = tally.characters > maxShownCharacters ? 0 : limit - tally.shown.length;
   const found = await findLines(text, {
     pace,
-    most,
+    maxMatches,
     onMatch: ({ line, text }) => {
       if (tally.characters > maxShownCharacters) return;
       const match = `${shown}:${line}: ${text}`;

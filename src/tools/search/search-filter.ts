@@ -1,6 +1,6 @@
 /**
- * A quick test that most files do not pass: whether their bytes contain one of a few short texts. Files that pass are searched
- * for lines. A file that does not pass has no matching line.
+ * A quick test that most files fail: whether their bytes contain one of a few short texts. Files that pass are searched line by
+ * line. A file that fails has no matching line.
  *
  * The texts are short, so that the native search, which may take the product of both lengths, stays linear in the file's size.
  */
@@ -11,10 +11,10 @@ import type { SearchOptions } from "./line-search.js";
 import { findRequiredTexts } from "./required-texts.js";
 
 export type SearchFilter = {
-  /** If `ignoreCase` is set, they are in lower case and consist only of ASCII characters. */
+  /** If `ignoreCase` is set, the texts are in lower case and consist only of ASCII characters. */
   readonly texts: readonly string[];
   readonly ignoreCase: boolean;
-  /** The size of the longest text; bytes. */
+  /** The size of the longest text, in bytes. */
   readonly maxTextBytes: number;
   readonly mayMatchBytes: (bytes: Buffer) => boolean;
   readonly mayMatchLine: (line: string) => boolean;
@@ -63,7 +63,7 @@ const nonAsciiCaseVariants = [Buffer.from("\u017f"), Buffer.from("\u212a")];
 const uncertainCharacters = /[\ufffd\0\r\n]|\p{Cs}/u;
 
 /**
- * The end of a text from its rarest character on. The native search first looks for the first character of what is sought, and
+ * The end of a text, starting at its rarest character. The native search first looks for the first character of the needle, and
  * skips bytes twenty times as fast if that character is rare.
  */
 function sliceFromRarest(text: string): string {
@@ -76,7 +76,7 @@ function sliceFromRarest(text: string): string {
   return text.slice(rarest);
 }
 
-/** The most frequent characters of source code and prose, the most frequent one first. */
+/** The most frequent characters of source code and prose, most frequent first. */
 const frequentCharacters = " etaonisrlcdpumfhgybvwkxjqz";
 
 function truncateText(text: string): string {

@@ -1,10 +1,10 @@
 /**
- * Commands that run in the background, while the model goes on.
+ * Commands that run in the background while the model continues.
  *
- * 1. They end with this process, like all commands: a guard kills them if it dies (guard-process.ts).
- * 2. What is kept of an output is bounded, and so is the number of processes.
- * 3. What was started stands in the session's data with its identity (process-identity.ts), committed with the result of
- *    the call. So the next process can tell what became of it.
+ * 1. Background processes end with this process, like all commands: a guard kills them if this process dies (guard-process.ts).
+ * 2. The retained part of an output is bounded, and so is the number of processes.
+ * 3. Each started process is recorded in the session's data with its identity (process-identity.ts), committed with the result of
+ *    the call. So the next process can find out what became of it.
  */
 import { aFunction, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
@@ -17,90 +17,90 @@ import { type ProcessResult, runProcess } from "./run-process.js";
 
 /** A process that was started in the background. */
 export type BackgroundProcess = {
-  /** Counts from 1 in its session. */
+  /** The number of the process in its session, from 1. */
   readonly number: number;
   readonly sessionId: string;
-  /** As the model wrote it. */
+  /** The command as the model wrote it. */
   readonly command: string;
-  /** The system's number of the process. */
+  /** The process id. */
   readonly pid: number;
-  /** Epoch milliseconds. */
+  /** When the process started, in epoch milliseconds. */
   readonly startedAt: number;
-  /** How it ended, in words; null while it runs. */
+  /** How the process ended, in words; null while it runs. */
   readonly ended: string | null;
 };
 
 /** Options of `createBackgroundProcesses`. */
 export type BackgroundOptions = {
-  /** Told when a process has ended, however it ended. */
+  /** Called when a process has ended, however it ended. */
   readonly onEnd?: (process: BackgroundProcess) => void;
 };
 
-/** The processes in the background of one program: for its model, its person and its end. */
+/** The background processes of one program, as its model, its user interface and its shutdown need them. */
 export type BackgroundProcesses = {
-  /** `read_process` and `stop_process`, for the model. */
+  /** The tools `read_process` and `stop_process`, for the model. */
   readonly tools: readonly AnyTool[];
-  /** All that run, and the last ones that have ended; in the order of their start. */
+  /** All running processes and the most recently ended ones, in the order in which they started. */
   list(): readonly BackgroundProcess[];
-  /** The beginning and the end of what a process has written. Null if there is no such process. */
+  /** The beginning and the end of a process's output; null if there is no such process. */
   output(sessionId: string, number: number): string | null;
-  /** Ends a process with all that it has started, and waits for its end. @returns false if there is no such process */
+  /** Stops a process and everything that it has started, and waits for the end. @returns false if there is no such process */
   stop(sessionId: string, number: number): Promise<boolean>;
-  /** Stops all, and waits for their end. */
+  /** Stops all processes, and waits for their end. */
   stopAll(): Promise<void>;
-  /** What an earlier program has started in the background, by the data of the session. */
+  /** The background processes of an earlier program, from the session's data. */
   earlier(sessionId: string, data: SessionData): readonly EarlierProcess[];
-  /** Starts a command for a call of `shell`. @throws Error if too many run, or if the program cannot be started */
+  /** Starts a command for a call of `shell`. @throws Error if too many are running, or if the program cannot be started */
   start(command: BackgroundCommand, context: Pick<ToolContext, "sessionId" | "data">): Promise<BackgroundProcess>;
 };
 
-/** A process that an earlier program has started for a session. */
+/** A process that an earlier program started for a session. */
 export type EarlierProcess = {
-  /** Its number in the session. */
+  /** The number of the process in the session. */
   readonly number: number;
-  /** As the model wrote it. */
+  /** The command as the model wrote it. */
   readonly command: string;
-  /** The system's number, which may belong to another process by now: `fate` tells. */
+  /** The process id, which may belong to another process now: see `fate`. */
   readonly pid: number;
-  /** `unknown`: it was started on another machine or in another container, or the system does not tell. */
+  /** `unknown`: the process was started on another machine or in another container, or the system does not report start times. */
   readonly fate: ProcessFate;
-  /** Kills it with its group. @returns false if it does not run, or may be another process by now: nothing is killed */
+  /** Kills the process group. @returns false, without killing anything, if the process does not run or may be another process */
   readonly stop: () => boolean;
 };
 
 /** A command that `shell` starts in the background. */
 export type BackgroundCommand = {
-  /** As the model wrote it; shown to people. */
+  /** The command as the model wrote it; shown to people. */
   readonly command: string;
-  /** What is started, with its arguments: a shell, or a sandbox around it. */
+  /** The program to start, with its arguments: a shell, or a sandbox around it. */
   readonly program: readonly [string, ...string[]];
-  /** The folder in which it runs. */
+  /** The working directory. */
   readonly cwd: string;
-  /** Its whole environment. */
+  /** The complete environment. */
   readonly env: Readonly<Record<string, string>>;
-  /** Milliseconds between the signals SIGTERM and SIGKILL when it is stopped. */
+  /** Milliseconds between SIGTERM and SIGKILL when the command is stopped. */
   readonly killGraceMs: number;
-  /** Bytes of its output that are kept: its beginning and its end. */
+  /** The maximum number of bytes of output to keep, from its beginning and its end. */
   readonly maxOutputBytes: number;
   /** Bytes that the program reads from its file descriptor 3. Default: none. */
   readonly filter?: Uint8Array | null;
-  /** Returns notes on the process so far, each as part of a sentence. Default: none. */
+  /** Returns the current notes on the process, each as part of a sentence. Default: none. */
   readonly notes?: () => readonly string[];
-  /** Stops it. */
+  /** Stops the command. */
   readonly signal?: AbortSignal;
-  /** Called when it has ended; not if it could not be started. */
+  /** Called when the command has ended, but not if it could not be started. */
   readonly onEnd?: () => Promise<void>;
 };
 
-/** The key of the session's data under which a running process is written down. */
+/** The key under which a process is recorded in the session's data. */
 const processKey = (number: number) => `process ${number}`;
 
-/** Processes that run at the same time. */
+/** The maximum number of running processes. */
 const maxRunning = 10;
-/** Processes that are remembered when they have ended. */
-const maxEnded = 20;
-/** Characters of a command that are written down. */
-const maxCommand = 300;
+/** The maximum number of ended processes that are remembered. */
+const maxRememberedEnded = 20;
+/** The maximum number of characters of a command that are recorded. */
+const maxRecordedCommandCharacters = 300;
 
 type TrackedProcess = {
   process: BackgroundProcess;
@@ -113,8 +113,7 @@ type TrackedProcess = {
 const optionRules: OptionTable<BackgroundOptions> = { onEnd: aFunction };
 
 /**
- * Keeps track of the commands that `createShellTool({ background })` starts in the background. Give `tools` to the agent,
- * too.
+ * Tracks the commands that `createShellTool({ background })` starts in the background. Also give `tools` to the agent.
  */
 export function createBackgroundProcesses(options: BackgroundOptions = {}): BackgroundProcesses {
   checkOptions("createBackgroundProcesses()", optionRules, options);
@@ -130,13 +129,14 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
 
   function forgetOldestEnded(): void {
     const ended = processes.filter(({ process }) => process.ended !== null);
-    for (const one of ended.slice(0, Math.max(0, ended.length - maxEnded))) processes.splice(processes.indexOf(one), 1);
+    for (const one of ended.slice(0, Math.max(0, ended.length - maxRememberedEnded)))
+      processes.splice(processes.indexOf(one), 1);
   }
 
   async function start(command: BackgroundCommand, context: Pick<ToolContext, "sessionId" | "data">) {
     const { sessionId, data } = context;
     if (processes.filter(({ process }) => process.ended === null).length >= maxRunning)
-      throw new Error(`${maxRunning} processes run in the background already. Stop one with stop_process first.`);
+      throw new Error(`${maxRunning} processes already run in the background. Stop one with stop_process first.`);
     const recordedProcesses = readRecordedProcesses(data.all());
     const numbersInSession = processes
       .filter(({ process }) => process.sessionId === sessionId)
@@ -175,7 +175,12 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     };
     processes.push(running);
     recordProcess(
-      { number, sessionId, command: command.command.slice(0, maxCommand), ...readProcessIdentity(pid) },
+      {
+        number,
+        sessionId,
+        command: command.command.slice(0, maxRecordedCommandCharacters),
+        ...readProcessIdentity(pid),
+      },
       data,
     );
     return running.process;
@@ -200,7 +205,7 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     earlier: (sessionId, data) =>
       Object.freeze(
         readRecordedProcesses(data)
-          // A fork has the data of the session that it comes from.
+          // A fork has the data of the session that it was forked from.
           .filter((recorded) => recorded.sessionId === sessionId && find(sessionId, recorded.number) === undefined)
           .map((recorded) => {
             const { number, command, pid } = recorded;
@@ -218,14 +223,14 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
   return Object.freeze({ ...background, tools: Object.freeze(createProcessTools(background, listNotes)) });
 }
 
-/** Also forgets the processes that are gone. */
+/** Records a process, and removes the records of processes that are gone. */
 function recordProcess(process: RecordedProcess, data: ToolContext["data"]): void {
   try {
     for (const one of readRecordedProcesses(data.all()))
       if (findProcessFate(one) === "gone") data.delete(processKey(one.number));
     data.set(processKey(process.number), process);
   } catch {
-    // There is no room left in the session's data: the process runs, and a restart does not tell of it.
+    // The session's data is full: the process runs, but is not reported after a restart.
   }
 }
 
@@ -243,7 +248,7 @@ function describeEnd({ ended }: ProcessResult): string {
 
 const inputSchema = {
   type: "object",
-  properties: { process: { type: "integer", minimum: 1, description: "The number that shell gave." } },
+  properties: { process: { type: "integer", minimum: 1, description: "The number that shell returned." } },
   required: ["process"],
   additionalProperties: false,
 } as const;
@@ -255,19 +260,17 @@ function createProcessTools(
   function formatState(sessionId: string, number: number): string {
     const found = background.list().find((one) => one.sessionId === sessionId && one.number === number);
     if (found === undefined)
-      throw new Error(
-        `No process ${number} was started here. If it was started before a restart, it has been told of.`,
-      );
+      throw new Error(`There is no process ${number}. Processes from before a restart have already been reported.`);
     const output = background.output(sessionId, number) ?? "";
     const shown = output === "" ? "(no output yet)" : output.endsWith("\n") ? output.slice(0, -1) : output;
     const omittedNote = listNotes(sessionId, number).map((note) => `; ${note}`);
-    return `${shown}\n(process ${number}: ${found.ended === null ? "still runs" : found.ended}${omittedNote.join("")})`;
+    return `${shown}\n(process ${number}: ${found.ended === null ? "still running" : found.ended}${omittedNote.join("")})`;
   }
 
   const read = defineTool({
     name: "read_process",
     lenientInput: true,
-    description: "Gives what a process in the background has written so far, and whether it still runs.",
+    description: "Returns the output of a background process so far, and whether the process is still running.",
     input: inputSchema,
     readOnly: true,
     execute: (call, { sessionId }) => formatState(sessionId, Number(call.process)),
@@ -275,9 +278,9 @@ function createProcessTools(
   const stop = defineTool({
     name: "stop_process",
     lenientInput: true,
-    description: "Ends a process in the background with all that it has started, and gives what it has written.",
+    description: "Stops a background process and everything that it has started, and returns its output.",
     input: inputSchema,
-    // It ends what the session itself has started.
+    // It only stops processes that the session itself has started.
     needsApproval: false,
     recover: "rerun",
     execute: async (call, { sessionId }) => {
@@ -288,14 +291,14 @@ function createProcessTools(
   return [read, stop];
 }
 
-/** A process as the session's data has it. */
+/** A process as recorded in the session's data. */
 type RecordedProcess = ProcessIdentity & {
   readonly number: number;
   readonly sessionId: string;
   readonly command: string;
 };
 
-/** The processes among the session's data. Anybody may change it: what is no process is left out. */
+/** The processes recorded in the session's data. Any client can change the data, so invalid records are skipped. */
 function readRecordedProcesses(data: SessionData): readonly RecordedProcess[] {
   return Object.entries(data).flatMap(([key, value]) => {
     const process = isRecordedProcess(value) ? (value as unknown as RecordedProcess) : undefined;
@@ -313,7 +316,7 @@ function isRecordedProcess(value: Json | undefined): boolean {
   );
 }
 
-/** Ends a process with its group, if it is surely the one that was written down. */
+/** Kills a process group, if its leader is certainly the recorded process. */
 function stopRecorded(recorded: RecordedProcess): boolean {
   if (findProcessFate(recorded) !== "running") return false;
   try {

@@ -1,18 +1,18 @@
 /**
- * Collects the output of a process in bounded memory, as a terminal would show it (plain-output.ts). Only its beginning and its
- * end are retained.
+ * Collects the output of a process in bounded memory, as a terminal would show it (plain-output.ts). Only the beginning and the end
+ * are retained.
  */
 import { createPlainOutput } from "./plain-output.js";
 
 export type CappedOutput = {
   add(bytes: Uint8Array): void;
-  /** The beginning and the end, with a note of how much is omitted between them. Invalid UTF-8 becomes U+FFFD. */
+  /** The beginning and the end, with a note on how much is omitted in between. Invalid UTF-8 becomes U+FFFD. */
   text(): string;
-  /** How much is omitted, such as `812 lines (30211 bytes)`. Null if nothing is. */
+  /** How much is omitted, such as `812 lines (30211 bytes)`; null if nothing is omitted. */
   describeOmitted(): string | null;
 };
 
-/** @param maxBytes half for the beginning, half for the end; memory holds at most twice as much, and one line */
+/** @param maxBytes half for the beginning, half for the end; memory use is at most twice this size, plus one line */
 export function createCappedOutput(maxBytes: number): CappedOutput {
   const half = Math.max(1, Math.floor(maxBytes / 2));
   const head: Uint8Array[] = [];
@@ -76,7 +76,7 @@ function countNewlines(bytes: Uint8Array): number {
 
 const newline = 10;
 
-/** Drops a character at the end that was split by the cut. */
+/** Drops a trailing character that was split by the cut. */
 function trimCutEnd(bytes: Buffer): Buffer {
   for (let back = 1; back <= Math.min(4, bytes.length); back++) {
     const byte = bytes[bytes.length - back] ?? 0;

@@ -1,12 +1,12 @@
 /**
  * A guard process next to a command: a small shell that kills the command's processes if this process dies, even by SIGKILL.
  *
- * The guard waits on a pipe whose other end this process holds. The system closes that end when this process ends,
- * however it ends. A command in a sandbox needs no guard: bubblewrap ends with its parent.
+ * The guard waits on a pipe whose other end this process holds. The system closes that end when this process ends, however it ends.
+ * A command in a sandbox needs no guard: bubblewrap dies with its parent.
  *
  * 1. The guard starts before the command, so a command never runs without one.
- * 2. The guard searches for processes until it has found none three times. A process that is executing another program shows no
- *    environment for a moment, and a process that is found may have started others meanwhile.
+ * 2. The guard searches for processes until three searches in a row find none. A process that is executing another program briefly
+ *    shows no environment, and a process that is found may have started others in the meantime.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { markVariable } from "./process-tree.js";
@@ -30,7 +30,7 @@ while [ "$quiet" -lt 3 ] && [ "$round" -lt 100 ]; do
 done`;
 
 export type Guard = {
-  /** Tells the guard the first process of the command, which leads its own process group. */
+  /** Passes the guard the pid of the command's first process, which leads its own process group. */
   watch(leader: number): void;
   /** Ends the guard without killing anything. */
   dismiss(): void;

@@ -1,20 +1,20 @@
 /**
- * The end of a growing output, for people who watch a command. Its size is bounded, and it is updated at most ten times a
- * second. Like the whole output, it is what a terminal would show (plain-output.ts).
+ * The end of a growing output, for people who watch a command. Its size is bounded, and it is updated at most ten times per second.
+ * Like the whole output, it shows what a terminal would show (plain-output.ts).
  */
 import { toPlainText } from "./plain-output.js";
 
-/** The maximum size of what is shown; bytes. */
+/** The maximum size of the shown text, in bytes. */
 const maxBytes = 16 * 1024;
 
-/** The time between two updates; milliseconds. */
+/** The minimum time between two updates, in milliseconds. */
 const pauseMs = 100;
 
 export type LiveOutput = {
   add(bytes: Uint8Array): void;
-  /** Ends the output: nothing more is shown, and no timer is left. */
+  /** Ends the output: nothing more is shown, and no timer is left running. */
   end(): void;
-  /** Waits until there is something new. Null when the output has ended. */
+  /** Waits for new output. Returns null when the output has ended. */
   next(): Promise<string | null>;
 };
 
@@ -27,7 +27,7 @@ export function createLiveOutput(): LiveOutput {
   let onChange = () => {};
   let onEnd = () => {};
 
-  /** If the beginning is cut, the result begins with the next whole line, unless the rest has no line end. */
+  /** If the beginning is cut, the result begins with the next whole line, unless the rest has no line ending. */
   function formatTail(): string {
     const shown = toPlainText(tail);
     return isCut ? `…\n${shown.slice(shown.indexOf("\n") + 1)}` : shown;

@@ -1,9 +1,9 @@
 /**
- * One pipe for both outputs of a process, so that they keep their order, or for one of them.
+ * A single pipe for both outputs of a process, which keeps their order, or for one of the outputs.
  *
- * Node gives a process a separate socket for each output. Then their order is lost, a command cannot open `/dev/stderr`, and an
- * editor that reads from standard error waits for ever. So this is a named pipe, whose name is removed as soon as it is open. If
- * no pipe can be created, for example because there is no writable folder, the process gets Node's sockets.
+ * Node gives a process a separate socket for each output. Their order is then lost, a command cannot open `/dev/stderr`, and an
+ * editor that reads from standard error waits forever. So this is a named pipe, whose name is removed as soon as the pipe is open.
+ * If no pipe can be created, for example because no folder is writable, the process gets Node's sockets.
  */
 import { type ChildProcess, execFile } from "node:child_process";
 import { closeSync, constants, openSync } from "node:fs";
@@ -15,7 +15,7 @@ import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 
 export type OutputPipe = {
-  /** For `stdio` of `spawn`, for the outputs of the process. */
+  /** The entry for the process's outputs in `stdio` of `spawn`. */
   readonly end: number | "pipe";
   /** Reads all output of the process. @returns when every process has closed its end */
   readFrom(child: ChildProcess, add: (bytes: Uint8Array) => void): Promise<void>;
@@ -25,7 +25,7 @@ export type OutputPipe = {
 
 type OutputName = "stdout" | "stderr";
 
-/** @param outputs what is read from the pipe */
+/** @param outputs the outputs that are read from the pipe */
 export async function createOutputPipe(outputs: readonly OutputName[]): Promise<OutputPipe> {
   const pipeEnds = await openNamedPipe().catch(() => null);
   return pipeEnds === null ? createSockets(outputs) : createNamedPipe(pipeEnds);
@@ -87,7 +87,7 @@ function createSockets(outputs: readonly OutputName[]): OutputPipe {
 
 function readUntilClosed(stream: Readable, add: (bytes: Uint8Array) => void): Promise<void> {
   stream.on("data", add);
-  // On an error, the output ends. The exit code shows how the program ended.
+  // An error ends the output. The exit code shows how the program ended.
   stream.on("error", () => {});
   return new Promise((resolve) => stream.once("close", resolve));
 }

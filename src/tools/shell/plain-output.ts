@@ -1,31 +1,31 @@
 /**
- * Converts the output of a program to the text that a terminal would still show: without escape sequences, and without text that
- * was overwritten in its line.
+ * Converts a program's output to the text that a terminal would still show: without escape sequences, and without text that was
+ * overwritten in its line.
  *
- * 1. All work is linear, and the memory is bounded: by one line of at most `maxLineBytes`. Of a longer line, the part that was
- *    already emitted stays, even if it is overwritten later.
- * 2. Output without control characters is passed on byte by byte. So are the line ends, including "\r\n".
+ * 1. All work is linear, and memory is bounded by one line of at most `maxLineBytes`. The already emitted part of a longer line
+ *    stays, even if it is overwritten later.
+ * 2. Output without control characters is passed on byte for byte. So are line endings, including "\r\n".
  */
 
 export type PlainOutput = {
   add(bytes: Uint8Array): void;
-  /** The last line, while it has no line end. */
+  /** The last line, as long as it has no line ending. */
   lastLine(): Uint8Array;
 };
 
 const maxLineBytes = 64 * 1024;
-/** Longer sequences are ignored, as in a terminal. The rest is text. */
+/** The rest of a longer sequence is treated as text, as in a terminal. */
 const maxSequenceBytes = 4096;
 
 const [backspace, newline, carriageReturn, escapeByte, bell] = [0x08, 0x0a, 0x0d, 0x1b, 0x07] as const;
 
 /**
- * The part of an escape sequence that is expected next. `control`: ESC [ and its parameters. `string`: ESC ] and text until BEL
- * or ESC \, such as the title of a window. `intermediate`: ESC ( and one more character.
+ * The part of an escape sequence that is expected next. `control`: ESC [ and its parameters. `string`: ESC ] and text until BEL or
+ * ESC \, such as a window title. `intermediate`: ESC ( and one more character.
  */
 type ParserState = "text" | "escape" | "control" | "string" | "intermediate";
 
-/** @param emit receives the lines that can no longer change, with their ends. It must copy the bytes that it retains. */
+/** @param emit receives the lines that can no longer change, with their line endings. It must copy the bytes that it retains. */
 export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutput {
   let state: ParserState = "text";
   let sequence = "";
@@ -101,7 +101,7 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     else endSequence(byte >= 0x30 && byte <= 0x7e ? null : byte);
   }
 
-  /** @param rest a byte that cannot belong to the sequence */
+  /** @param rest a byte that does not belong to the sequence */
   function endSequence(rest: number | null): void {
     state = "text";
     if (rest !== null) handleText(rest);
@@ -114,7 +114,7 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     }
     const isFinal = byte >= 0x40 && byte <= 0x7e;
     const code = isFinal ? `${sequence}${String.fromCharCode(byte)}` : "";
-    // Moves to the first column, or erases the whole line.
+    // These sequences move to the first column, or erase the whole line.
     if (/^[01]?G$|^2K$/.test(code)) isAtStart = true;
     endSequence(isFinal ? null : byte);
   }
@@ -134,7 +134,7 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     intermediate: (byte) => endSequence(byte >= 0x20 && byte <= 0x7e ? null : byte),
   };
 
-  /** A fast path: whole lines without control characters are not processed byte by byte. */
+  /** The fast path: whole lines without control characters are not processed byte by byte. */
   function emitPlainLines(bytes: Uint8Array): number {
     const isPlain = state === "text" && !isAtStart && !controlBytes.some((control) => bytes.includes(control));
     const end = isPlain ? bytes.lastIndexOf(newline) + 1 : 0;

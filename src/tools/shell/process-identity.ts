@@ -1,5 +1,5 @@
 /**
- * Identifies a process of this machine, to distinguish it from a later one with the same id. The identity that was recorded
+ * Identifies a process on this machine, to distinguish it from a later process with the same id. An identity that was recorded
  * before a crash is compared afterwards, so that an unrelated process is never signalled.
  */
 import { readFileSync, readlinkSync } from "node:fs";
@@ -7,10 +7,10 @@ import { hostname } from "node:os";
 
 export type ProcessIdentity = {
   readonly pid: number;
-  /** In clock ticks since the boot; 0 if the system does not report it. */
+  /** Clock ticks since boot; 0 if the system does not report start times. */
   readonly startedAt: number;
   readonly host: string;
-  /** The boot, and the namespace of process ids; empty if the system does not report them. */
+  /** The boot id and the pid namespace; empty if the system does not report them. */
   readonly surroundings: string;
 };
 
@@ -44,7 +44,7 @@ function readSurroundings(): string {
 function readProcessStat(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-    // The name of the program is in parentheses, and may contain any character.
+    // The program's name is in parentheses, and may contain any character.
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return { startedAt: Number(fields[19]), hasEnded: fields[0] === "Z" || fields[0] === "X" };
   } catch {

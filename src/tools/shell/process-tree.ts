@@ -1,12 +1,12 @@
 /**
- * Finds the processes that a command has started, also those that have left its process group.
+ * Finds the processes that a command has started, including those that have left its process group.
  *
- * 1. A command has a variable of its own in its environment, which every process that it starts inherits. Linux shows
- *    the environment of a process of the same user. So a process is found though it has a session of its own
- *    (`setsid`), and though its parent has ended.
- * 2. A process that clears its environment is found as long as its session is the command's, or its parent is found.
- * 3. A process that does all of these at once (clears its environment, takes a new session, and loses its parent) is
- *    not found. Only a sandbox holds it. Without `/proc`, none but the group is found.
+ * 1. The environment of a command contains a unique variable, which every process that it starts inherits. Linux shows the
+ *    environment of processes of the same user. So a process is found even if it has its own session (`setsid`), and even if its
+ *    parent has ended.
+ * 2. A process that clears its environment is found as long as it is in the command's session, or its parent is found.
+ * 3. A process that does all three (clears its environment, starts a new session, and loses its parent) is not found. Only a
+ *    sandbox contains it. Without `/proc`, only the group is found.
  */
 import { readdir, readFile } from "node:fs/promises";
 
@@ -19,11 +19,11 @@ export type CommandProcess = {
   readonly group: number;
   readonly session: number;
   readonly isMarked: boolean;
-  /** The name of its program, at most 15 characters. */
+  /** The name of the program, at most 15 characters. */
   readonly name: string;
 };
 
-/** The processes of a command, without those that have ended. `leader` is the pid of its first process. */
+/** The processes of a command that are still alive. `leader` is the pid of its first process. */
 export async function findProcesses(leader: number, mark: string): Promise<readonly CommandProcess[]> {
   const names = await readdir("/proc").catch(() => []);
   const pids = names.filter((name) => /^\d+$/.test(name)).map(Number);
@@ -40,7 +40,7 @@ export async function findProcesses(leader: number, mark: string): Promise<reado
 async function readProcess(pid: number, mark: string): Promise<CommandProcess | null> {
   try {
     const stat = await readFile(`/proc/${pid}/stat`, "latin1");
-    // The name of the program stands in brackets, and may hold any character.
+    // The program's name is in parentheses, and may contain any character.
     const name = stat.slice(stat.indexOf("(") + 1, stat.lastIndexOf(")"));
     const [state, parent, group, session] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     if (state === "Z" || state === "X") return null;

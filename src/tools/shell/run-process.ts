@@ -1,6 +1,6 @@
 /**
- * Runs one process with a bound on its output and its time. The processes that it has started end with it, as far as
- * they can be found (process-tree.ts).
+ * Runs one process with limits on its output and its time. The processes that it has started end with it, as far as they can be
+ * found (process-tree.ts).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
@@ -13,19 +13,19 @@ export type RunProcessOptions = {
   readonly cwd: string;
   readonly env: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** Null: as long as it takes. */
+  /** Null for no time limit. */
   readonly timeoutMs: number | null;
-  /** Milliseconds from SIGTERM to SIGKILL. */
+  /** Milliseconds between SIGTERM and SIGKILL. */
   readonly killGraceMs: number;
-  /** Gets standard output and standard error, in the order in which they were written. */
+  /** Receives standard output and standard error, in the order in which they were written. */
   readonly output: Pick<CappedOutput, "add">;
-  /** Gets standard error, if it is to be read apart. `output` then gets only standard output. */
+  /** Receives standard error, to read it separately. `output` then receives only standard output. */
   readonly errorOutput?: Pick<CappedOutput, "add">;
-  /** An open file that is the standard input of the process. Default: it has none. */
+  /** An open file to use as the standard input of the process. Default: no input. */
   readonly inputFile?: number;
-  /** What the process reads from its file descriptor 3. Default: it has none. */
+  /** The bytes that the process reads from its file descriptor 3. Default: none. */
   readonly filter?: Uint8Array | null | undefined;
-  /** Told the id of the process, which leads a process group of its own. */
+  /** Called with the id of the process, which leads its own process group. */
   readonly onStart?: (pid: number) => void;
 };
 
@@ -35,16 +35,15 @@ export type ProcessResult = {
     | { readonly how: "killed"; readonly signal: string }
     | { readonly how: "timed_out" }
     | { readonly how: "aborted" };
-  /** True if processes were still running in the background. They were killed. */
+  /** True if processes were still running in the background and were killed. */
   readonly killedLeftovers: boolean;
-  /** True if a process still holds the output open, but was not found. */
+  /** True if a process that was not found still holds the output open. */
   readonly mayStillRun: boolean;
 };
 
 /**
- * Runs a program without a shell, and in its own process group. On abort and on timeout all of
- * its processes get SIGTERM, and then SIGKILL. When the program has ended, the rest of them is killed. If this process
- * dies, a guard kills them.
+ * Runs a program without a shell, and in its own process group. On abort or timeout, all its processes get SIGTERM, and then
+ * SIGKILL. When the program has ended, its remaining processes are killed. If this process dies, a guard kills them.
  *
  * @throws Error if the program cannot be started
  */
@@ -113,23 +112,23 @@ async function runGuarded(
 
 function writeFilter(stream: ChildProcess["stdio"][3], filter: Uint8Array): void {
   if (stream === null || stream === undefined || !("write" in stream)) return;
-  // The process may have ended already. Its exit code says why.
+  // The process may already have ended. Its exit code says why.
   stream.on("error", () => {});
   stream.end(filter);
 }
 
-/** A process may start others while it is killed, so they are looked for again; but not for ever. */
+/** A process may start others while it is being killed, so the search is repeated, up to this number of times. */
 const maxRounds = 20;
 
 /** The first process of a sandbox. It ends just after the program that started it, and all processes of the sandbox end with it. */
 const sandboxInit = "bwrap";
 
-/** Kills what a program has left behind. Returns whether there was anything that would not have ended by itself. */
+/** Kills the processes that a program has left behind. Returns whether there were any that would not have ended by themselves. */
 async function killRemaining(child: ChildProcess, mark: string): Promise<boolean> {
   const find = async () => (child.pid === undefined ? [] : await findProcesses(child.pid, mark));
   let remaining = await find();
   const hadGroup = signalGroup(child, "SIGKILL");
-  // A group can also consist of processes that have ended and that nobody has waited for yet. Only /proc shows which.
+  // A group can also consist of zombies: processes that have ended but have not been reaped. Only /proc shows the difference.
   const isSandboxEnding = remaining.some(({ name }) => name === sandboxInit);
   const killedLeftovers = process.platform === "linux" ? remaining.length > 0 && !isSandboxEnding : hadGroup;
   for (let round = 0; remaining.length > 0 && round < maxRounds; round += 1) {
@@ -153,10 +152,9 @@ function toEnding(code: number | null, signal: string | null): ProcessResult["en
 }
 
 /**
- * Waits until all output has been read, for at most a second. A process that was not found may hold the pipe open for
- * ever.
+ * Waits until all output has been read, for at most a second. A process that was not found may hold the pipe open forever.
  *
- * @returns false if the pipe is still held
+ * @returns false if the pipe is still open
  */
 async function waitForOutputEnd(ended: Promise<unknown>): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined;
@@ -201,7 +199,7 @@ function stopOnAbortOrTimeout(
   };
 }
 
-/** Processes that have left the group get the signal, too. Those that ignore it are killed when the program has ended. */
+/** Processes that have left the group also get the signal. Those that ignore it are killed when the program has ended. */
 async function signalOthers(child: ChildProcess, mark: string): Promise<void> {
   if (child.pid === undefined) return;
   for (const { pid, group } of await findProcesses(child.pid, mark))

@@ -1,5 +1,5 @@
 /**
- * Prepares what a call of `shell` starts: in the sandbox, outside of it, or without one, with its environment.
+ * Prepares the process that a call of `shell` starts: in the sandbox, outside of it, or without one, with its environment.
  */
 import type { ToolContext } from "../../ports/tool.js";
 import { certificateVariables } from "../sandbox/environment.js";
@@ -11,15 +11,15 @@ import { pickTrustedPath, type ShellRequest } from "./shell-sandbox.js";
 export type ShellInput = {
   /** The command line. */
   readonly command: string;
-  /** How long it may take, in milliseconds. */
+  /** The time limit, in milliseconds. */
   readonly timeoutMs?: number;
-  /** Whether it runs in the background. */
+  /** Whether the command runs in the background. */
   readonly background?: boolean;
-  /** Further hosts that it may reach. */
+  /** Additional hosts that the command may reach. */
   readonly hosts?: readonly string[];
-  /** Whether it runs outside of the sandbox. */
+  /** Whether the command runs outside of the sandbox. */
   readonly outside?: boolean;
-  /** Why it must run outside, for the person who is asked. */
+  /** Why the command must run outside, for the person who is asked. */
   readonly why?: string;
 };
 
@@ -38,8 +38,8 @@ const inheritedVariables = [
   ...["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR"],
   ...certificateVariables,
 ];
-/** So that no command waits for a person: an editor leaves the text as it is, and a pager shows everything. */
-const unattended = {
+/** Prevents commands from waiting for a person: an editor leaves the text unchanged, and a pager shows everything. */
+const unattendedVariables = {
   EDITOR: "true",
   VISUAL: "true",
   GIT_EDITOR: "true",
@@ -61,7 +61,7 @@ export async function prepareCommand(
   { root, sandbox, shell, decideHost, requests = [] }: CommandSettings,
   onForbidden: () => void,
 ): Promise<PreparedCommand> {
-  if (hosts.length > 0 && !requests.includes("hosts")) throw new Error("Commands cannot ask for hosts here.");
+  if (hosts.length > 0 && !requests.includes("hosts")) throw new Error("Commands cannot request hosts here.");
   if (outside && !requests.includes("outside")) throw new Error("Commands cannot run outside of the sandbox here.");
   if (outside) {
     const trusted = findShell(pickTrustedPath(process.env.PATH, root)).path;
@@ -84,12 +84,15 @@ export function createCommandEnvironment(
   { outside = false }: ShellInput,
   { root, env }: CommandSettings,
 ) {
-  const base: { readonly [name: string]: string } = { ...inherited(), ...unattended, ...env };
+  const base: { readonly [name: string]: string } = { ...inherited(), ...unattendedVariables, ...env };
   return outside ? { ...base, PATH: pickTrustedPath(base.PATH, root) } : prepared.environment(base);
 }
 
-/** A note if the command did not run in the sandbox. */
-export function describePlace({ outside = false }: ShellInput, { kind, reason }: CommandSandbox): readonly string[] {
+/** A note if the command does not run in the sandbox. */
+export function describeIsolation(
+  { outside = false }: ShellInput,
+  { kind, reason }: CommandSandbox,
+): readonly string[] {
   if (outside) return ["outside of the sandbox"];
   return kind === "none" ? [reason === null ? "not sandboxed" : `not sandboxed: ${reason}`] : [];
 }

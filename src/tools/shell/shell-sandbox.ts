@@ -1,5 +1,5 @@
 /**
- * The texts of `shell` about its sandbox: in its description for the model, and in the results of commands.
+ * The text about the sandbox of `shell`: in its description for the model, and in the results of commands.
  */
 import { delimiter, isAbsolute } from "node:path";
 import { isWithin, resolveExistingPart } from "../files/root.js";
@@ -7,36 +7,39 @@ import { refusalReasons } from "../sandbox/contract.js";
 import type { CommandReport, CommandSandbox } from "../sandbox/sandbox.js";
 import type { ProcessResult } from "./run-process.js";
 
-/** What a call of `shell` may ask for beyond the sandbox. */
+/** The additional permissions that a call of `shell` may request. */
 export type ShellRequest = "hosts" | "outside";
 
-/** Changes rarely, because tools come at the beginning of each request, which providers cache. */
+/** Rarely changes, because tools come at the beginning of each request, which providers cache. */
 export function describeSandbox({ kind, hosts }: CommandSandbox, requests: readonly ShellRequest[]): string {
   if (kind === "none") return "It is not sandboxed.";
   const further = [
-    ...(requests.includes("hosts") ? ["For another host, give `hosts`."] : []),
-    ...(requests.includes("outside") ? ["If a command cannot work in a sandbox, give `outside` and `why`."] : []),
-    ...(requests.length === 0 ? [] : ["A person may be asked about that."]),
+    ...(requests.includes("hosts") ? ["To reach another host, set `hosts`."] : []),
+    ...(requests.includes("outside") ? ["If a command cannot work in a sandbox, set `outside` and `why`."] : []),
+    ...(requests.length === 0 ? [] : ["A person may be asked to approve this."]),
   ];
-  const base = `It is sandboxed: commands can write in the root folder, /tmp and a home of their own, and cannot see the person's home. They reach ${hosts.length === 0 ? "no hosts" : `${hosts.join(", ")} through a proxy`}.`;
+  const base = `It is sandboxed: commands can write to the root folder, /tmp and their own home, and cannot see the person's home. They can reach ${hosts.length === 0 ? "no hosts" : `${hosts.join(", ")} through a proxy`}.`;
   return [base, ...further].join(" ");
 }
 
 const maxHosts = 20;
 const maxWhyCharacters = 500;
 
-/** The input fields for what a call may ask for. */
+/** The input fields for the permissions that a call may request. */
 export function createRequestFields(requests: readonly ShellRequest[]) {
   const hosts = {
     hosts: {
       type: "array",
       items: { type: "string", minLength: 1, maxLength: 300 },
       maxItems: maxHosts,
-      description: "Further hosts that this command may reach: api.example.org, *.example.org, db.example.org:5432.",
+      description: "Additional hosts that this command may reach: api.example.org, *.example.org, db.example.org:5432.",
     },
   } as const;
   const outside = {
-    outside: { type: "boolean", description: "Runs the command outside of the sandbox, if it cannot work inside." },
+    outside: {
+      type: "boolean",
+      description: "Runs the command outside of the sandbox, for a command that cannot work inside.",
+    },
     why: {
       type: "string",
       maxLength: maxWhyCharacters,
@@ -65,12 +68,12 @@ export function formatReport(
   return [
     ...(unlisted.length === 0 ? [] : [`the sandbox refused ${unlisted.join(", ")}`]),
     ...others.map(({ host, why }) => `the sandbox refused ${host}: ${refusalReasons[why]}`),
-    ...(lacksProxy ? ["the sandbox has no name server: only programs that use HTTPS_PROXY reach hosts"] : []),
+    ...(lacksProxy ? ["the sandbox has no name server: only programs that use HTTPS_PROXY can reach hosts"] : []),
     ...notes,
   ];
 }
 
-/** PATH for a command outside of the sandbox, without folders whose programs other commands may have written. */
+/** PATH for a command outside of the sandbox, without folders whose programs may have been written by other commands. */
 export function pickTrustedPath(path: string | undefined, root: string): string {
   const folders = (path ?? "/usr/bin:/bin").split(delimiter);
   return folders.filter((folder) => isAbsolute(folder) && !isWithin(root, resolveExistingPart(folder))).join(delimiter);

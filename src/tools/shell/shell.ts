@@ -1,5 +1,5 @@
 /**
- * A tool that runs commands (SEC-7). An agent has it only if its author adds it, and each command needs approval.
+ * A tool that runs commands (SEC-7). An agent has the tool only if its author adds it, and each command needs approval.
  */
 import {
   aFunction,
@@ -18,38 +18,39 @@ import type { BackgroundProcesses } from "./background-processes.js";
 import { type CappedOutput, createCappedOutput } from "./capped-output.js";
 import { createLiveOutput } from "./live-output.js";
 import { type ProcessResult, runProcess } from "./run-process.js";
-import { createCommandEnvironment, describePlace, prepareCommand, type ShellInput } from "./shell-command.js";
+import { createCommandEnvironment, describeIsolation, prepareCommand, type ShellInput } from "./shell-command.js";
 import { findShell } from "./shell-program.js";
 import { createRequestFields, describeSandbox, formatReport, type ShellRequest } from "./shell-sandbox.js";
 
-/** What the tool may run, and where. */
+/** The commands that the tool may run, and their environment. */
 export type ShellToolOptions = {
   /** The folder in which commands run. In the sandbox, they can also write their own home, `/tmp`, and its `write` folders. */
   readonly root: string;
   /**
-   * Variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process.
-   * Editors and pagers are programs that end at once (`EDITOR=true`, `PAGER=cat`), unless you set these here.
+   * Environment variables for commands, beyond basic ones such as PATH and HOME. Commands get no other variables of this process.
+   * Editors and pagers are programs that end at once (`EDITOR=true`, `PAGER=cat`), unless you set them here.
    */
   readonly env?: Readonly<Record<string, string>>;
-  /** The most milliseconds that a command may take. The model may ask for less. Default: 120,000. */
+  /** The maximum time of a command, in milliseconds. The model may set a lower limit. Default: 120,000. */
   readonly timeoutMs?: number;
-  /** The most bytes of output to keep: half from the beginning, half from the end. Default: 256 KiB. */
+  /** The maximum size of the kept output, in bytes: half from the beginning, half from the end. Default: 256 KiB. */
   readonly maxOutputBytes?: number;
   /** Milliseconds between SIGTERM and SIGKILL. Default: 2,000. */
   readonly killGraceMs?: number;
   /**
-   * `auto`: a sandbox if one works on this machine, otherwise none. `required`: `createShellTool` throws without one. Or the result
-   * of `createSandbox`, which other tools can share. Default: `auto`.
+   * `auto`: a sandbox if one works on this machine, otherwise none. `required`: `createShellTool` throws if none works. Or the
+   * result of `createSandbox`, which other tools can share. Default: `auto`.
    */
   readonly sandbox?: "auto" | "required" | "off" | CommandSandbox;
   /**
-   * What a call may ask for, as fields of its input: `hosts` that the command may reach beyond the sandbox's own, or to run
-   * `outside` of the sandbox. A call with these fields runs as it asks, so let a person or a policy decide about each. Default: none.
+   * The permissions that a call may request in its input: `hosts` that the command may reach beyond the sandbox's own, or running
+   * `outside` of the sandbox. A call with these fields runs as requested, so let a person or a policy decide about each. Default:
+   * none.
    */
   readonly requests?: readonly ShellRequest[];
   /** Decides about a host; undefined leaves it to the lists of hosts. Called for each connection. Default: the lists decide. */
   readonly decideHost?: (target: HostTarget, context: ToolContext) => "allow" | "deny" | undefined;
-  /** Lets the model run commands in the background. Default: it cannot. */
+  /** Lets the model run commands in the background. Default: commands cannot run in the background. */
   readonly background?: BackgroundProcesses;
 };
 
@@ -74,7 +75,7 @@ const optionRules: OptionTable<ShellToolOptions> = {
 };
 
 const maxCommandCharacters = 100_000;
-/** Linux takes no longer argument of a program. */
+/** The maximum size of a single program argument on Linux. */
 const maxCommandBytes = 128 * 1024 - 1;
 const defaultTimeoutMs = 120_000;
 const defaultKillGraceMs = 2000;
@@ -102,7 +103,7 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
   return {
     name: "shell",
     lenientInput: true,
-    description: `Runs a command line of ${shell.name} in the root folder, without input, and gives its output and exit code. ${describeSandbox(sandbox, requests)} It takes ${timeoutMs / 1000} seconds at most, and what it leaves in the background is ended with it.${options.background === undefined ? "" : backgroundDescription}`,
+    description: `Runs a command line of ${shell.name} in the root folder, without input, and returns its output and exit code. ${describeSandbox(sandbox, requests)} The time limit is ${timeoutMs / 1000} seconds. Processes that it leaves in the background are killed.${options.background === undefined ? "" : backgroundDescription}`,
     input: {
       type: "object",
       properties: {
@@ -111,18 +112,23 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
           type: "integer",
           minimum: 1,
           maximum: timeoutMs,
-          description: "Milliseconds; less than the usual.",
+          description: "A lower time limit, in milliseconds.",
         },
         ...(options.background === undefined
           ? {}
-          : { background: { type: "boolean", description: "Starts it in the background, and returns at once." } }),
+          : {
+              background: {
+                type: "boolean",
+                description: "Starts the command in the background, and returns at once.",
+              },
+            }),
         ...createRequestFields(requests),
       },
       required: ["command"],
       additionalProperties: false,
     },
     needsApproval: true,
-    // Longer than the limits of the process, whose own errors say more than a tool's timeout.
+    // Longer than the limits of the process, whose own errors are more informative than a tool's timeout.
     timeoutMs: timeoutMs + killGraceMs + 10_000,
     graceMs: killGraceMs + 2000,
     execute: (input, context) =>
@@ -139,7 +145,7 @@ export function createShellTool(options: ShellToolOptions): Tool<ShellInput, str
 }
 
 const backgroundDescription =
-  " With `background`, it is started and runs on, without a limit of time, until stop_process or the end of this program; read_process gives its output.";
+  " With `background`, the command keeps running without a time limit until stop_process or the end of this program; read_process returns its output.";
 
 type ShellSettings = Omit<ShellToolOptions, "sandbox"> &
   Required<Pick<ShellToolOptions, "timeoutMs" | "killGraceMs" | "maxOutputBytes">> & {
@@ -163,12 +169,12 @@ function executeCommand(
   return streamOutput((output) => runCommand(input, context, settings, output), context.signal, settings);
 }
 
-/** @throws Error if the system or the shell could not take the command */
+/** @throws Error if the system or the shell could not accept the command */
 function assertValidCommand(command: string): void {
   assertMaxLength("The command", command, maxCommandCharacters);
   assertNoLoneSurrogates("The command", command);
   if (Buffer.byteLength(command) > maxCommandBytes)
-    throw new Error(`The command has over ${maxCommandBytes} bytes. Write a script to a file, and run that.`);
+    throw new Error(`The command has over ${maxCommandBytes} bytes. Write it to a script file, and run the script.`);
   if (command.includes("\0")) throw new Error("The command contains a NUL character.");
 }
 
@@ -192,12 +198,12 @@ async function startInBackground(
         maxOutputBytes,
         filter: prepared.filter,
         signal: forbidden.signal,
-        notes: () => [...describePlace(input, settings.sandbox), ...formatReport(prepared.report())],
+        notes: () => [...describeIsolation(input, settings.sandbox), ...formatReport(prepared.report())],
         onEnd: prepared.end,
       },
       context,
     );
-    return `Started in the background as process ${started.number}. read_process gives its output, stop_process ends it.`;
+    return `Started in the background as process ${started.number}. read_process returns its output, stop_process stops it.`;
   } catch (error) {
     await prepared.end();
     throw error;
@@ -228,13 +234,13 @@ async function runCommand(
     await prepared.end();
   }
   const text = output.text();
-  const notes = [...describePlace(input, settings.sandbox), ...formatReport(prepared.report(), { result, text })];
+  const notes = [...describeIsolation(input, settings.sandbox), ...formatReport(prepared.report(), { result, text })];
   return formatResult(result, output, notes, limitMs);
 }
 
 /**
- * Shows the end of the output while the command runs. When the run is aborted, nothing more is shown, so that the result
- * of the call is the report with the output until then.
+ * Shows the end of the output while the command runs. After an abort, nothing more is shown, so that the result of the call is the
+ * report with the output up to the abort.
  */
 function streamOutput(
   run: (output: CappedOutput) => Promise<string>,
@@ -248,7 +254,7 @@ function streamOutput(
     live.add(bytes);
   };
   const result = run({ ...capped, add }).finally(live.end);
-  // Whoever reads the stream is told. Nobody may read on after an abort.
+  // The reader of the stream gets the error. After an abort, there may be no reader.
   result.catch(() => {});
   signal.addEventListener("abort", live.end, { once: true });
   return {
@@ -277,7 +283,7 @@ function formatResult(
       ? ["processes left in the background were killed"]
       : []),
     ...(omitted === null ? [] : [`${omitted} of the output were not kept`]),
-    ...(mayStillRun ? ["a process that could not be found still holds the output, and may run on"] : []),
+    ...(mayStillRun ? ["a process that could not be found still holds the output open, and may keep running"] : []),
   ];
   const shown = text === "" ? "(no output)" : text.endsWith("\n") ? text.slice(0, -1) : text;
   const noteSuffix = notes.length === 0 ? "" : `; ${notes.join("; ")}`;
@@ -287,8 +293,8 @@ function formatResult(
     case "killed":
       return `${shown}\n(killed by ${ended.signal}${noteSuffix})`;
     case "timed_out":
-      throw new Error(`The command was stopped after ${limitMs} ms${noteSuffix}. Its output until then:\n${shown}`);
+      throw new Error(`The command was stopped after ${limitMs} ms${noteSuffix}. Output so far:\n${shown}`);
     case "aborted":
-      throw new Error(`The command was aborted${noteSuffix}. Its output until then:\n${shown}`);
+      throw new Error(`The command was aborted${noteSuffix}. Output so far:\n${shown}`);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * `AGENTS.md` as a context source (CTX-11): instructions from the authors of a folder, and from the user, to each agent.
+ * `AGENTS.md` as a context source (CTX-11): instructions for every agent from the authors of a folder, and from the user.
  */
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -43,15 +43,15 @@ export type AgentsFileOptions = {
   /** The possible names of the file; in each folder, the first one that exists is used. Default: `["AGENTS.md"]`. */
   readonly names?: readonly string[];
   /**
-   * Who wrote the files below `root` and above it: "project" for any folder, "author" for one that ships with the agent. Without
-   * it, these files are omitted, with a warning, because they come from the author of the folder.
+   * The author of the files in and above `root`: "project" for any folder, "author" for a folder that ships with the agent. Without
+   * this option, these files are omitted, with a warning, because they come from the author of the folder.
    */
   readonly trust?: SourceTrust;
   /** Whether a file may be read, by its real path. Other files are omitted. Default: all may be read. */
   readonly mayReach?: MayReach;
-  /** The maximum size of one file; bytes. The excess is cut by whole lines. Default: 32 KiB. */
+  /** The maximum size of one file, in bytes. The excess is cut by whole lines. Default: 32 KiB. */
   readonly maxFileBytes?: number;
-  /** The maximum size of all files; bytes. Files that are farthest from `root` are cut first. Default: 64 KiB. */
+  /** The maximum size of all files, in bytes. The files farthest from `root` are cut first. Default: 64 KiB. */
   readonly maxBytes?: number;
 };
 
@@ -72,9 +72,9 @@ type FoundFile = Candidate & SourceFileText;
 
 /**
  * Creates a context source with the `AGENTS.md` files of a folder. Each run of the agent uses the files as they are when the run
- * begins. They follow the system prompt: the user's first, then those from the repository's root down to `root`. A file that
- * cannot be read is omitted, with a warning, and so is a link that leads out of its folder. With trust "author", such a file ends
- * the run instead.
+ * begins. They follow the system prompt: the user's file first, then the files from the repository's root down to `root`. A file
+ * that cannot be read, or a link that leads out of its folder, is omitted with a warning. With trust "author", such a file ends the
+ * run instead.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -92,7 +92,7 @@ export function agentsFile(options: AgentsFileOptions): ContextSource {
   const { maxFileBytes = 32 * 1024, maxBytes = 64 * 1024 } = options;
   if (typeof root !== "string") throw createMisuseError("needs a root: the folder that the agent works on");
   if (names.length === 0 || !names.every((name) => typeof name === "string" && /^[^/\\\0]{1,255}$/.test(name)))
-    throw createMisuseError("takes the names of files in `names`, without folders");
+    throw createMisuseError("needs file names without folders in `names`");
   return {
     name: "AGENTS.md",
     async load() {
@@ -111,7 +111,7 @@ export function agentsFile(options: AgentsFileOptions): ContextSource {
         if (!mayReach(resolveExistingPart(path), "read")) continue;
         if (trust === undefined && candidate.trust !== "user") {
           warnOnce(
-            `${path} was left out: agentsFile() was given no \`trust\`. Pass trust: "project" to use such files.`,
+            `${path} was left out, because agentsFile() has no \`trust\`. Pass trust: "project" to use such files.`,
           );
           continue;
         }
@@ -123,11 +123,11 @@ export function agentsFile(options: AgentsFileOptions): ContextSource {
   };
 }
 
-function createMisuseError(what: string): PawlError {
-  return new PawlError("bad_configuration", `agentsFile() ${what}.`);
+function createMisuseError(problem: string): PawlError {
+  return new PawlError("bad_configuration", `agentsFile() ${problem}.`);
 }
 
-/** The folders from the repository's root down to this one; only this one if it is not in a repository. */
+/** The folders from the repository's root down to this folder; only this folder if it is not in a repository. */
 function listFoldersUpToRepository(root: string): readonly string[] {
   const folders: string[] = [];
   for (let folder = root; folders.length < maxFolders; folder = dirname(folder)) {
@@ -153,10 +153,10 @@ function toTopPath(root: Root) {
 }
 
 /**
- * Null, with a warning, if the file cannot be read: a folder must not end every run in it, for example through a link that leads
- * out of it.
+ * Returns null, with a warning, if the file cannot be read: a folder must not end every run in it, for example through a link that
+ * leads out of the folder.
  *
- * @throws Error that names the file if it is the author's: the agent would lack its author's instructions
+ * @throws Error that names the file if it is the author's: otherwise the agent would lack its author's instructions
  */
 async function readCandidate(
   { folder, trust }: Candidate,
@@ -178,7 +178,7 @@ async function readCandidate(
   }
 }
 
-/** The bytes are allotted to the nearest file first. */
+/** Allots the bytes to the nearest file first. */
 function toSourceTexts(found: readonly FoundFile[], maxFileBytes: number, maxBytes: number): readonly SourceText[] {
   let remainingBytes = maxBytes;
   const texts: SourceText[] = [];

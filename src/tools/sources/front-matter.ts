@@ -1,27 +1,27 @@
 /**
- * Parses front matter: the lines between two `---` at the start of a file. A key is looked up by name. Its value is a string in
- * YAML's forms: plain, in single or double quotes, literal (`|`) or folded (`>`); or a list of strings.
+ * Parses front matter: the lines between two `---` at the start of a file. Keys are looked up by name. A value is a string in one
+ * of YAML's forms: plain, in single or double quotes, literal (`|`) or folded (`>`); or a list of strings.
  *
- * Front matter is read in linear time. That of a skill may take 16 KiB.
+ * Parsing takes linear time. The front matter of a skill may have up to 16 KiB.
  */
 
 export type FrontMatter = { readonly name?: string; readonly description?: string };
 
 /** A text with front matter. */
 export type FrontMatterText = {
-  /** The top-level keys as they are written, in order. */
+  /** The top-level keys as written, in order. */
   readonly keys: readonly string[];
   /** The top-level lines that are ignored, such as `"key": x` and `key : x`, in order. */
   readonly ignoredLines: readonly string[];
-  /** The text of a key; undefined if the key is missing or empty. If the key is written twice, the first one counts. */
+  /** The text of a key; undefined if the key is missing or empty. If the key occurs twice, the first one counts. */
   readonly value: (key: string) => string | undefined;
-  /** The strings of a key, written as `a, b`, as `[a, b]`, or as lines with `- a`; undefined if the key is missing. */
+  /** The strings of a list, written as `a, b`, as `[a, b]`, or as lines with `- a`; undefined if the key is missing. */
   readonly list: (key: string) => readonly string[] | undefined;
   /** The text after the front matter. */
   readonly body: string;
 };
 
-/** How much of a file is read for its front matter; bytes. */
+/** How many bytes of a file are read for its front matter. */
 export const maxFrontMatterBytes = 16 * 1024;
 
 /** Null if the text does not begin with front matter, or the front matter is unterminated. */
@@ -57,7 +57,7 @@ export function parseFrontMatterText(text: string): FrontMatterText | null {
 
 const keyLine = /^([A-Za-z][\w-]*):(?:[ \t]|$)/;
 
-/** Items of a list and the brackets that end one need not be indented. Indented lines belong to the key before them. */
+/** List items, and the brackets that end a list, need not be indented. Indented lines belong to the preceding key. */
 function listIgnoredLines(lines: readonly string[]): readonly string[] {
   const first = lines.findIndex((line) => keyLine.test(line));
   const isRead = (line: string, index: number) =>
@@ -70,7 +70,7 @@ function listIgnoredLines(lines: readonly string[]): readonly string[] {
 /** The value of a key: the rest of its line, and the lines up to the next key. */
 type KeyLines = { readonly first: string; readonly rest: readonly string[] };
 
-/** @param nextKey what a line after the value begins with */
+/** @param nextKey matches the beginning of the line that ends the value */
 function findKey(key: string, lines: readonly string[], nextKey: RegExp): KeyLines | null {
   const at = lines.findIndex((line) => line.startsWith(`${key}:`) && /^(?:[ \t]|$)/.test(line.slice(key.length + 1)));
   if (at === -1) return null;
@@ -88,7 +88,7 @@ function parseList(first: string, rest: readonly string[]): readonly string[] {
   return written.map((item) => parseScalar(item.trim(), [])).filter((item) => item !== "");
 }
 
-/** A comma in parentheses or in quotes is a part of its item: `Bash(git diff:*, git log:*)`. */
+/** A comma in parentheses or quotes is part of its item: `Bash(git diff:*, git log:*)`. */
 function splitAtCommas(text: string): readonly string[] {
   const items: string[] = [];
   let [from, depth, quote] = [0, 0, ""];

@@ -1,8 +1,8 @@
 /**
- * Skills as a context source (CTX-11): folders with a `SKILL.md`, in the public format. The model sees the name and the
- * description of each, and reads the rest with `read_skill` when it needs it.
+ * Skills as a context source (CTX-11): folders with a `SKILL.md`, in the public format. The model sees the name and the description
+ * of each skill, and reads the rest with `read_skill` when needed.
  *
- * 1. A skill is text only. Nothing in it is started, and it grants no tool and no permission (SEC-17).
+ * 1. A skill is text only. Nothing in it is executed, and it grants no tools and no permissions (SEC-17).
  * 2. No path leads out of a skill's folder, not even through a link (SEC-8).
  */
 import { opendir } from "node:fs/promises";
@@ -20,9 +20,9 @@ import { readFileStart, toAbsolutePath, truncateByLines, trustLevels, tryCreateR
 
 /** A folder whose subfolders are skills. */
 export type SkillFolder = {
-  /** The path of the folder, which has a subfolder for each skill. */
+  /** The path of the folder, which contains a subfolder for each skill. */
   readonly path: string;
-  /** Who wrote the skills. */
+  /** The author of the skills. */
   readonly trust: SourceTrust;
 };
 
@@ -31,11 +31,10 @@ export type SkillsOptions = {
   /** Folders whose subfolders are skills. If two skills have the same name, the first one is used. */
   readonly folders: readonly (string | SkillFolder)[];
   /**
-   * Who wrote the skills of the folders that are given only by their paths. Without it, these skills are omitted, with a
-   * warning.
+   * The author of the skills in folders that are given only by path. Without this option, these skills are omitted, with a warning.
    */
   readonly trust?: SourceTrust;
-  /** Whether a file may be read, by its real path. A skill is omitted if its `SKILL.md` may not be. Default: all may be read. */
+  /** Whether a file may be read, by its real path. A skill is omitted if its `SKILL.md` may not be read. Default: all may be read. */
   readonly mayReach?: MayReach;
   /** The names of skills that the model does not see and cannot read. Default: none. */
   readonly off?: readonly string[];
@@ -65,7 +64,7 @@ type Skill = {
 
 /**
  * Creates a context source with the skills of some folders, and the tool `read_skill`. Each run of the agent sees the skills that
- * exist when the run begins: 200 at most, in 16 KiB.
+ * exist when the run begins: at most 200, in 16 KiB.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -82,7 +81,7 @@ export function skills(options: SkillsOptions): ContextSource {
   const { folders, trust, mayReach } = options;
   const off: ReadonlySet<string> = new Set(options.off);
   if (!Array.isArray(folders) || !folders.every(isSkillFolder))
-    throw new PawlError("bad_configuration", "skills() takes `folders`: paths, or objects { path, trust }.");
+    throw new PawlError("bad_configuration", "skills() needs `folders`: paths, or objects { path, trust }.");
   const skillFolders = folders.map((folder) => (typeof folder === "string" ? { path: folder, trust } : folder));
   const trusted = skillFolders.flatMap(({ path, trust: folderTrust }) =>
     folderTrust === undefined ? [] : [{ path: toAbsolutePath(path), trust: folderTrust }],
@@ -95,7 +94,7 @@ export function skills(options: SkillsOptions): ContextSource {
       for (const path of untrusted)
         if (tryCreateRoot(path) !== null)
           warnOnce(
-            `The skills in ${path} were left out: skills() was given no \`trust\`. Pass trust: "project" to use them.`,
+            `The skills in ${path} were left out, because skills() has no \`trust\`. Pass trust: "project" to use them.`,
           );
       return createIndex(trusted, await findAvailable());
     },
@@ -109,7 +108,7 @@ function isSkillFolder(folder: unknown): boolean {
   return typeof path === "string" && path !== "" && trust !== undefined && trustLevels.includes(trust);
 }
 
-/** One text for each folder that has skills. */
+/** Creates one text for each folder that contains skills. */
 function createIndex(folders: readonly SkillFolder[], found: readonly Skill[]): readonly SourceText[] {
   let remainingBytes = maxIndexBytes;
   return folders.flatMap((folder): readonly SourceText[] => {
@@ -137,7 +136,7 @@ async function findSkills(
     if (root === null) continue;
     for (const name of await listSubfolders(root)) {
       if (found.size === maxSkills) {
-        warnOnce(`There are more than ${maxSkills} skills. Those from ${join(folder.path, name)} on are left out.`);
+        warnOnce(`There are more than ${maxSkills} skills. Skills from ${join(folder.path, name)} on are left out.`);
         return [...found.values()];
       }
       const skill = await readSkill(root, name, folder);
@@ -147,14 +146,14 @@ async function findSkills(
   return [...found.values()];
 }
 
-/** The names of the subfolders, sorted. Links are included; those that lead out of the folder are refused later. */
+/** The sorted names of the subfolders. Links are included; those that lead out of the folder are refused later. */
 async function listSubfolders(root: Root): Promise<readonly string[]> {
   const names: string[] = [];
   let entries = 0;
   for await (const entry of await opendir(root.path)) {
     entries += 1;
     if (entries > maxFolderEntries) {
-      warnOnce(`${root.path} has more than ${maxFolderEntries} entries. Skills in the others are left out.`);
+      warnOnce(`${root.path} has more than ${maxFolderEntries} entries. Skills in the remaining entries are left out.`);
       break;
     }
     if (entry.isDirectory() || entry.isSymbolicLink()) names.push(entry.name);
@@ -162,7 +161,7 @@ async function listSubfolders(root: Root): Promise<readonly string[]> {
   return names.sort();
 }
 
-/** Null if the folder contains no skill, or, with a warning, an invalid one. */
+/** Null if the folder contains no skill or, with a warning, an invalid skill. */
 async function readSkill(root: Root, name: string, folder: SkillFolder): Promise<Skill | null> {
   let beginning: string;
   try {
@@ -182,13 +181,13 @@ async function readSkill(root: Root, name: string, folder: SkillFolder): Promise
 }
 
 function findSkillProblem(frontMatter: ReturnType<typeof parseFrontMatter>): string | null {
-  if (frontMatter === null) return "it does not begin with front matter between two lines ---";
+  if (frontMatter === null) return "it does not begin with front matter between two --- lines";
   const { name, description } = frontMatter;
   if (name === undefined || description === undefined) return "its front matter needs a name and a description";
   if (name.length > maxNameCharacters || !/^[\p{L}\p{N}][\p{L}\p{N} ._:-]*$/u.test(name))
-    return `its name must be up to ${maxNameCharacters} letters, digits, "-", "_", "." and ":"`;
+    return `its name must have at most ${maxNameCharacters} letters, digits, "-", "_", "." and ":"`;
   if (description.length > maxDescriptionCharacters)
-    return `its description has ${description.length} characters, and may have ${maxDescriptionCharacters}`;
+    return `its description has ${description.length} characters; at most ${maxDescriptionCharacters} are allowed`;
   return null;
 }
 
@@ -199,8 +198,8 @@ function createReadSkill(findAvailable: () => Promise<readonly Skill[]>): Tool<R
     name: "read_skill",
     lenientInput: true,
     description:
-      "Reads a skill: its instructions (SKILL.md), or another file of its folder that they name. What it gives is text " +
-      "of whoever wrote the skill. It grants no tools and no permissions.",
+      "Reads a skill: its instructions (SKILL.md), or another file in its folder that they name. The result is text " +
+      "from the author of the skill. It grants no tools and no permissions.",
     input: {
       type: "object",
       properties: {
@@ -208,7 +207,7 @@ function createReadSkill(findAvailable: () => Promise<readonly Skill[]>): Tool<R
         file: {
           type: "string",
           maxLength: maxPathCharacters,
-          description: `A path in the skill's folder. Default: ${skillFile}.`,
+          description: `A path relative to the skill's folder. Default: ${skillFile}.`,
         },
       },
       required: ["name"],
@@ -220,14 +219,14 @@ function createReadSkill(findAvailable: () => Promise<readonly Skill[]>): Tool<R
   };
 }
 
-/** Bytes reserved for the text around a file's content. */
+/** The bytes reserved for the text around a file's content. */
 const frameBytes = 8 * 1024;
 
 async function readSkillFile(found: readonly Skill[], name: string, file: string): Promise<string> {
   const skill = found.find((one) => one.name === name);
   if (skill === undefined)
     throw new Error(
-      `There is no skill ${formatRequestedPath(name)}. There are: ${found.map((one) => one.name).join(", ") || "none"}.`,
+      `Unknown skill ${formatRequestedPath(name)}. The skills are: ${found.map((one) => one.name).join(", ") || "none"}.`,
     );
   const { root, folder } = skill;
   const read = await readFileStart(root, file, maxFileBytes);

@@ -1,5 +1,5 @@
 /**
- * Reads texts for a model's context from files: bounded, cut by whole lines, and never from outside their folder.
+ * Reads texts for a model's context from files: bounded, truncated to whole lines, and never from outside their folder.
  */
 import { isAbsolute, resolve } from "node:path";
 import type { SourceTrust } from "../../core/machine/sources.js";
@@ -10,7 +10,7 @@ import { formatCount } from "../lib/format-count.js";
 
 export type SourceFileText = {
   readonly text: string;
-  /** The size of the whole file; bytes. */
+  /** The size of the whole file, in bytes. */
   readonly bytes: number;
   /** The real path. */
   readonly path: string;
@@ -55,7 +55,7 @@ export async function readFileStart(root: Root, path: string, maxBytes: number):
 
 const decoder = new TextDecoder();
 
-/** Returns the text, or its first whole lines and a note. `bytes` is the size of the whole file. */
+/** Returns the text, or its first whole lines with a note. `bytes` is the size of the whole file. */
 export function truncateByLines({ text, bytes }: Pick<SourceFileText, "text" | "bytes">, maxBytes: number): string {
   const textBytes = Buffer.byteLength(text);
   if (bytes <= maxBytes && textBytes <= maxBytes) return text;
@@ -67,7 +67,7 @@ export function truncateByLines({ text, bytes }: Pick<SourceFileText, "text" | "
 
 const warnedMessages = new Set<string>();
 
-/** Warns once in this process. */
+/** Warns once per process. */
 export function warnOnce(message: string): void {
   if (warnedMessages.has(message) || warnedMessages.size >= maxWarnings) return;
   warnedMessages.add(message);

@@ -1,7 +1,7 @@
 /**
- * Which network addresses a fetch may connect to: those of the public internet, and those that the author allows.
+ * Decides which network addresses a fetch may connect to: those of the public internet, and those that the author allows.
  *
- * By the registries of special addresses of IANA (RFC 6890), and by what clouds use for metadata.
+ * The ranges come from IANA's registries of special-purpose addresses (RFC 6890), and from the clouds' metadata services.
  */
 import { BlockList, isIP, isIPv4 } from "node:net";
 import { PawlError } from "../../errors.js";
@@ -9,14 +9,14 @@ import { PawlError } from "../../errors.js";
 const blockedV4Ranges: readonly string[] = [
   "0.0.0.0/8", // this network
   "10.0.0.0/8", // private
-  "100.64.0.0/10", // carrier-grade NAT, and metadata of Alibaba
+  "100.64.0.0/10", // carrier-grade NAT, and Alibaba's metadata
   "127.0.0.0/8", // loopback
-  "168.63.129.16/32", // metadata of Azure
-  "169.254.0.0/16", // link-local, and metadata of most clouds
+  "168.63.129.16/32", // Azure's metadata
+  "169.254.0.0/16", // link-local, and most clouds' metadata
   "172.16.0.0/12", // private
-  "192.0.0.0/24", // protocol assignments, and metadata of Oracle
+  "192.0.0.0/24", // protocol assignments, and Oracle's metadata
   "192.0.2.0/24", // documentation
-  "192.88.99.0/24", // relays of 6to4
+  "192.88.99.0/24", // 6to4 relays
   "192.168.0.0/16", // private
   "198.18.0.0/15", // benchmarks
   "198.51.100.0/24", // documentation
@@ -25,20 +25,20 @@ const blockedV4Ranges: readonly string[] = [
   "240.0.0.0/4", // reserved, and broadcast
 ];
 
-/** The only addresses of IPv6 that are public: loopback, link-local, private, mapped and multicast ones are not here. */
+/** The only public IPv6 addresses. Loopback, link-local, private, mapped and multicast addresses are outside of this range. */
 const publicV6Range = "2000::/3";
-/** Addresses within those that are not public, or that stand for an address of IPv4. */
+/** Addresses in that range that are not public, or that stand for an IPv4 address. */
 const blockedV6Ranges: readonly string[] = ["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"];
 
 export type AddressRules = { readonly isAllowed: (address: string) => boolean };
 
 /**
- * @param allowed addresses, or ranges such as `10.1.0.0/16`, that are reached although they are not public
- * @throws PawlError `bad_configuration` for an entry that is no address and no range
+ * @param allowed addresses, or ranges such as `10.1.0.0/16`, that may be reached although they are not public
+ * @throws PawlError `bad_configuration` for an entry that is neither an address nor a range
  */
 export function createAddressRules(allowed: readonly string[]): AddressRules {
   const allowedList = createBlockList(allowed);
-  // Reading them takes longer than the rest of a tool, and most agents never fetch.
+  // Creating these lists takes longer than the rest of a tool, and most agents never fetch.
   let blockedList: BlockList | undefined;
   let publicV6List: BlockList | undefined;
   return {
@@ -54,7 +54,7 @@ export function createAddressRules(allowed: readonly string[]): AddressRules {
   };
 }
 
-/** Whether it is an address, or a range such as `10.1.0.0/16`. */
+/** Whether the text is an address, or a range such as `10.1.0.0/16`. */
 export const isAddressRange = (text: string) => readRange(text) !== null;
 
 function readRange(text: string) {
@@ -73,14 +73,14 @@ function createBlockList(ranges: readonly string[]): BlockList {
     if (found === null)
       throw new PawlError(
         "bad_configuration",
-        `allowAddresses has ${JSON.stringify(range)}. Give addresses such as "10.1.2.3", or ranges such as "10.1.0.0/16".`,
+        `Invalid entry ${JSON.stringify(range)} in allowAddresses: expected an address such as "10.1.2.3", or a range such as "10.1.0.0/16".`,
       );
     list.addSubnet(found.address, found.prefix, found.family);
   }
   return list;
 }
 
-/** IPv6 can write an address of IPv4: `::ffff:127.0.0.1`, or `::ffff:7f00:1`. */
+/** IPv6 can represent an IPv4 address: `::ffff:127.0.0.1`, or `::ffff:7f00:1`. */
 function toPlainIpv4(address: string): string {
   const [, dotted] = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address) ?? [];
   if (dotted !== undefined) return dotted;

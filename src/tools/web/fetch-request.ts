@@ -1,9 +1,9 @@
 /**
  * Sends a GET request, without following redirects.
  *
- * 1. The host's name is resolved once. The connection goes to one of the addresses that were checked.
+ * 1. The host name is resolved once. The connection goes to one of the addresses that were checked.
  * 2. Each request has its own connection, no cookies and no credentials.
- * 3. It goes through a proxy only if the author names one; proxied-request.ts describes what is checked then.
+ * 3. The request goes through a proxy only if the author names one; proxied-request.ts describes the checks in that case.
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -14,22 +14,25 @@ import { createFixedLookup, resolveAddresses } from "./resolve-host.js";
 
 const headers = { accept: "text/*, application/json, application/xml;q=0.9, */*;q=0.1", "user-agent": "pawl" } as const;
 
-/** The timeout for resolving a name that a proxy resolves anyway. Behind a proxy, this machine often cannot; milliseconds. */
+/**
+ * The timeout for resolving a name that a proxy resolves anyway, in milliseconds. Behind a proxy, this machine often cannot resolve
+ * it.
+ */
 const maxLookupMs = 2_000;
 
-/** The longest URL that is requested; characters. */
-const maxUrl = 8_192;
+/** The maximum length of a URL, in characters. */
+const maxUrlCharacters = 8_192;
 
-/** @throws Error if it is not an http or https URL, or contains a user name or password */
+/** @throws Error if the text is not an http or https URL, or contains a user name or password */
 export function parseFetchUrl(text: string, base?: URL): URL {
-  if (text.length > maxUrl) throw new Error(`The URL is longer than ${maxUrl} characters.`);
+  if (text.length > maxUrlCharacters) throw new Error(`The URL is longer than ${maxUrlCharacters} characters.`);
   if (!URL.canParse(text, base?.href))
-    throw new Error(`${JSON.stringify(text)} is not a URL. Give a whole one, with http:// or https://.`);
+    throw new Error(`${JSON.stringify(text)} is not a URL. Use a complete URL, with http:// or https://.`);
   const url = new URL(text, base?.href);
   if (url.protocol !== "http:" && url.protocol !== "https:")
-    throw new Error(`The scheme ${url.protocol} is not fetched: only http and https are.`);
+    throw new Error(`The scheme ${url.protocol} is not fetched: only http and https are supported.`);
   if (url.username !== "" || url.password !== "")
-    throw new Error("The URL has a user's name or password in it, and is not fetched.");
+    throw new Error("The URL contains a user name or password, and is not fetched.");
   url.hash = "";
   return url;
 }

@@ -1,9 +1,9 @@
 /**
- * Sends a GET request through a proxy, which resolves the host's name.
+ * Sends a GET request through a proxy, which resolves the host name.
  *
- * 1. An IP address in the URL is checked as without a proxy. If this machine can resolve a name, all of its addresses must be
- *    permitted. What the proxy resolves a name to cannot be checked; names that are known to be local are not sent to it.
- * 2. https goes through a tunnel (CONNECT), so the proxy sees only the host, and the certificate is checked here.
+ * 1. An IP address in the URL is checked as without a proxy. If this machine can resolve a name, all its addresses must be
+ *    permitted. The proxy's own resolution cannot be checked; names that are known to be local are not sent to the proxy.
+ * 2. https goes through a tunnel (CONNECT), so the proxy sees only the host, and the certificate is verified here.
  */
 import type { IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -18,7 +18,7 @@ const localNames = /(?:^|\.)(?:localhost|local|internal|home\.arpa|localdomain|i
 
 /**
  * Whether a host may be requested through a proxy.
- * @param addresses the addresses that this machine resolves it to; null if it cannot
+ * @param addresses the addresses that this machine resolves the host to; null if it cannot
  */
 export function canRequestThroughProxy(
   host: string,

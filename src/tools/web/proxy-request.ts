@@ -1,5 +1,5 @@
 /**
- * Requests to an HTTP proxy: whole addresses for http, and tunnels (CONNECT) for everything else.
+ * Sends requests to an HTTP proxy: absolute URLs for http, and tunnels (CONNECT) for everything else.
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
@@ -16,7 +16,7 @@ export type ProxyRequestOptions = Pick<RequestOptions, "method" | "path"> & {
   readonly connectTimeoutMs?: number | undefined;
 };
 
-/** A request to the proxy itself, with its credentials. It fails if the proxy cannot be connected to in time. */
+/** Sends a request to the proxy itself, with its credentials. Fails if the proxy cannot be connected to in time. */
 export function requestFromProxy(proxy: HttpProxy, options: ProxyRequestOptions): ClientRequest {
   const { url, authorization } = proxy;
   const { connectTimeoutMs = maxConnectMs, signal, headers, ...others } = options;
@@ -37,7 +37,7 @@ export function requestFromProxy(proxy: HttpProxy, options: ProxyRequestOptions)
 /**
  * Opens a tunnel to `target`, a host with its port.
  *
- * @throws Error that names the proxy and its variable; the reason of the signal if it was aborted
+ * @throws Error that names the proxy and its variable; the signal's reason if it was aborted
  */
 export function openProxyTunnel(
   proxy: HttpProxy,
@@ -67,9 +67,9 @@ export function openProxyTunnel(
   });
 }
 
-/** Ends the request after the time, unless the returned function is called before. */
-function startTimer(request: ClientRequest, ms: number, what: string): () => void {
-  const timer = setTimeout(() => request.destroy(new Error(`${what} within ${ms} ms`)), ms);
+/** Ends the request after the timeout, unless the returned function is called first. */
+function startTimer(request: ClientRequest, ms: number, problem: string): () => void {
+  const timer = setTimeout(() => request.destroy(new Error(`${problem} within ${ms} ms`)), ms);
   const stop = () => clearTimeout(timer);
   request.once("close", stop);
   return stop;
@@ -78,12 +78,12 @@ function startTimer(request: ClientRequest, ms: number, what: string): () => voi
 export function createProxyRefusalError(proxy: HttpProxy, { statusCode }: IncomingMessage): Error {
   if (statusCode === 407)
     return new Error(
-      `${capitalize(describeProxy(proxy))} asks for credentials (407). Put the right ones into ${proxy.variable}: http://USER:PASSWORD@HOST:PORT.`,
+      `${capitalize(describeProxy(proxy))} asks for credentials (407). Set them in ${proxy.variable}: http://USER:PASSWORD@HOST:PORT.`,
     );
   return new Error(`${capitalize(describeProxy(proxy))} refused the connection (status ${statusCode}).`);
 }
 
-/** Names the proxy in the error of a request to it. An abort stays as it is. */
+/** Adds the proxy's name to the error of a request to it. An abort is returned unchanged. */
 export function toProxyFailure(proxy: HttpProxy, error: Error, signal: AbortSignal | undefined): Error {
   if (signal?.aborted === true) return error;
   return new Error(`${capitalize(describeProxy(proxy))} could not be reached: ${error.message}`, { cause: error });

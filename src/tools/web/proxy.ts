@@ -16,12 +16,12 @@ export type HttpProxy = {
   readonly url: URL;
   /** The value of the header `proxy-authorization`; absent without credentials. */
   readonly authorization?: string;
-  /** The environment variable that it comes from. */
+  /** The environment variable that names the proxy. */
   readonly variable: string;
 };
 
 /**
- * Finds the proxy for an http or https URL; null if it is reached directly.
+ * Finds the proxy for an http or https URL; null if the URL is reached directly.
  * @throws PawlError `bad_configuration` if the variable does not name an http or https proxy
  */
 export function findProxy(url: URL, env: ProxyEnvironment): HttpProxy | null {
@@ -31,7 +31,7 @@ export function findProxy(url: URL, env: ProxyEnvironment): HttpProxy | null {
   return parseProxy(variableName, env[variableName] ?? "");
 }
 
-/** Whether a variable names a proxy. @throws PawlError `bad_configuration` as `findProxy` */
+/** Whether a variable names a proxy. @throws PawlError `bad_configuration`, as `findProxy` does */
 export function hasProxy(env: ProxyEnvironment): boolean {
   const envWithoutExceptions = { ...env, no_proxy: undefined, NO_PROXY: undefined };
   const proxies = ["http", "https"].map((scheme) =>
@@ -53,7 +53,7 @@ function parseProxy(variable: string, value: string): HttpProxy {
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:") || url.hostname === "")
     throw new PawlError(
       "bad_configuration",
-      `${variable} names no proxy that can be used. Give the address of an http or https proxy: http://proxy.example.com:3128.`,
+      `${variable} does not name a usable proxy. Set it to the URL of an http or https proxy: http://proxy.example.com:3128.`,
     );
   const { username, password } = url;
   url.username = "";
@@ -79,8 +79,7 @@ function bypassesProxy(url: URL, noProxy: string): boolean {
 }
 
 /**
- * `*`, a domain with its subdomains (`example.com`, `.example.com`, `*.example.com`), an address or a range. Each may have a
- * port.
+ * `*`, a domain with its subdomains (`example.com`, `.example.com`, `*.example.com`), an address or a range. Each may have a port.
  */
 function matchesNoProxyEntry(entry: string, host: string, port: string): boolean {
   if (entry === "*") return true;

@@ -1,10 +1,10 @@
 /**
- * Resolves the names of hosts once, so that a connection goes to an address that was checked.
+ * Resolves host names once, so that a connection goes to an address that was checked.
  */
 import dns, { type LookupAddress } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
 
-/** @throws the reason of the signal as soon as it is aborted; Error if there is no such host */
+/** @throws the signal's reason as soon as it is aborted; Error if there is no such host */
 export async function resolveAddresses(host: string, signal: AbortSignal): Promise<readonly LookupAddress[]> {
   const family = isIP(host);
   if (family !== 0) return [{ address: host, family }];

@@ -8,9 +8,9 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 export type TextBody = {
   readonly text: string;
   readonly charset: string;
-  /** Bytes after decompression. */
+  /** The number of bytes after decompression. */
   readonly bytes: number;
-  /** Whether the body is longer than this. */
+  /** Whether the body is longer than the text. */
   readonly isCut: boolean;
 };
 
@@ -51,14 +51,14 @@ export async function readTextBody(response: IncomingMessage, maxBytes: number):
   return { text: decoder.decode(boundedBody), charset, bytes: boundedBody.length, isCut: body.length > maxBytes };
 }
 
-/** A small body may become huge when it is decompressed, so the caller counts the decompressed bytes, piece by piece. */
+/** A small body may expand to a huge one, so the caller counts the decompressed bytes chunk by chunk. */
 function decompress(response: IncomingMessage): Readable {
   const encoding = (response.headers["content-encoding"] ?? "identity").trim().toLowerCase();
   const decompressor = createDecompressor(encoding);
   if (decompressor === undefined) return response;
   response.on("error", (error) => decompressor.destroy(error));
   response.on("close", () => {
-    if (!response.complete) decompressor.destroy(new Error("the answer ended too early"));
+    if (!response.complete) decompressor.destroy(new Error("the response ended early"));
   });
   return response.pipe(decompressor);
 }
@@ -76,7 +76,7 @@ function createDecompressor(encoding: string) {
     case "br":
       return createBrotliDecompress();
     default:
-      throw new Error(`its content encoding ${JSON.stringify(encoding.slice(0, 40))} is not known`);
+      throw new Error(`its content encoding ${JSON.stringify(encoding.slice(0, 40))} is not supported`);
   }
 }
 

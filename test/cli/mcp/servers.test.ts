@@ -324,7 +324,7 @@ describe("the sandbox of a server", ofTrust, () => {
       {
         server: null,
         problems: [
-          "The MCP server docs is not started: it needs a sandbox. Commands cannot be sandboxed: the folder is your home, or holds it. Work in a folder below your home.",
+          "The MCP server docs is not started: it needs a sandbox. Commands cannot be sandboxed: the folder is your home, or contains it. Work in a folder below your home.",
         ],
       },
     ]);

@@ -96,7 +96,7 @@ describe("a path that a rule closes", verifies("CHAT-2#rules"), () => {
     expect((await sentBy(world(), read, [...agents, "Go"])).sent).toContain(canary);
     const file = await sentBy(world(), read, [...agents, "--deny", "read_file(**/keys.md)", "Go"]);
     expect(file.sent).toContain("How to deploy.");
-    expect(file.sent).toContain("has closed it to them");
+    expect(file.sent).toContain("does not allow it");
     expect(file.sent).not.toContain(canary);
     const whole = await sentBy(world(), read, [...agents, "--deny", "read_file(.pawl/skills/**)", "Go"]);
     expect(whole.sent).not.toContain("How to deploy.");

@@ -206,7 +206,7 @@ git blame src/dates.ts|npx tsc -p tsconfig.build.json|diff -r dist dist.old|git 
 test.each([
   ["reach", "name the hosts"],
   ["reach(nmp)", "there is no preset"],
-  ["reach(*.com)", "a wildcard needs two labels"],
+  ["reach(*.com)", "a wildcard must be followed by at least two labels"],
   ["reach(https://example.org)", "write a host"],
   ["reach(example.org/path)", "write a host"],
   ["outside", "word for word"],

@@ -31,7 +31,7 @@ describe("list_files", () => {
     ["two levels", { path: "src", depth: 2 }, "src/a/\nsrc/a/c.ts\nsrc/a/d.js\nsrc/b.ts\n(4 entries)"],
     ["what is left out else", { all: true, pattern: "*.js" }, "node_modules/x/index.js\nsrc/a/d.js\n(2 files)"],
     ["a limit", { limit: 1 }, "README.md\n(4 files, the first 1 shown)"],
-    ["none that fit", { pattern: "*.py" }, "No files that fit *.py in the root."],
+    ["none that fit", { pattern: "*.py" }, "No files that match *.py in the root."],
     ["a folder that is not there", { path: "lib" }, "Error: lib does not exist."],
     ["a file", { path: "README.md" }, "Error: README.md is not a folder, or has a parent that is not a folder."],
     ["options it does not have", { recursive: true }, "Error: recursive: is not a property that the schema has"],
@@ -85,14 +85,18 @@ describe("read_file", () => {
     ],
     ["a line that does not exist", { path: "a.txt", startLine: 0 }, /^Error: startLine: /],
     ["an empty file", { path: "empty.txt" }, "(empty.txt is empty)"],
-    ["a long file", { path: "long.txt" }, /\n2000\tline 2000\n\(lines 1 to 2000 of 2500; go on with startLine 2001\)$/],
+    [
+      "a long file",
+      { path: "long.txt" },
+      /\n2000\tline 2000\n\(lines 1 to 2000 of 2500; continue with startLine 2001\)$/,
+    ],
     [
       "the rest of it",
       { path: "long.txt", startLine: 2001 },
       /^2001\tline 2001\n(?:.*\n)*2500\tline 2500\n\(lines 2001 to 2500 of 2500\)$/,
     ],
     ["a wide line", { path: "wide.txt" }, `1\t${"x".repeat(2000)}… (cut: the line has 5000 characters)`],
-    ["more than anybody reads", { path: "many.txt" }, /\(lines 1 to 262 of 1000; go on with startLine 263\)$/],
+    ["more than anybody reads", { path: "many.txt" }, /\(lines 1 to 262 of 1000; continue with startLine 263\)$/],
     ["a binary file", { path: "image.png" }, "Error: image.png is a binary file (4 bytes) and cannot be read as text."],
     ["text in another encoding", { path: "latin.txt" }, "1\tcaf\ufffd\n(bytes that are not UTF-8 are shown as \ufffd)"],
     ["a byte order mark", { path: "bom.txt" }, "1\t\ufefftext"],
@@ -215,24 +219,24 @@ describe("search_files", () => {
     [
       "no invalid expression",
       { text: "a(b", regex: true },
-      "Error: This is no regular expression that can be searched for: error parsing regexp: missing closing ): `a(b`. Look-around and back references do not exist here.",
+      "Error: Invalid regular expression: error parsing regexp: missing closing ): `a(b`. Look-around and back-references are not supported.",
     ],
     [
       "no look-ahead",
       { text: "a(?=b)", regex: true },
-      "Error: This is no regular expression that can be searched for: error parsing regexp: invalid or unsupported Perl syntax: `(?=`. Look-around and back references do not exist here.",
+      "Error: Invalid regular expression: error parsing regexp: invalid or unsupported Perl syntax: `(?=`. Look-around and back-references are not supported.",
     ],
     [
       "no expression that repeats itself without end",
       { text: "((a{30}){30}){30}", regex: true },
-      "Error: The regular expression repeats too much. Use smaller numbers in braces, or * and +.",
+      "Error: The regular expression has too many repetitions. Use smaller numbers in braces, or * and +.",
     ],
     ["what a regular expression would be", { text: "(a+)+$" }, 'No lines contain "(a+)+$" (4 files searched under .)'],
     ["nothing", { text: "" }, "Error: text: must have at least 1 characters; got 0"],
     [
       "more than a line",
       { text: "a\nb" },
-      "Error: The text spans several lines, but each line is searched on its own. Give a part of one line.",
+      "Error: The text spans several lines, but lines are searched one by one. Give part of a single line.",
     ],
     ["where nothing is", { text: "a", path: "lib" }, "Error: lib does not exist."],
   ];
@@ -299,7 +303,7 @@ describe("write_file", () => {
       "Wrote a/b/c.md (6 bytes, 1 line; a new file)",
     );
     expect(await runTool(tools, "write_file", { path: "a/b/c.md", content: "" })).toBe(
-      "Wrote a/b/c.md (0 bytes, 0 lines; replaced what it held)",
+      "Wrote a/b/c.md (0 bytes, 0 lines; replaced the old content)",
     );
     expect(readFileSync(join(root, "a/b/c.md"), "utf8")).toBe("");
     expect(readdirSync(join(root, "a/b"))).toEqual(["c.md"]);
@@ -362,7 +366,7 @@ describe("edit_file", () => {
       "plain line ends in a file of others",
       "a\r\nb\r\nc\r\n",
       { oldText: "a\nb", newText: "x\ny" },
-      "Replaced 1 occurrence in f.txt (line 1; its CRLF line ends are kept)",
+      "Replaced 1 occurrence in f.txt (line 1; its CRLF line endings are kept)",
       "x\r\ny\r\nc\r\n",
     ],
     [
@@ -383,7 +387,7 @@ describe("edit_file", () => {
       "a text with other spaces",
       "if (a)  {\n\tb",
       { oldText: "if (a) {\n  b", newText: "z" },
-      /It occurs there with other spaces or line ends/,
+      /It occurs with different white space or line endings/,
       "if (a)  {\n\tb",
     ],
     ["nothing to change", "abc", { oldText: "a", newText: "a" }, /nothing to change/, "abc"],
@@ -482,7 +486,7 @@ describe("compileGlob", () => {
     expect(compileGlob(`${"*a".repeat(200)}*b`)("a".repeat(4000))).toBe(false);
     expect(compileGlob(`${"**/a/".repeat(90)}b`)("a/".repeat(1000))).toBe(false);
     expect(compileGlob("{a,b}".repeat(99))("ab".repeat(49).concat("a"))).toBe(true);
-    expect(() => compileGlob("{".repeat(501))).toThrow("The pattern has 501 characters, and 500 are allowed");
+    expect(() => compileGlob("{".repeat(501))).toThrow("The pattern has 501 characters; at most 500 are allowed");
   });
 
   test("agrees with a plain definition of * within a name", () => {
@@ -519,12 +523,12 @@ describe("the form of a file", () => {
     const tools = createFileTools({ root });
     const write = (path: string, content: string) => runTool(tools, "write_file", { path, content });
     expect(await write("crlf.txt", "x\ny\n")).toBe(
-      "Wrote crlf.txt (6 bytes, 2 lines; replaced what it held; its CRLF line ends are kept)",
+      "Wrote crlf.txt (6 bytes, 2 lines; replaced the old content; its CRLF line endings are kept)",
     );
     expect(readFileSync(join(root, "crlf.txt"), "utf8")).toBe("x\r\ny\r\n");
     expect(await write("bom.txt", "x\n")).toContain("; its byte order mark is kept)");
     expect(readFileSync(join(root, "bom.txt"), "utf8")).toBe("\ufeffx\n");
-    expect(await write("both.txt", "x\n")).toContain("; its byte order mark and CRLF line ends are kept)");
+    expect(await write("both.txt", "x\n")).toContain("; its byte order mark and CRLF line endings are kept)");
     expect(readFileSync(join(root, "both.txt"), "utf8")).toBe("\ufeffx\r\n");
     for (const [path, content] of [
       ["plain.txt", "x\r\n"],
@@ -541,7 +545,9 @@ describe("the form of a file", () => {
     const tools = createFileTools({ root });
     const edit = (oldText: string, newText: string) =>
       runTool(tools, "edit_file", { path: "crlf.txt", oldText, newText });
-    expect(await edit("two", "2\n3")).toBe("Replaced 1 occurrence in crlf.txt (line 2; its CRLF line ends are kept)");
+    expect(await edit("two", "2\n3")).toBe(
+      "Replaced 1 occurrence in crlf.txt (line 2; its CRLF line endings are kept)",
+    );
     expect(await edit("\ufeffone", "1")).toBe(
       "Replaced 1 occurrence in crlf.txt (line 1; its byte order mark is kept)",
     );
@@ -553,8 +559,7 @@ test("a file without write permission is not written, whoever runs the tool", as
   const root = createTempFolder({ "locked.txt": "old" });
   chmodSync(join(root, "locked.txt"), 0o444);
   const tools = createFileTools({ root });
-  const refused =
-    "Error: locked.txt may not be written: it is read-only (mode 0444). Its permissions must change first.";
+  const refused = "Error: locked.txt cannot be written: it is read-only (mode 0444). Change its permissions first.";
   expect(await runTool(tools, "write_file", { path: "locked.txt", content: "new" })).toBe(refused);
   expect(await runTool(tools, "edit_file", { path: "locked.txt", oldText: "old", newText: "new" })).toBe(refused);
   expect(readFileSync(join(root, "locked.txt"), "utf8")).toBe("old");

@@ -54,7 +54,7 @@ test("an edit makes no file that is too large to be read", verifies("SEC-8"), as
   const root = createTempFolder({ "f.txt": "x".repeat(10_000) });
   const edit = { path: "f.txt", oldText: "x", newText: "y".repeat(2_000), replaceAll: true };
   expect(await runTool(createFileTools({ root }), "edit_file", edit)).toBe(
-    "Error: f.txt would have 20000000 bytes, and 16777216 are allowed. Replace fewer occurrences, or by a shorter text.",
+    "Error: f.txt would have 20000000 bytes, and 16777216 are allowed. Replace fewer occurrences, or use a shorter text.",
   );
   expect(readFileSync(join(root, "f.txt"), "utf8")).toHaveLength(10_000);
 });
@@ -70,7 +70,7 @@ describe("names with control characters", () => {
     const found = await runTool(tools, "search_files", { text: "here" });
     expect(found).toBe(`${escaped}:1: here\n(1 line in 1 file; 3 files searched)`);
     const written = await runTool(tools, "write_file", { path: forged, content: "new" });
-    expect(written).toBe(`Wrote ${escaped} (3 bytes, 1 line; replaced what it held)`);
+    expect(written).toBe(`Wrote ${escaped} (3 bytes, 1 line; replaced the old content)`);
     expect(await runTool(tools, "edit_file", { path: forged, oldText: "x", newText: "y" })).not.toContain("\n");
     expect(await runTool(tools, "read_file", { path: `${forged}/x` })).not.toContain("\n");
   });

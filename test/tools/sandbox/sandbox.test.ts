@@ -171,7 +171,7 @@ describe("without a sandbox, the reason is said:", verifies("BOX-4"), () => {
   });
 
   test.each([
-    ["darwin", "there is no sandbox for macOS yet", /virtual machine or a dev container with Linux/],
+    ["darwin", "there is no sandbox for macOS yet", /Linux virtual machine or dev container/],
     ["win32", "there is no sandbox for Windows yet", /WSL 2/],
     ["freebsd", "there is no sandbox for freebsd yet", /Linux/],
   ] as const)("the system is %s", (platform, reason, advice) => {
@@ -183,12 +183,15 @@ describe("without a sandbox, the reason is said:", verifies("BOX-4"), () => {
 
   test("the folder is the home, or holds it; required refuses it with what to do", async () => {
     for (const root of [homedir(), "/"]) {
-      expect(createSandbox({ root })).toMatchObject({ kind: "none", reason: "the folder is your home, or holds it" });
+      expect(createSandbox({ root })).toMatchObject({
+        kind: "none",
+        reason: "the folder is your home, or contains it",
+      });
       expect(() => createSandbox({ root, mode: "required" })).toThrow(
         expect.objectContaining({
           code: "sandbox_missing",
           message:
-            "Commands cannot be sandboxed: the folder is your home, or holds it. Work in a folder below your home.",
+            "Commands cannot be sandboxed: the folder is your home, or contains it. Work in a folder below your home.",
         }),
       );
     }
@@ -196,7 +199,7 @@ describe("without a sandbox, the reason is said:", verifies("BOX-4"), () => {
     vi.stubEnv("HOME", root);
     onTestFinished(() => void vi.unstubAllEnvs());
     const said = await runTool([createShellTool({ root })], "shell", { command: "true" });
-    expect(said).toBe("(no output)\n(exit code 0; not sandboxed: the folder is your home, or holds it)");
+    expect(said).toBe("(no output)\n(exit code 0; not sandboxed: the folder is your home, or contains it)");
   });
 
   test("a bubblewrap in the folder of the commands is not one", () => {
@@ -222,8 +225,8 @@ test.runIf(detectSandbox() === "bubblewrap")(
     mkdirSync(root, { recursive: true });
     const write = (...paths: readonly string[]) => createSandbox({ root, write: paths, mode: "required" });
     for (const path of ["..", "~/", "/", "."])
-      expect(() => write(path)).toThrow(/^Commands cannot be given .* to write: it is or holds /);
-    expect(() => write("missing")).toThrow("to write: there is no such folder.");
+      expect(() => write(path)).toThrow(/^Commands cannot get write access to .*: it is or contains /);
+    expect(() => write("missing")).toThrow("missing: there is no such folder.");
   },
 );
 

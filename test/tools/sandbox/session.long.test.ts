@@ -100,11 +100,11 @@ describe.runIf(detectSandbox() === "bubblewrap")("commands of a session", () => 
       );
       expect(await run(`curl -sS -m 5 http://${host}/`)).toContain(`the sandbox refused ${host})`);
       expect(await run("curl -sS -m 5 --noproxy '' http://localhost:9/")).toContain(
-        "the sandbox refused localhost:9: it leads to a private address)",
+        "the sandbox refused localhost:9: it resolves to a private address)",
       );
       expect(await run("curl -sS -m 9 https://no-such-host.invalid/")).toContain("there is no such host");
       expect(await run("python3 -c 'import socket; socket.getaddrinfo(\"example.org\", 80)'")).toContain(
-        "the sandbox has no name server: only programs that use HTTPS_PROXY reach hosts",
+        "the sandbox has no name server: only programs that use HTTPS_PROXY can reach hosts",
       );
     },
   );

@@ -94,14 +94,14 @@ describe("a command in the background", verifies("SEC-7"), () => {
     );
     const child = Number(await fileIn(root, "child"));
     await vi.waitFor(async () =>
-      expect(await call("read_process", { process: 1 })).toBe("hello\n(process 1: still runs; not sandboxed)"),
+      expect(await call("read_process", { process: 1 })).toBe("hello\n(process 1: still running; not sandboxed)"),
     );
     expect(processes.list()).toMatchObject([{ number: 1, sessionId: "session", ended: null }]);
     expect(isAlive(child)).toBe(true);
     expect(await call("stop_process", { process: 1 })).toBe("hello\n(process 1: stopped; not sandboxed)");
     await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 10_000 });
     expect(ended).toMatchObject([{ number: 1, ended: "stopped" }]);
-    expect(await call("read_process", { process: 2 })).toContain("No process 2 was started here.");
+    expect(await call("read_process", { process: 2 })).toContain("There is no process 2.");
   });
 
   test("tells how it ended, and of a long output keeps the beginning and the end", async () => {
@@ -118,7 +118,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
   test("is one of ten at most, and ended ones are forgotten at last", async () => {
     const { processes, start } = background();
     for (let count = 0; count < 10; count += 1) await start("sleep 600");
-    expect(await start("sleep 600")).toContain("10 processes run in the background already");
+    expect(await start("sleep 600")).toContain("10 processes already run in the background");
     await processes.stopAll();
     expect(processes.list().filter(({ ended }) => ended === null)).toEqual([]);
     for (let count = 0; count < 15; count += 1) {
@@ -220,6 +220,6 @@ test("of a long output the end is shown, in whole lines", async () => {
   expect(shown).toMatch(/^…\n(\d+\n)+$/);
   stop.abort();
   await expect(iterator.next()).rejects.toThrow(
-    /^The command was aborted; not sandboxed; \d+ lines \(\d+ bytes\) of the output were not kept\. Its output until then:\n1\n2\n/,
+    /^The command was aborted; not sandboxed; \d+ lines \(\d+ bytes\) of the output were not kept\. Output so far:\n1\n2\n/,
   );
 });

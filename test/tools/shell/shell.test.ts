@@ -227,7 +227,7 @@ describe("a command that is stopped", () => {
   test("by its time, with what it said until then", verifies("SEC-7"), async () => {
     const said = await run("echo begun; sleep 1000", { timeoutMs: 300 });
     expect(said).toMatch(
-      /^Error: The command was stopped after 300 ms; not sandboxed\. Its output until then:\n(begun|\(no output\))$/,
+      /^Error: The command was stopped after 300 ms; not sandboxed\. Output so far:\n(begun|\(no output\))$/,
     );
   });
 
@@ -296,7 +296,7 @@ describe("a process that has left the command's group", () => {
     const hidden = setsid.replace("setsid", 'env -i PATH="$PATH" setsid');
     const said = await run(`(${hidden} &) ; ${untilReady}; echo done`, { root });
     process.kill(Number(readFileSync(join(root, "pid"), "utf8")), "SIGKILL");
-    expect(said).toContain("a process that could not be found still holds the output, and may run on");
+    expect(said).toContain("a process that could not be found still holds the output open, and may keep running");
   });
 });
 
@@ -341,7 +341,7 @@ describe("the tool", () => {
     const tool = createShellTool({ root: createTempFolder(), sandbox: "off", timeoutMs: 5000 });
     expect(tool).toMatchObject({ name: "shell", needsApproval: true, timeoutMs: 17_000 });
     expect(tool.readOnly).toBeUndefined();
-    expect(tool.description).toContain("It is not sandboxed. It takes 5 seconds at most");
+    expect(tool.description).toContain("It is not sandboxed. The time limit is 5 seconds");
     const usual = createShellTool({ root: createTempFolder() });
     expect(usual.description).toContain(detectSandbox() === "none" ? "It is not sandboxed." : "It is sandboxed:");
   });

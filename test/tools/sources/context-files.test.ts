@@ -137,7 +137,7 @@ describe("agentsFile()", () => {
 
   test("checks its options", () => {
     expect(() => agentsFile({} as never)).toThrow(/needs a root/);
-    expect(() => agentsFile({ root: ".", names: ["a/b"] })).toThrow(/names of files/);
+    expect(() => agentsFile({ root: ".", names: ["a/b"] })).toThrow(/needs file names/);
     expect(() => agentsFile({ root: ".", trust: "all" as never })).toThrow(/trust/);
     expect(() => agentsFile({ cwd: "." } as never)).toThrow(/Do you mean root/);
   });
@@ -188,7 +188,7 @@ describe("skills()", () => {
     );
     expect(await read({ name: "pdf", file: "forms/FIELDS.md" })).toContain("]\nFields.");
     expect(await read({ name: "deploy" })).toContain("trust: project");
-    expect(await read({ name: "none" })).toBe("Error: There is no skill none. There are: pdf, deploy.");
+    expect(await read({ name: "none" })).toBe("Error: Unknown skill none. The skills are: pdf, deploy.");
     expect(source.tools).toMatchObject([{ name: "read_skill", readOnly: true }]);
   });
 
@@ -198,7 +198,7 @@ describe("skills()", () => {
     symlinkSync(join(folder, "mine/pdf"), join(folder, "project/outside"));
     for (const file of ["../../secret.txt", "../none/README.md", "/etc/passwd", "link.txt", "../../mine/pdf/SKILL.md"])
       expect(await read({ name: "deploy", file })).toMatch(/^Error: .*leads out of the root/);
-    expect(await read({ name: "outside" })).toMatch(/^Error: There is no skill/);
+    expect(await read({ name: "outside" })).toMatch(/^Error: Unknown skill/);
   });
 
   test("cuts a long file and a long index by whole lines", verifies("CTX-11"), async () => {
@@ -221,7 +221,7 @@ describe("skills()", () => {
     const folder = createTempFolder(Object.fromEntries(many.map((name) => [`${name}/SKILL.md`, skill(name, "d")])));
     const [index] = await textsOf(skills({ folders: [folder], trust: "user" }));
     expect(index?.text.match(/^- s\d+: d$/gm)).toHaveLength(200);
-    expect((await warnings()).join("\n")).toContain(`more than 200 skills. Those from ${join(folder, "s200")} on`);
+    expect((await warnings()).join("\n")).toContain(`more than 200 skills. Skills from ${join(folder, "s200")} on`);
   });
 
   test("looks at 2,000 entries of a folder, and warns of more", verifies("CTX-11"), async () => {
@@ -244,7 +244,7 @@ describe("skills()", () => {
     const source = skills({ folders: [{ path: join(folder, "all"), trust: "project" }, join(folder, "strange")] });
     expect(await textsOf(source)).toEqual([]);
     expect(await runTool(source.tools ?? [], "read_skill", { name: "evil" })).toMatch(
-      /no skill evil\. There are: none/,
+      /Unknown skill evil\. The skills are: none/,
     );
     const told = (await warnings()).join("\n");
     for (const words of [
@@ -273,8 +273,8 @@ describe("skills()", () => {
   );
 
   test("checks its options", () => {
-    expect(() => skills({} as never)).toThrow(/takes `folders`/);
-    expect(() => skills({ folders: [{ path: "." } as never] })).toThrow(/takes `folders`/);
+    expect(() => skills({} as never)).toThrow(/needs `folders`/);
+    expect(() => skills({ folders: [{ path: "." } as never] })).toThrow(/needs `folders`/);
     expect(() => skills({ folder: "." } as never)).toThrow(/Do you mean folders/);
   });
 

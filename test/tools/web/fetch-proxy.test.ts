@@ -54,7 +54,7 @@ describe("fetch_url with proxyEnv", () => {
       expect(proxy.requested).toEqual(Array.from({ length: 3 }, () => `GET ${url}`));
       const wrong = await fetched(url, { HTTP_PROXY: `http://ada:wrong-secret@127.0.0.1:${proxy.port}` });
       expect(wrong).toBe(
-        `Error: The proxy http://127.0.0.1:${proxy.port} (HTTP_PROXY) asks for credentials (407). Put the right ones into HTTP_PROXY: http://USER:PASSWORD@HOST:PORT.`,
+        `Error: The proxy http://127.0.0.1:${proxy.port} (HTTP_PROXY) asks for credentials (407). Set them in HTTP_PROXY: http://USER:PASSWORD@HOST:PORT.`,
       );
       const refused = await fetched("https://pages.example.test/", { HTTPS_PROXY: `127.0.0.1:${proxy.port}` });
       expect(refused).toContain("(HTTPS_PROXY) asks for credentials (407)");
@@ -105,7 +105,7 @@ describe("fetch_url with proxyEnv", () => {
   test("refuses a variable that names no proxy, without its value", () => {
     for (const value of ["socks5://user:secret@127.0.0.1:1080", "http://", "http://ho st:1"])
       expect(() => createFetchTool({ proxyEnv: { HTTPS_PROXY: value } })).toThrow(
-        /^HTTPS_PROXY names no proxy that can be used. Give the address of an http or https proxy: \S+$/,
+        /^HTTPS_PROXY does not name a usable proxy. Set it to the URL of an http or https proxy: \S+$/,
       );
     expect(() => createFetchTool({ proxyEnv: { HTTPS_PROXY: " ", http_proxy: "" } })).not.toThrow();
   });

@@ -7,6 +7,6 @@ import type * as node from "../registry.js";
 export const resolveModel: typeof node.resolveModel = async (name) => {
   throw new PawlError(
     "needs_node",
-    `The model ${name} is given by its name, which imports the package of its provider. That needs Node, Bun or Deno. Give the model itself instead, for example createOpenAI({ apiKey })("gpt-5") of @ai-sdk/openai.`,
+    `The model ${name} was given by name. Resolving a name imports the provider's package, which needs Node, Bun or Deno. Pass the model itself instead, for example createOpenAI({ apiKey })("gpt-5") of @ai-sdk/openai.`,
   );
 };
