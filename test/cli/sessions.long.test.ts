@@ -192,7 +192,7 @@ describe("pawl sessions export --raw, and import", () => {
       [["export", "--raw", "nobody"], 'no session "nobody"'],
       [["import", join(base, "nowhere")], "cannot be read"],
       [["import", base], "cannot be read"],
-      [["import"], "not complete"],
+      [["import"], "incomplete"],
     ] as const;
     for (const [args, message] of refusals)
       expect(await pawl(["sessions", ...args])).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });

@@ -27,7 +27,7 @@ export function addNotices(
       notices.lastNumber += 1;
       const number = notices.lastNumber;
       const row = { number, destination, id, sessionId, at, dueAt: 0, tries: 0, notice };
-      // A caller may change its own object later.
+      // The caller may change its own object later.
       rows.set(number, deepFreeze(structuredClone(row)));
     }
 }

@@ -12,7 +12,7 @@ import type { SqliteAccess } from "./signal-store.js";
 
 type Row = ByteColumns<ScheduleColumns>;
 
-/** SQLite takes -1 for no limit, and no infinity. */
+/** SQLite accepts -1 for no limit, but not infinity. */
 const bound = (limit: number): number => Math.min(limit, Number.MAX_SAFE_INTEGER);
 
 export function createScheduleStore(db: Database, { read, write, notify }: SqliteAccess): ScheduleStore {
