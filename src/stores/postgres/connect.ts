@@ -59,7 +59,7 @@ export async function connect(
     return { target: { query, schema, name: formatStoreName(url, schema) }, close };
   }
   if (pool === undefined || url !== undefined)
-    throw new PawlError("bad_configuration", `${caller} takes either `url` or `pool`. Pass exactly one of them.`);
+    throw new PawlError("bad_configuration", `${caller} takes either \`url\` or \`pool\`. Pass exactly one of them.`);
   const removeErrorListener = ignorePoolErrors(pool);
   return { target: { query: pool, schema, name: `of schema ${schema}` }, close: async () => removeErrorListener() };
 }

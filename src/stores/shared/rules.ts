@@ -36,7 +36,7 @@ export function checkSeq(commit: Commit): void {
 export function sessionActiveError(sessionId: string): PawlError {
   return new PawlError(
     "session_active",
-    `Session ${sessionId} was not deleted: it is held, or a run is under way. Abort it first, or delete it with `force`.`,
+    `Session ${sessionId} was not deleted: it is held, or a run is under way. Abort it first, or delete it with \`force\`.`,
   );
 }
 

@@ -112,7 +112,7 @@ function identifyFile(handle: SqliteHandle, file: string): "empty" | number {
   if (version < firstTablesVersion)
     throw new PawlError(
       "older_format",
-      `The store ${file} was created by a version of Pawl before its first release (tables ${version}; this version reads tables ${firstTablesVersion} and later). It was left as it is. Finish its sessions with the version that made it, or move the file away and start with a new one.`,
+      `The store ${file} was created by a version of Pawl before its first release (tables ${version}; this version reads tables ${firstTablesVersion} and later). It was not changed. Finish its sessions with the version that created it, or move the file away and start with a new one.`,
     );
   return version;
 }
