@@ -96,7 +96,7 @@ export function formatFile({ mediaType, filename }: Pick<FilePart, "mediaType" |
   return `[${mediaType} ${filename ?? "file"}]`;
 }
 
-/** Replaces the middle of a text that is too long for the summariser. */
+/** Replaces the middle of a string that is too long for the summariser. */
 export function formatOmittedCharacters(count: number): string {
   return `[… ${count} characters left out …]`;
 }

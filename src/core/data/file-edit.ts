@@ -1,5 +1,5 @@
 /**
- * Recognises the input of a file-editing tool: an input with a text to find and its replacement.
+ * Recognises the input of a file-editing tool: an input with a string to find and its replacement.
  */
 import type { Json } from "./message.js";
 

@@ -12,7 +12,7 @@ export type Skeleton = {
 };
 
 /**
- * The skeleton of a text. Takes time linear in the text.
+ * The skeleton of a string. Takes time linear in its length.
  *
  * @example
  * ```ts

@@ -174,8 +174,8 @@ export function settleCalls(state: CallsState, at: number): CallsState | Prepari
   if (calls.every((call) => call.status === "done")) return endStep(state, at);
   const isHeld = state.stopping === null && calls.every(isHeldOutside);
   const asks = isHeld && calls.some(asksOutside);
-  const sleeps = isHeld && !asks && calls.some(isParked) && !calls.some(isAtWork);
-  if (waitOf(state) === (asks ? "human" : sleeps ? "parked" : undefined))
+  const sleeps = isHeld && !asks && calls.some(isParked) && !calls.some(isChildWorking);
+  if (classifyWait(state) === (asks ? "human" : sleeps ? "parked" : undefined))
     return calls === state.calls ? state : { ...state, calls };
   const run = addWaitingTime(state, at);
   if (asks) return toAwaitingHuman(run, { ...pickStepFields(state), calls, since: at });
@@ -183,13 +183,13 @@ export function settleCalls(state: CallsState, at: number): CallsState | Prepari
 }
 
 /** What the run as a whole waits for in this state. Its clock stops during the wait. */
-function waitOf(state: CallsState): "human" | "parked" | undefined {
+function classifyWait(state: CallsState): "human" | "parked" | undefined {
   if (state.status === "awaiting_human") return "human";
   return state.parkedSince === undefined ? undefined : "parked";
 }
 
 /** Whether a child session is working for the call. */
-function isAtWork(call: Call): boolean {
+function isChildWorking(call: Call): boolean {
   return call.status === "waiting" && call.on === "child" && !isParked(call);
 }
 

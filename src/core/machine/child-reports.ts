@@ -35,12 +35,12 @@ export function markParentReportDue(before: State, after: State): void {
 
 /** Whether both states sleep until the same time, or neither sleeps. */
 function isSameSleep(before: State, after: State): boolean {
-  const [earlier, now] = [sleepOf(before), sleepOf(after)];
+  const [earlier, now] = [findReportableSleep(before), findReportableSleep(after)];
   return (earlier === undefined) === (now === undefined) && earlier?.until === now?.until;
 }
 
 /** The sleep to report to the parent. Short sleeps are not worth two messages, so they are not reported. */
-function sleepOf(state: State): ChildSleep | undefined {
+function findReportableSleep(state: State): ChildSleep | undefined {
   if (!isAsleep(state) || !isSuspended(state)) return undefined;
   const until = earliestEnd(state);
   return until === undefined ? {} : { until };
@@ -121,7 +121,7 @@ export function createParentReportEffects(state: ActiveState): readonly Effect[]
   const { runId, parentUntold: seq, session } = state;
   if (seq === undefined || session?.parent === undefined) return [];
   const askedAt = state.status === "awaiting_human" ? state.since : null;
-  const asleep = sleepOf(state);
+  const asleep = findReportableSleep(state);
   const report = { askedAt, ...(asleep === undefined ? {} : { asleep }), seq };
   return [{ type: "tell_parent", key: `${runId}/tell/${seq}`, runId, parent: session.parent, ...report }];
 }

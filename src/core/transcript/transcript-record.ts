@@ -88,7 +88,7 @@ export type Transcript = {
   toolsHash: string | null | undefined;
   /** The context source texts that applied to the last run; null if its agent has none. */
   sources: SourcesInForce | null;
-  /** The messages that reported changes to such texts, as long as the model still sees them; null if there are none. */
+  /** The messages that reported changes to context source texts, as long as the model still sees them; null if there are none. */
   sourceNotes: {
     /** The messages, the oldest first. */
     readonly messages: readonly UserMessage[];

@@ -64,7 +64,7 @@ type MemoryState = {
  *
  * @example
  * ```ts
- * const store = createMemoryStore(); // for tests: an agent without a store makes one of its own
+ * const store = createMemoryStore(); // for tests: an agent without a store creates its own
  * const agent = createAgent({ model, tools, store });
  * await agent.run("Hello", { sessionId: "test" });
  * console.log(await store.read("test"));
@@ -244,10 +244,10 @@ function appendCommit(memory: MemoryState, session: Session | undefined, lease: 
   const duplicate = record.find((id, index) => session.takenIds.has(id) || record.indexOf(id) < index);
   if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
   const { waits } = commit;
-  const isLeft =
+  const hasMessagesLeft =
     hasUnconsumed(session.inbox, consume) ||
     (waits !== undefined && signals.wouldGetSignal(memory.signals, session, waits, commit.at));
-  if (commit.release === true && isLeft) return { type: "inbox_not_empty" };
+  if (commit.release === true && hasMessagesLeft) return { type: "inbox_not_empty" };
   checkSeq(commit);
 
   for (const event of commit.events) session.log.push(event);

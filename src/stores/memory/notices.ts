@@ -41,9 +41,9 @@ export function deleteNotices({ rows }: MemoryNotices, isDeleted: (row: NoticeRo
 /** @param assertOpen throws PawlError `store_closed` */
 export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void): NoticeStore {
   const { destinations, rows } = notices;
-  const listRows = (passes: (row: NoticeRow) => boolean): readonly NoticeRow[] => {
+  const listRows = (matches: (row: NoticeRow) => boolean): readonly NoticeRow[] => {
     assertOpen();
-    return [...rows.values()].filter(passes);
+    return [...rows.values()].filter(matches);
   };
   return {
     async addDestination(id) {
@@ -83,9 +83,9 @@ export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void
     },
     async drop(before, except) {
       assertOpen();
-      const isLeft = ({ dueAt, destination }: NoticeRow) =>
+      const isDroppable = ({ dueAt, destination }: NoticeRow) =>
         dueAt === null || (dueAt < before && !except.includes(destination));
-      return deleteNotices(notices, (row) => row.at < before && isLeft(row));
+      return deleteNotices(notices, (row) => row.at < before && isDroppable(row));
     },
   };
 }

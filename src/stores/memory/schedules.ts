@@ -23,11 +23,11 @@ type MemoryAccess = {
 };
 
 export function createScheduleStore(schedules: MemorySchedules, { assertOpen, post }: MemoryAccess): ScheduleStore {
-  const sorted = (passes: (row: ScheduleRow) => boolean, compare = byId): readonly ScheduleRow[] => {
+  const sorted = (matches: (row: ScheduleRow) => boolean, compare = byId): readonly ScheduleRow[] => {
     assertOpen();
     return [...schedules.values()]
       .map(({ row }) => row)
-      .filter(passes)
+      .filter(matches)
       .sort(compare);
   };
   return {

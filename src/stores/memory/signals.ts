@@ -67,7 +67,7 @@ export function changeWaits(
   for (const wait of session.waits) {
     signals.waiting.set(wait.key, (signals.waiting.get(wait.key) ?? new Set()).add(session));
     const kept = wait.given === null ? findKept(signals, session, wait, at) : undefined;
-    if (kept !== undefined) give(signals, session, wait, kept);
+    if (kept !== undefined) deliverSignal(signals, session, wait, kept);
   }
 }
 
@@ -102,7 +102,7 @@ function hasHad({ had }: WaitingSession, signal: Signal, callKey: string): boole
   return had?.has(hadPrefix(signal, callKey)) === true;
 }
 
-function give(signals: MemorySignals, session: WaitingSession, wait: MemoryWait, signal: Signal): void {
+function deliverSignal(signals: MemorySignals, session: WaitingSession, wait: MemoryWait, signal: Signal): void {
   const message = createSignalMessage(signal, wait);
   wait.given = message.id;
   signals.post(session.sessionId, message);
@@ -123,7 +123,7 @@ export function send(signals: MemorySignals, signal: Signal): SignalResult {
       if (wait.key !== key || given !== null || served.has(callKey)) continue;
       if (!isInTime(signal, wait) || hasHad(session, signal, callKey)) continue;
       served.add(callKey);
-      give(signals, session, wait, signal);
+      deliverSignal(signals, session, wait, signal);
     }
     if (served.size > 0) sessions.push(session.sessionId);
   }

@@ -13,7 +13,7 @@ import type { Holder } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "./checksum.js";
 import { maxEntryDepth } from "./encode.js";
 
-/** The maximum size of a text to parse, in bytes: a bound against texts that no commit wrote. */
+/** The maximum size of a JSON string to parse, in bytes. No commit writes larger ones. */
 const maxTextBytes = 256 * 1024 * 1024;
 
 type FieldKind = "string" | "number" | "object" | "array" | "string or null" | "number or null" | "object or null";
@@ -115,12 +115,12 @@ const stateFields: FieldTable = { seq: "number", queue: "array", interrupted: "a
 const infoFields: FieldTable = { agent: "string", model: "string" };
 const callFields: FieldTable = { callKey: "string", name: "string", inputSeq: "number", status: "string" };
 
-/** The location of a text in a store, for error messages. */
+/** The location of a row in a store, for error messages. */
 export type RowPosition = {
   readonly file: string;
   readonly sessionId: string;
   readonly seq: number;
-  /** Creates the error for a text that is not in a store. */
+  /** Creates the error, if the data does not come from a store. */
   readonly createError?: (detail: string) => PawlError;
 };
 
@@ -148,7 +148,7 @@ export function verifyChecksum(text: string, checksum: number | null, position: 
   return text;
 }
 
-/** The same for a text of a commit, whose checksum also covers the session and the last entry. */
+/** The same for a column of a commit, whose checksum also covers the session and the last entry. */
 export function verifyCommitChecksum(text: string, checksum: number | null, position: RowPosition): string {
   if (checksumOf(text, checksumPrefixOf(position.sessionId, position.seq)) !== checksum) throw checksumError(position);
   return text;
@@ -275,17 +275,17 @@ function checkFields(
 ): asserts value is PlainObject {
   if (!isPlainObject(value)) throw corruptError(position, `${detail} is not an object`);
   for (const [field, kind] of Object.entries(fields))
-    if (!kind.split(" or ").includes(kindOf(value[field])))
+    if (!kind.split(" or ").includes(classifyValue(value[field])))
       throw corruptError(position, `${detail} has a missing or invalid field ${field}`);
 }
 
-function kindOf(value: unknown): string {
+function classifyValue(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return value === null ? "null" : typeof value;
 }
 
 function isPlainObject(value: unknown): value is PlainObject {
-  return kindOf(value) === "object";
+  return classifyValue(value) === "object";
 }
 
 function findFields(table: { readonly [type: string]: FieldTable }, type: string): FieldTable | undefined {

@@ -3,14 +3,14 @@
  * longer valid UTF-8 makes `libsql` end the process.
  */
 export function bytes(...columns: readonly string[]): string {
-  return columns.map((column) => `CAST(${column} AS BLOB) AS ${nameOf(column)}`).join(", ");
+  return columns.map((column) => `CAST(${column} AS BLOB) AS ${toPropertyName(column)}`).join(", ");
 }
 
 export function numbers(...columns: readonly string[]): string {
-  return columns.map((column) => `CAST(${column} AS NUMERIC) AS ${nameOf(column)}`).join(", ");
+  return columns.map((column) => `CAST(${column} AS NUMERIC) AS ${toPropertyName(column)}`).join(", ");
 }
 
 /** `s.lease_until` becomes `leaseUntil`. */
-function nameOf(column: string): string {
+function toPropertyName(column: string): string {
   return column.replace(/^.*\./, "").replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -49,7 +49,7 @@ export type ByteColumns<Row> = {
 
 /**
  * Decodes text that a statement has read as bytes. If it were read as text, invalid UTF-8 would make `libsql` end the process. Damage can
- * also turn a text into null: the result is then an empty string, which matches no checksum.
+ * also turn a string into null: the result is then an empty string, which matches no checksum.
  */
 export function decodeColumn(value: SqliteBytes | null): string {
   if (value === null) return "";

@@ -54,7 +54,7 @@ export function changeWaits(db: Database, id: number, waits: readonly CommittedW
     statements.addWait.run(id, callKey, step, key, expiresAt);
     if (wait.given !== undefined) statements.serveWait.run(wait.given, id, callKey, step);
     const kept = wait.given === undefined ? findKept(db, id, wait, at) : null;
-    if (kept !== null) give(db, id, wait, kept);
+    if (kept !== null) deliverSignal(db, id, wait, kept);
   }
 }
 
@@ -77,13 +77,13 @@ function findKept(db: Database, id: number, { key, callKey, expiresAt }: SignalW
     const page = db.statements.keptSignals.all(key, after, at, until, until) as readonly SignalRow[];
     for (const row of page) {
       after = row.number;
-      if (!hasHad(db, id, { key, id: decodeColumn(row.id) }, callKey)) return signalIn(db, row);
+      if (!hasHad(db, id, { key, id: decodeColumn(row.id) }, callKey)) return decodeSignalRow(db, row);
     }
     if (page.length === 0) return null;
   }
 }
 
-function signalIn({ file }: Database, { body, bodySum }: Pick<SignalRow, "body" | "bodySum">): Signal {
+function decodeSignalRow({ file }: Database, { body, bodySum }: Pick<SignalRow, "body" | "bodySum">): Signal {
   return decodeSignal(decodeColumn(body), bodySum, file);
 }
 
@@ -92,7 +92,7 @@ function hasHad({ statements }: Database, id: number, signal: Pick<Signal, "key"
   return statements.hasHad.get(id, prefix, endOfPrefix(prefix)) !== undefined;
 }
 
-function give({ statements }: Database, id: number, wait: Pick<SignalWait, "callKey" | "step">, signal: Signal): void {
+function deliverSignal({ statements }: Database, id: number, wait: Pick<SignalWait, "callKey" | "step">, signal: Signal): void {
   const message = createSignalMessage(signal, wait);
   const body = encodeMessage(message);
   statements.take.run(id, message.id, message.at, body, checksumOf(body));
@@ -141,7 +141,7 @@ export function servePage(db: Database, key: string, from: WaitPosition | null):
   const { statements } = db;
   const row = statements.pendingSignal.get(key) as SignalRow | undefined;
   if (row === undefined) return null;
-  const signal = signalIn(db, row);
+  const signal = decodeSignalRow(db, row);
   const after = from?.signal === row.number ? from : { session: -1, call: "", step: "" };
   type OpenWait = ByteColumns<{
     readonly session: number;
@@ -162,7 +162,7 @@ export function servePage(db: Database, key: string, from: WaitPosition | null):
     const [callKey, step] = [decodeColumn(wait.call), decodeColumn(wait.step)];
     // Two waits of one call get two different signals, and a page may be served again.
     if (hasHad(db, session, signal, callKey)) continue;
-    give(db, session, { callKey, step }, signal);
+    deliverSignal(db, session, { callKey, step }, signal);
     sessions.add(decodeColumn(name));
   }
   const last = page.length < waitsOfPage ? undefined : page.at(-1);
@@ -186,7 +186,7 @@ export function listSignals(
     readonly body: string;
     readonly bodySum: number;
   }>[];
-  return rows.map((row) => signalIn(db, row));
+  return rows.map((row) => decodeSignalRow(db, row));
 }
 
 export function dropSignals({ statements }: Database, now: number, limit: number): number {
