@@ -93,7 +93,10 @@ export function missingBlobError(hash: string, position: RowPosition): PawlError
 export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, position: RowPosition): void {
   const stateAskedAt = askedAt(state);
   if (stateAskedAt !== session.askedAt)
-    throw corruptError(position, `lists show it as asking since ${session.askedAt}, but its state says ${stateAskedAt}`);
+    throw corruptError(
+      position,
+      `lists show it as asking since ${session.askedAt}, but its state says ${stateAskedAt}`,
+    );
   const info =
     session.info === null ? null : decodeInfo(verifyChecksum(session.info, session.infoSum, position), position);
   const isSame =
@@ -113,8 +116,7 @@ export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, positio
   const { v, seq, status, updatedAt, holder } = session;
   const isUpToDate = v === row.v && seq === row.seq && status === row.status && updatedAt === row.at;
   // The holder's commits do not update these columns.
-  if (holder === null && !isUpToDate)
-    throw corruptError(position, "its last commit in lists differs from its log");
+  if (holder === null && !isUpToDate) throw corruptError(position, "its last commit in lists differs from its log");
 }
 
 /** Compares a column with its value. The column holds a substitute for text that the database cannot store: lone surrogates or NUL. */

@@ -125,7 +125,10 @@ const otherNames = { file: "path", filename: "path", url: "path", db: "database"
 function checkSqliteOptions(options: SqliteOptions): void {
   checkOptions<AllOptions>("openSqliteStore()", optionRules, options, { otherNames });
   if ((options.path === undefined) === (options.database === undefined))
-    throw new PawlError("bad_configuration", "openSqliteStore() takes either `path` or `database`. Pass exactly one of them.");
+    throw new PawlError(
+      "bad_configuration",
+      "openSqliteStore() takes either `path` or `database`. Pass exactly one of them.",
+    );
 }
 
 const memoryPath = ":memory:";

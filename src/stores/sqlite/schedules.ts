@@ -93,8 +93,8 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
     },
     slots: (id, limit) =>
       read(() =>
-        (statements.slots.all(id, toSqlLimit(limit)) as readonly ByteColumns<{ readonly body: string }>[]).map(({ body }) =>
-          decodeSlot(decodeColumn(body), file, id),
+        (statements.slots.all(id, toSqlLimit(limit)) as readonly ByteColumns<{ readonly body: string }>[]).map(
+          ({ body }) => decodeSlot(decodeColumn(body), file, id),
         ),
       ),
   };

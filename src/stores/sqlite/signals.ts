@@ -92,7 +92,12 @@ function hasHad({ statements }: Database, id: number, signal: Pick<Signal, "key"
   return statements.hasHad.get(id, prefix, endOfPrefix(prefix)) !== undefined;
 }
 
-function deliverSignal({ statements }: Database, id: number, wait: Pick<SignalWait, "callKey" | "step">, signal: Signal): void {
+function deliverSignal(
+  { statements }: Database,
+  id: number,
+  wait: Pick<SignalWait, "callKey" | "step">,
+  signal: Signal,
+): void {
   const message = createSignalMessage(signal, wait);
   const body = encodeMessage(message);
   statements.take.run(id, message.id, message.at, body, checksumOf(body));
