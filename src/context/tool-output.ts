@@ -2,7 +2,7 @@
  * Large tool outputs: the store keeps all of an output, and the model sees its beginning and end (TOOL-9).
  *
  * 1. The full output is written as a blob of the session before the entry that refers to it. If the store fails, the omitted part is lost,
- * but the call still has its result.
+ *    but the call still has its result.
  * 2. Text is cut between lines, and within a line only if the line is too long to be shown. It is never cut within a character.
  * 3. The size of a log entry is limited, whatever a tool asks for.
  */

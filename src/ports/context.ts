@@ -3,7 +3,7 @@
  *
  * 1. A context manager is deterministic: the same view gives the same context, even in another process or after a crash.
  * 2. The log holds everything that a model sees: additions to the conversation, and any list that is sent in its place. Both are committed
- * before the call. The conversation itself does not change; only a compaction shortens it.
+ *    before the call. The conversation itself does not change; only a compaction shortens it.
  * 3. Constant parts come first, because a provider's prompt cache ends at the first difference.
  */
 import type { Message, UserMessage } from "../core/data/message.js";

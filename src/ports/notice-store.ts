@@ -2,9 +2,9 @@
  * Notices as a store keeps them: one row for each destination that is to be notified that a run waits for a person or has ended.
  *
  * 1. A commit writes its notices in its own transaction, one row for each destination that the store knows. A notice is therefore never
- * lost with the process that committed, and no notices are written if no destination is known.
+ *    lost with the process that committed, and no notices are written if no destination is known.
  * 2. A row is changed only if it is still as the caller saw it. A process that delivers a row first moves its due time, which acts as its
- * lease.
+ *    lease.
  * 3. A row is deleted with its session.
  */
 import type { Json } from "../core/data/message.js";

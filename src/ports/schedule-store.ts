@@ -3,7 +3,7 @@
  * are computed. Workers compute them and fire the rows that are due.
  *
  * 1. `fire` compares the row with what the caller saw, moves the row to the next slot and posts, in one transaction. Each slot is therefore
- * posted exactly once, whichever worker fires it.
+ *    posted exactly once, whichever worker fires it.
  * 2. An edit has a new `rev`: anything computed from the earlier row is stale.
  * 3. A delayed message is a row with one slot. It belongs to its session, and is deleted with it, even if the session has not begun.
  */

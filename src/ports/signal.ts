@@ -10,7 +10,7 @@ export type Signal = {
   readonly key: string;
   /** When it was sent, in epoch milliseconds. */
   readonly at: number;
-  /** How long the signal is kept for waits that begin later: until this time, in epoch milliseconds. */
+  /** The time until which the signal is kept for waits that begin later, in epoch milliseconds. */
   readonly keptUntil: number;
   /** The sender's payload. */
   readonly value: Json;

@@ -6,12 +6,12 @@
  * 3. Everyone else posts to the inbox. A message id is accepted once per session, for ever, even after the message was consumed.
  * 4. Only a higher epoch or a release fences, never the clock: a holder whose lease has expired can write until another process claims.
  * 5. The log is gap-free from 1. Reads return exactly what was written, including NUL and lone surrogates; anything else is refused at the
- * write. Only `redact` changes committed content, and it never changes a number.
+ *    write. Only `redact` changes committed content, and it never changes a number.
  * 6. Reads validate what they find; damage is a `PawlError` with code `store_corrupt`.
  * 7. A signal reaches each wait that is open for its key, and each that begins while it is kept: `waits` of a commit and `signals.send` see
- * each other's rows, whichever comes first. A store may omit `signals`; callers then get `store_lacks`.
+ *    each other's rows, whichever comes first. A store may omit `signals`; callers then get `store_lacks`.
  * 8. The caller passes all times (epoch milliseconds). A store that several machines use may keep lease time itself, with one clock for all
- * callers: in `claim`, `renew`, `due` and `delete`. Everything else uses the time that is passed in.
+ *    callers: in `claim`, `renew`, `due` and `delete`. Everything else uses the time that is passed in.
  */
 import type { Entry, Event } from "../core/machine/event.js";
 import type { InboxMessage } from "../core/machine/inbox.js";

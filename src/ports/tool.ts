@@ -285,8 +285,8 @@ export type Tool<Input = unknown, Output = unknown, Deps = unknown, Params = unk
   /** True if the tool changes nothing. It may then run without approval, and may be repeated. Default: false. */
   readonly readOnly?: boolean;
   /**
-   * What happens to a call whose process died while it ran, so that its outcome is unknown. "rerun": it runs again; "ask": a person
-   * decides; "fail": the model is told that the outcome is unknown; `{ reconcile }`: a function of the tool finds out. Default: `rerun` if
+   * What happens to a call whose process died while it ran, so that its outcome is unknown. "rerun": it runs again. "ask": a person
+   * decides. "fail": the model is told that the outcome is unknown. `{ reconcile }`: a function of the tool finds out. Default: `rerun` if
    * `readOnly` or `durable`, otherwise `fail`.
    */
   readonly recover?: RecoverOption<Deps, Params>;

@@ -2,7 +2,7 @@
  * Checks that messages form a conversation that every provider accepts.
  *
  * 1. The list is not empty, and its last message is from the user or a tool. If a provider paused within its turn, the last message is the
- * one to be continued.
+ *    one to be continued.
  * 2. Each call is answered by the next message, once and in the order of the calls. Call ids are unique.
  * 3. The result of a call that a provider ran itself comes after the call.
  */

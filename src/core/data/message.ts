@@ -247,9 +247,8 @@ export type ModelFailure = {
   /** The HTTP status of the response, if there was one. */
   readonly statusCode?: number;
   /**
-   * The provider's code, or one of Pawl's own: `empty_response` for an answer that is complete but empty, `guard_tripped` if a guard ended
-   * the call, `paused_too_often` if a provider kept pausing its turn, `nothing_listens` for a request to a local address where no server
-   * listens.
+   * The provider's code, or one of Pawl's own. `empty_response`: the answer is complete but empty. `guard_tripped`: a guard ended the call.
+   * `paused_too_often`: the provider kept pausing its turn. `nothing_listens`: no server listens at a local address.
    */
   readonly code?: string;
   /** The delay that the provider asked for, in milliseconds. */

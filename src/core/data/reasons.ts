@@ -41,8 +41,8 @@ export const reasons = deepFreeze({
 export type Reason = keyof typeof reasons;
 
 /**
- * Why a run stopped in this process without ending: the store failed, the process is shutting down, this process handed the session over,
- * another process took over, or the previous run in the queue was aborted.
+ * Why a run stopped in this process without ending. `store_failed`: the store failed. `shutdown`: the process is shutting down. `left`: this
+ * process handed the session over. `lease_lost`: another process took over. `held_back`: the previous run in the queue was aborted.
  */
 export type InterruptedReason = "store_failed" | "shutdown" | "left" | "lease_lost" | "held_back";
 

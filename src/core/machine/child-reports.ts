@@ -2,10 +2,10 @@
  * Reports from a child session to its parent: that it waits for a person, and that it sleeps.
  *
  * 1. A report to the parent is due (`parentUntold`) whenever the run starts or stops waiting for a person, and whenever the open questions
- * change, including those of a tool that keeps running while it asks. The same applies to long sleeps and waits for signals. At the end of
- * a run its result is sent instead.
+ *    change, including those of a tool that keeps running while it asks. The same applies to long sleeps and waits for signals. At the end
+ *    of a run its result is sent instead.
  * 2. Each report carries the number of the entry that it is about. Repeated reports, and reports that arrive after a later one, are
- * therefore ignored.
+ *    therefore ignored.
  */
 import { defined } from "../data/defined.js";
 import type { Effect } from "./effect.js";

@@ -2,7 +2,7 @@
  * Handoffs: a call passes the session on to another agent.
  *
  * 1. No code runs for such a call: the machine creates its result. It does so when no other call of the step is open, so everything that
- * the step requested belongs to the agent that requested it.
+ *    the step requested belongs to the agent that requested it.
  * 2. Only the first handoff in call order counts. A stop, a limit or a done tool that comes first cancels all handoffs.
  * 3. The session changes its agent at `handed_off` and at the start of a run, and nowhere else.
  */

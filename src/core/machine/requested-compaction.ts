@@ -2,10 +2,10 @@
  * Compactions that a person requests, and the effect of every compaction on the state.
  *
  * 1. Each request is followed by a `compacted` event, even if the compaction is aborted or abandoned. The next compaction answers all
- * earlier requests.
+ *    earlier requests.
  * 2. Aborting a run also cancels the request.
  * 3. In a session at rest, the compaction is a separate effect, and a run that starts meanwhile takes it over. In a run, it comes before a
- * model call, like any other compaction. If the run ends first, the session is compacted at rest.
+ *    model call, like any other compaction. If the run ends first, the session is compacted at rest.
  */
 import { defined } from "../data/defined.js";
 import type { EventBody, EventOf } from "./event.js";

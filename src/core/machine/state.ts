@@ -2,7 +2,7 @@
  * The state of a session: the durable program counter of its loop.
  *
  * 1. State is plain JSON, small and total: log positions (`seq`), counters, limits and keys. It holds no message content except the
- * session's title and the messages of faults.
+ *    session's title and the messages of faults.
  * 2. A state and the events that led to it are written in one row. Recovery reads the last row and needs nothing else.
  * 3. The work that should be in flight follows from the state alone (`effects`), and so do the next events (`consequences`).
  *
@@ -119,8 +119,8 @@ type SessionState = {
   /** Calls that the machine abandoned. Their results may still arrive late. */
   readonly interrupted: readonly string[];
   /**
-   * The part of the log that a process reads before it continues: the first entry, the start of the run to which this entry belongs, and
-   * the compaction that replaces everything earlier, with the blob of the session's data at that time.
+   * The part of the log that a process reads before it continues. It is given by the first entry, and the start of the run to which this
+   * entry belongs. A compaction replaces everything earlier, with the blob of the session's data at that time.
    */
   readonly context: {
     /** The first entry to read. */

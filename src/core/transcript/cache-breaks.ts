@@ -3,7 +3,7 @@
  *
  * 1. The result follows from the log alone. A compaction forgets the previous call, so that a reader that begins there agrees.
  * 2. A change of tools, prompt or messages is always reported. A change that matters only to some providers is reported if the usage shows
- * that it mattered.
+ *    that it mattered.
  */
 import type { CacheBreak, CacheUsage } from "../data/cache-break.js";
 import { isSameJson } from "../data/json.js";

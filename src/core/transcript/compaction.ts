@@ -2,7 +2,7 @@
  * Compaction of the transcript: a summary replaces the oldest messages.
  *
  * 1. The transcript after a compaction follows from the entries from `readFrom` on. A process that reads only these builds the same
- * transcript as a process that reads the whole log.
+ *    transcript as a process that reads the whole log.
  * 2. A result stays with its call.
  */
 

@@ -3,12 +3,12 @@
  *
  * 1. The list of a handoff replaces the conversation once. Later messages follow the list.
  * 2. Each message of the list belongs to an entry, and the entry numbers never decrease. An added message belongs to the entry that the
- * list names for it, or otherwise to the entry of the next message that was already there; after the last such message, it belongs to the
- * handoff. A later compaction therefore removes it together with its neighbours, and a reader that begins at that compaction builds the
- * same transcript.
+ *    list names for it, or otherwise to the entry of the next message that was already there. After the last such message, it belongs to
+ *    the handoff. A later compaction therefore removes it together with its neighbours, and a reader that begins at that compaction builds
+ *    the same transcript.
  * 3. A reference to content that a compaction removed resolves to nothing.
  * 4. Results have the ids of the calls in the preceding message. A process that begins to read at a later compaction may know the calls
- * under other ids than the filter saw.
+ *    under other ids than the filter saw.
  */
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";

@@ -3,7 +3,7 @@
  *
  * 1. Text that was cut off is shown when the run ends, with a note. Until then another attempt may replace it.
  * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and the results of its
- * calls. User messages stay.
+ *    calls. User messages stay.
  */
 import { type AssistantMessage, guardTrippedCode, type Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";

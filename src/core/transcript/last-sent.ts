@@ -3,7 +3,7 @@
  *
  * 1. It follows from the log alone. After a compaction the previous call is unknown, whichever process reads the log.
  * 2. A call that is sent the unmodified conversation costs only a comparison of two numbers. Only other lists are compared message by
- * message.
+ *    message.
  */
 import { isSameJson } from "../data/json.js";
 import type { Json } from "../data/message.js";

@@ -2,7 +2,7 @@
  * All texts that the loop itself writes for a model.
  *
  * 1. Their wording is part of each request. Changing it changes the requests that are rebuilt from a log, and therefore also the golden
- * files.
+ *    files.
  * 2. The machine and the transcript contain no other English for models.
  */
 import type { Json } from "../data/message.js";

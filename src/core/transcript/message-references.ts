@@ -2,9 +2,9 @@
  * Lists that are sent in place of the conversation: creates references to messages, and resolves them.
  *
  * 1. A list may contain messages of the conversation, in any order, and other messages. The former become references; the latter are stored
- * once, inline or in a blob.
+ *    once, inline or in a blob.
  * 2. A reference counts from the first message that an entry shows. A compaction cuts between entries, so references mean the same to a
- * process that reads the log from the compaction on.
+ *    process that reads the log from the compaction on.
  * 3. A reference to messages that a compaction removed resolves to nothing.
  */
 import type { Message } from "../data/message.js";

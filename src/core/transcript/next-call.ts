@@ -2,7 +2,7 @@
  * The messages that the next model call would see, before its `prepared` entry is written.
  *
  * 1. They follow from the transcript and the preparing state. Folding the entry shows the same messages, in this order: the conversation, a
- * prompt to continue, input that arrived meanwhile, and additions.
+ *    prompt to continue, input that arrived meanwhile, and additions.
  * 2. A provider that paused has not finished its turn, so nothing may come between its messages.
  */
 import type { Message, UserMessage } from "../data/message.js";

@@ -3,7 +3,7 @@
  *
  * 1. The structure stays: the number of parts, calls and messages does not change, so an entry still has the same number of public events.
  * 2. Ids, tool names, states and hashes are not content. Hashes and blobs of changed content are replaced by those of the new content, so
- * that the log stays consistent.
+ *    that the log stays consistent.
  * 3. A changed part loses its provider metadata, because a signature or an id there refers to the removed text.
  */
 import type { Json, Message } from "../data/message.js";

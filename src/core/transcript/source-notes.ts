@@ -2,7 +2,7 @@
  * The context source texts in a transcript, and the messages that report changes to them.
  *
  * 1. The system prompt keeps its texts until a compaction, so that a provider can read it from its cache. Until then, messages report
- * changes.
+ *    changes.
  * 2. A message about texts is not an addition of the context manager, although the log stores both in one list.
  */
 import type { EventOf } from "../machine/event.js";

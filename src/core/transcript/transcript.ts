@@ -4,10 +4,10 @@
  *
  * 1. Every tool call has exactly one result, in the order of the calls. A message with calls is followed by all of their results.
  * 2. A model call sees the log up to its `contextSeq`. Later input is shown after the message and the results of that call. While a
- * provider pauses, input waits until its turn is over.
+ *    provider pauses, input waits until its turn is over.
  * 3. Call ids are unique within the transcript, even if the provider repeats an id.
  * 4. A message that was shown to a model never changes, and its object stays the same. A compaction removes the oldest messages; it may
- * restore the provider's ids in kept messages. The end of a run may remove a refused answer.
+ *    restore the provider's ids in kept messages. The end of a run may remove a refused answer.
  * 5. The size of the transcript grows with the messages that the model sees, not with the log.
  */
 

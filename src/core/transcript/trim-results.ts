@@ -4,7 +4,7 @@
  * 1. This is a view: the omitted results follow only from the messages and the budget in the log.
  * 2. The results of the last step are always shown, so the model sees each result at least once.
  * 3. Once the results exceed the budget, the oldest are omitted until half of the budget is used. The rest then stays unchanged for many
- * steps, which providers' caches require.
+ *    steps, which providers' caches require.
  */
 import { deepFreeze } from "../data/freeze.js";
 import type { Message, ToolMessage, ToolOutput, ToolResultPart } from "../data/message.js";

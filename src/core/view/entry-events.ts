@@ -2,11 +2,11 @@
  * The public events of a session: a pure view of the entries of its log (STRM-4, STRM-6).
  *
  * 1. The order within a step is: reasoning, text, message, then for each call `call_start`, `tool_call`, `tool_result` and `call_complete`.
- * The events of parallel calls interleave.
+ *    The events of parallel calls interleave.
  * 2. `final` comes once, as the last event of a run. `suspended` comes each time the run starts to wait for a person, and when another
- * question is added while it waits.
+ *    question is added while it waits.
  * 3. The text and the message of a step that may be the last one are held back until the run has ended. An answer that is refused at the
- * end is therefore not in any event.
+ *    end is therefore not in any event.
  */
 
 import { defined } from "../data/defined.js";

@@ -2,14 +2,14 @@
  * The tables of a PostgreSQL store, and the functions that write to them.
  *
  * 1. One store operation is one statement that commits by itself. It needs no transaction and no connection state, so a pooler may send
- * each statement through a different connection.
+ *    each statement through a different connection.
  * 2. Every write to a session locks the session's row first. A message can therefore not be posted between the check of the inbox and a
- * release.
+ *    release.
  * 3. A commit is one row, as in SQLite, and the session's own row describes the last commit only while the session is not held.
  * 4. A lease is compared by its epoch and its holder, because after a failover that lost rows an epoch may be used twice.
  * 5. Bodies are `text`. `jsonb` would reject NUL and change numbers. Names sort by their bytes, so every database sorts them alike.
  * 6. Rows that other processes poll for (commits, messages) have the number of their transaction. A snapshot shows below which number no
- * more rows can become visible. Rows do not become visible in the order of their own numbers.
+ *    more rows can become visible. Rows do not become visible in the order of their own numbers.
  * 7. Leases use the server's clock, `now_ms`, because the clocks of two clients may differ by more than the length of a lease.
  */
 import { timeTables } from "./time-tables.js";

@@ -2,10 +2,10 @@
  * The functions that pass signals to waits.
  *
  * 1. Each transaction that writes a wait or a signal holds the advisory lock of its key. A wait and a signal that arrive at the same time
- * can therefore not miss each other: under READ COMMITTED, neither would see the other's row.
+ *    can therefore not miss each other: under READ COMMITTED, neither would see the other's row.
  * 2. Locks are taken in one order: the keys by their hashes, then the sessions by name. Transactions can therefore not deadlock.
  * 3. The client creates the messages with their checksums. A function that needs messages that the caller has not sent writes nothing, and
- * reports which ones it `needs`. The caller creates them and calls again.
+ *    reports which ones it `needs`. The caller creates them and calls again.
  */
 import { signalPrefix } from "../../core/machine/signal-waits.js";
 import { maxSignalsOfKey } from "../../ports/signal.js";

@@ -3,7 +3,7 @@
  *
  * 1. A wait gets one signal: the oldest one with its key that its call has not had.
  * 2. The id of the message identifies the signal, the call and the wait. The message ids of a session therefore show which signals a call
- * has had, in any of its waits: `hadPrefix`.
+ *    has had, in any of its waits: `hadPrefix`.
  * 3. The message keeps the time at which the signal was sent. A signal that was sent before a wait ended counts for it.
  */
 import { defined } from "../../core/data/defined.js";

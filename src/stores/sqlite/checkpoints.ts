@@ -4,7 +4,7 @@
  *
  * 1. A checkpoint runs only while another connection of this process holds the write lock, so that no writer can restart the log meanwhile.
  * 2. Nothing waits for a checkpoint, and its failure does not fail a commit: while another process writes, or the disk is full, the log
- * keeps growing.
+ *    keeps growing.
  */
 import { statSync } from "node:fs";
 import { inTransaction, type SqliteHandle } from "./driver.js";

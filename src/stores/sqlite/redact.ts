@@ -2,9 +2,9 @@
  * Removes content from a session, and from the file.
  *
  * 1. The redacted rows are computed before the transaction. Only the holder of the lease writes these rows, so they do not change in
- * between.
+ *    between.
  * 2. A marker file next to the database records that SQLite's log (`-wal`) still has the former pages. If this process ends before it has
- * overwritten them, the next process that opens the database completes the work.
+ *    overwritten them, the next process that opens the database completes the work.
  */
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
@@ -130,7 +130,7 @@ function truncateLog(handle: SqliteHandle): boolean {
 
 /**
  * For SQLite versions that must not truncate the log (see `checkpoints.ts`): after a checkpoint of the whole log, the next transaction
- * restarts the log at its start, and as many pages as the log had are written over it. The pages are free again afterwards.
+ * restarts the log at its start. As many pages as the log had are then written over it. The pages are free again afterwards.
  */
 function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void): boolean {
   const log = `${file}-wal`;

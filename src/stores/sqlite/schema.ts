@@ -2,11 +2,11 @@
  * The tables, and every statement that is run on them. Decision 0024 explains their design.
  *
  * 1. A commit is one row, appended to its table, whichever session it belongs to: commits of many sessions in one transaction share pages.
- * An index finds the rows of a session.
+ *    An index finds the rows of a session.
  * 2. A commit does not write the session's own row. The row is written when the session is claimed or released, or when its description
- * changes.
+ *    changes.
  * 3. While a session is not held, its own row describes its last commit (`v`, `seq`, `status`, `updated_at`). While it is held, these
- * columns are outdated, and the last commit itself is read.
+ *    columns are outdated, and the last commit itself is read.
  */
 import { maxLeaseFactor } from "../shared/lease.js";
 import { bytes, numbers } from "./columns.js";

@@ -2,7 +2,7 @@
  * Detects changes by other processes. SQLite reports cheaply whether there were any; only then are the sessions looked up.
  *
  * 1. A failed poll loses nothing: the next poll compares with the last successful one. If there is none yet, or if the file cannot be read,
- * a gap is reported.
+ *    a gap is reported.
  *
  * A process commits only to sessions that it holds. A session with a new commit was therefore held at the last poll, is held now, or was
  * claimed in between (epochs are counted per store). A new message has a higher number than the last one seen.

@@ -3,9 +3,9 @@
  *
  * 1. The export is read twice: everything in it is checked before anything is written.
  * 2. While sessions are written, the import holds their leases, which do not expire. No worker can therefore drive half a session, and no
- * session is due. The leases are released when all sessions are complete, the first session's last.
+ *    session is due. The leases are released when all sessions are complete, the first session's last.
  * 3. The holder of these leases is named after the export's checksum. An interrupted import therefore continues when the same export is
- * imported again, and any other import finds that the sessions exist.
+ *    imported again, and any other import finds that the sessions exist.
  */
 import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";

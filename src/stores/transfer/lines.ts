@@ -2,10 +2,10 @@
  * The lines of an export: their contents, and how they are written, split and checksummed.
  *
  * 1. A line is JSON. Control characters, format characters and line separators are written as `\u` escapes, so that a line is safe on a
- * terminal.
+ *    terminal.
  * 2. The order: `head`; for each session `session`, its entries, each after the blobs that it refers to, `state`, messages with the blobs
- * that they refer to, `taken` and delayed messages. After all sessions come the signals and schedules of the store, then the delayed
- * messages of sessions that have not begun, and finally `end`.
+ *    that they refer to, `taken` and delayed messages. After all sessions come the signals and schedules of the store, then the delayed
+ *    messages of sessions that have not begun, and finally `end`.
  * 3. The checksum of a line is the SHA-256 of the previous checksum and the line. `end` contains the checksum of all lines before it.
  */
 import type { Entry } from "../../core/machine/event.js";
