@@ -56,7 +56,7 @@ const none: readonly never[] = [];
 
 const dropMessages = {
   aborted: "The compaction was aborted.",
-  crash_loop: "The process died each time the conversation was compacted.",
+  crash_loop: "The program died each time the conversation was compacted.",
 } as const;
 
 /** The part of the log that a process reads from now on. */

@@ -72,7 +72,10 @@ export function refusal(state: State, event: Event): Refusal | undefined {
   if (pair === "misuse")
     return { type: "misuse", message: `'${event.type}' cannot happen while a session is '${state.status}'` };
   if ((event.type === "run_started" || event.type === "history_added") && state.session === null)
-    return { type: "misuse", message: `'${event.type}' cannot happen before the session is created` };
+    return {
+      type: "misuse",
+      message: `'${event.type}' cannot happen while a session is 'idle' and has not been created`,
+    };
   if (pair === "applies" && transition(state, event) !== state) return undefined;
   return {
     type: "stale",
