@@ -119,8 +119,8 @@ type SessionState = {
   /** Calls that the machine abandoned. Their results may still arrive late. */
   readonly interrupted: readonly string[];
   /**
-   * The part of the log that a process reads before it continues. It is given by the first entry, and the start of the run to which this
-   * entry belongs. A compaction replaces everything earlier, with the blob of the session's data at that time.
+   * The part of the log that a process reads before it continues. `readFrom` is its first entry, and `runStartSeq` the start of the run to
+   * which that entry belongs. `compactedSeq` is the compaction that replaces everything earlier, and `dataBlob` the session's data then.
    */
   readonly context: {
     /** The first entry to read. */
@@ -287,7 +287,7 @@ type Ended = RunState & {
   /** Set until the `afterRun` hooks have been called. */
   readonly afterRunHooksPending?: boolean;
 };
-/** The run gave an answer, or a limit ended it as planned. */
+/** The run produced an answer, or a limit ended it as planned. */
 export type Completed = Ended & { readonly status: "completed" };
 /** The run failed. */
 export type Failed = Ended & { readonly status: "failed"; readonly fault?: Fault };

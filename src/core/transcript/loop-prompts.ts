@@ -44,7 +44,7 @@ export const skippedBySteerText = "the user sent new directions before it starte
 /** Why a call is denied if its approval expired. */
 export const approvalExpiredText = "nobody answered before the approval expired";
 
-/** The result of a tool that gave no output. */
+/** The result of a tool that returned no output. */
 export const noOutputText = "(no output)";
 
 /** The result of a call that has no output from a tool. `cause` says why, if that is known. */

@@ -89,7 +89,7 @@ export type ShownResults = {
   budget: number | undefined;
   /** Whether any result has contained files. */
   hasFiles: boolean;
-  /** The last entry of whose output the model sees only a part, so that it may want to read the rest; 0 if there is none. */
+  /** The last entry whose output the model sees only in part, so that it may want to read the rest; 0 if there is none. */
   keptSeq: number;
 };
 

@@ -146,9 +146,8 @@ function findAskedAt(call: Call, { stopping }: CallsState): number | undefined {
 }
 
 /**
- * The result of a run that has ended, or that waits for a person, a time or a signal; null while the run goes on. A sleep or
- * wait of up to five seconds counts as going on. The approvals are those of the session itself, without those of child
- * sessions.
+ * The result of a run that has ended, or that waits for a person, a time or a signal; null while the run is active. A run counts as active
+ * during a sleep or wait of up to five seconds. The approvals include only the session's own, not those of child sessions.
  *
  * @example
  * ```ts
