@@ -165,7 +165,7 @@ export type Answered<T = Json> =
       readonly value: T;
       readonly by?: string;
     }
-  /** A person does not want to answer. */
+  /** A person declined to answer. */
   | { readonly type: "declined"; readonly note?: string }
   /** No answer came in time. */
   | { readonly type: "expired" };
