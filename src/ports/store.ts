@@ -352,7 +352,7 @@ export interface Store {
   ): Promise<boolean>;
   /** Signals for waiting tools. Without them, tools can sleep but cannot wait for signals. */
   readonly signals?: SignalStore;
-  /** Schedules and delayed messages, which workers fire. If the store has none, both are refused as `store_lacks`. */
+  /** Schedules and delayed messages, which workers fire. Callers get `store_lacks` if a store omits this. */
   readonly schedules?: ScheduleStore;
   /** Notices to be delivered. Without them, workers deliver none. */
   readonly notices?: NoticeStore;
