@@ -759,7 +759,7 @@ export const mutants = [
   {
     name: "a kept signal is not given to a wait that begins later, in SQLite",
     file: "src/stores/sqlite/signals.ts",
-    find: "if (kept !== null) give(db, id, wait, kept);",
+    find: "if (kept !== null) deliverSignal(db, id, wait, kept);",
     replace: "",
     check: "conformance",
   },

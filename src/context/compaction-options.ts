@@ -1,5 +1,5 @@
 /**
- * Checks the options of compaction, and derives each model's token budget from them.
+ * Checks the compaction options, and derives each model's token budget from them.
  */
 
 import {
@@ -22,24 +22,24 @@ export type CompactionOptions<ModelLike = Model> = {
   /** If false, Pawl never compacts a conversation on its own, even if the context window is full. Default: true. */
   readonly auto?: boolean;
   /**
-   * The context window of the agent's models, in tokens: input and output together. Default: the model's own
-   * `contextWindow`, else the built-in list.
+   * The context window of the agent's models, in tokens: input and output together. Default: the model's own `contextWindow`, otherwise the
+   * built-in list.
    */
   readonly contextWindow?: number;
   /** Tokens reserved for an answer. Default: 16,384, or a quarter of the context window if that is less. */
   readonly reservedOutput?: number;
   /**
-   * The share of the budget at which a conversation is compacted. The budget is the context window less the reserved
-   * output. Default: 0.75.
+   * The share of the budget at which a conversation is compacted. The budget is the context window minus the reserved output. Default:
+   * 0.75.
    */
   readonly triggerRatio?: number;
-  /** The largest share of the budget that a conversation takes after a compaction. Default: 0.4. */
+  /** The maximum share of the budget that a conversation takes after a compaction. Default: 0.4. */
   readonly targetRatio?: number;
-  /** How many of the last turns stay as they are, if they fit. Default: 4. */
+  /** How many of the last turns are kept unchanged, if they fit. Default: 4. */
   readonly keepTurns?: number;
   /** The model that writes the summary. Default: the agent's own model. */
   readonly model?: ModelLike;
-  /** The summariser's instructions, instead of the built-in instructions. */
+  /** The summariser's instructions, in place of the built-in ones. */
   readonly prompt?: string;
   /** Added to the summariser's instructions. */
   readonly directives?: string;
@@ -52,9 +52,7 @@ export type Compaction = {
   readonly computeBudget: (model: Model) => Budget;
 };
 
-/**
- * The maximum number of tokens to send to a model. If `isKnown` is false, its context window is unknown and this is a guess.
- */
+/** The maximum number of tokens to send to a model. If `isKnown` is false, the model's context window is unknown and this is a guess. */
 export type Budget = { readonly tokens: number; readonly isKnown: boolean };
 
 /** The budget of a model whose context window is unknown, in tokens. */
@@ -81,7 +79,7 @@ export function compileCompaction<ModelLike>(
     computeBudget(called) {
       const { contextWindow } = called;
       const known = budgets.get(called);
-      // A model may learn its window from its server, after its first call.
+      // A model may learn its context window from its server after its first call.
       if (known !== undefined && known.contextWindow === contextWindow) return known.budget;
       const budget = computeBudget(called, settings, contextWindows);
       budgets.set(called, { contextWindow, budget });

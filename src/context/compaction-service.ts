@@ -1,10 +1,9 @@
 /**
- * The built-in compaction service: decides when to compact a conversation and where to cut it, and has a model summarise
- * the part before the cut.
+ * The built-in compaction service: decides when to compact a conversation and where to cut it, and has a model summarise the part before
+ * the cut.
  *
- * 1. The last turns stay as they are. If they do not fit, fewer turns stay, but at least the last steps of the last turn
- *    do.
- * 2. Decisions survive. Retained items accumulate over compactions, each item once. The summary is replaced each time.
+ * 1. The last turns are kept unchanged. If they do not fit, fewer turns are kept, but at least the last steps of the last turn.
+ * 2. Decisions survive. Retained items accumulate over compactions, without duplicates. The summary is replaced each time.
  */
 import type { CompactionService, CompactionTask, CompactionView, Summary } from "../ports/compaction.js";
 import { createSummaryInstruction, createSummaryPrompt, type SummaryPromptOptions } from "./prompts.js";
@@ -34,7 +33,7 @@ export function createCompactionService(rules: CompactionRules): CompactionServi
 function chooseCut(view: CompactionView, { targetRatio, keepTurns }: CompactionRules): number | null {
   const { messages, cuts, tokens, budget, fixed, estimator } = view;
   const estimated = messages.reduce((sum, message) => sum + estimator.message(message), fixed);
-  // The provider's count and our estimate differ. Messages are measured by the estimate, so the room is scaled to it.
+  // The provider's count differs from the estimate. Messages are measured by the estimate, so the room is scaled to it.
   const scale = tokens > 0 ? estimated / tokens : 1;
   const firstFitting = findFirstFitting(view, Math.max(0, (budget * (targetRatio - summaryRatio) - fixed) * scale));
   const turns = messages.flatMap(({ role }, index) => (role === "user" && index >= firstFitting ? [index] : []));
@@ -44,7 +43,7 @@ function chooseCut(view: CompactionView, { targetRatio, keepTurns }: CompactionR
   return replaced >= minReplacedRatio * budget * scale ? cutIndex : null;
 }
 
-/** The index of the first message such that it and all later messages fit in `room`, which is in tokens. */
+/** The index of the first message from which all messages fit in `room` (in tokens). */
 function findFirstFitting({ messages, estimator }: CompactionView, room: number): number {
   let tokens = 0;
   for (let index = messages.length; index > 0; index -= 1) {
@@ -78,7 +77,7 @@ async function summarize(task: CompactionTask, rules: CompactionRules): Promise<
   return { summary: parsed.summary, retained: mergeItems(kept, parsed.retained, maxTokens, estimator.text) };
 }
 
-/** Retained items are bounded: the oldest items become part of the summary. */
+/** Splits off the oldest items. The size of retained items is limited, and the oldest become part of the summary. */
 function splitOldest(items: readonly string[], maxTokens: number, tokensOf: (text: string) => number) {
   let tokens = 0;
   let first = items.length;
@@ -90,7 +89,7 @@ function splitOldest(items: readonly string[], maxTokens: number, tokensOf: (tex
   return { kept: items.slice(first), folded: items.slice(0, first) };
 }
 
-/** Earlier items come first, and each item once. An item that does not fit is dropped. */
+/** Merges retained items without duplicates, earlier items first. An item that does not fit is dropped. */
 function mergeItems(
   earlier: readonly string[],
   added: readonly string[],

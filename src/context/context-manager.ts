@@ -1,8 +1,8 @@
 /**
  * The built-in context manager.
  *
- * The system prompt and the data of a run never change, so they come first. Hints change, so they come last, and only
- * when their text is new. This order keeps a provider's prompt cache valid from one call to the next.
+ * The system prompt and the data of a run never change, so they come first. Hints change, so they come last, and only when their text is
+ * new. This order keeps a provider's prompt cache valid from one call to the next.
  */
 import type { UserMessage } from "../core/data/message.js";
 import type { Context, ContextManager, ContextView } from "../ports/context.js";

@@ -7,15 +7,15 @@ import { PawlError } from "../errors.js";
 import type { ContextManager, ContextSource, Hint } from "../ports/context.js";
 import { defaultContextManager } from "./context-manager.js";
 
-/** The content that a model is sent in addition to the conversation. */
+/** Content that a model is sent in addition to the conversation. */
 export type ContextOptions = {
-  /** Facts by name, sent after the system prompt. They are the same in all calls of a run. */
+  /** Facts by name, sent after the system prompt. They are the same for all calls of a run. */
   readonly data?: { readonly [name: string]: string };
-  /** Facts that change. Their text is sent after everything else, each time that it has changed. */
+  /** Facts that change. Their text is sent after everything else, each time it has changed. */
   readonly hints?: readonly Hint[];
-  /** Texts from outside, such as `agentsFile()` and `skills()` of `pawl/tools`. They follow the system prompt. */
+  /** Outside texts, such as `agentsFile()` and `skills()` of `pawl/tools`. They follow the system prompt. */
   readonly sources?: readonly ContextSource[];
-  /** Default: the built-in context manager. */
+  /** Builds each request. Default: the built-in context manager. */
   readonly manager?: ContextManager;
 };
 
@@ -38,13 +38,13 @@ export function compileContext(options: ContextOptions = {}): CompiledContext {
     throw configurationError("hints is not an array of { name, text }. Give each hint a name and a function text(run)");
   if (!Array.isArray(sources) || !sources.every(isSource))
     throw configurationError(
-      "sources is not an array of { name, load }. Give agentsFile(), skills() or your own source",
+      "sources is not an array of { name, load }. Pass agentsFile(), skills() or your own source",
     );
   if (new Set(sources.map(({ name }) => name)).size < sources.length)
     throw configurationError("two sources have the same name. Give each its own name");
   if (typeof manager?.build !== "function")
     throw configurationError("manager has no function build(view). Add it, or omit manager");
-  // Copies: hints and context managers are handed the data.
+  // Copied, because hints and context managers receive the data.
   return { data: Object.freeze({ ...data }), hints, sources, manager };
 }
 

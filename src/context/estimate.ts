@@ -1,10 +1,9 @@
 /**
- * Estimates how many tokens a text takes from the kinds of its characters: one pass, no vocabulary.
+ * Estimates the number of tokens of a string from the kinds of its characters: one pass, no vocabulary.
  *
- * A tokenizer first cuts a text into words, numbers, punctuation and space. Then it cuts these into pieces of its
- * vocabulary. The first cut is much the same in all tokenizers, so it is made here. The cost of a run of each kind was
- * fitted to public vocabularies. For English, code and JSON the estimate tends to be too high rather than too low.
- * docs/guide/tokens.md has the measured error.
+ * A tokenizer first splits a string into words, numbers, punctuation and space, and then into pieces of its vocabulary. The first split is
+ * much the same in all tokenizers, so it is made here. The cost of a run of each kind was fitted to public vocabularies. For English, code
+ * and JSON the estimate tends to be too high rather than too low. docs/guide/tokens.md lists the measured error.
  */
 
 const lower = 0;
@@ -20,7 +19,7 @@ const ideograph = 7;
 /** A surrogate: half of a character beyond the first 65,536, such as an emoji. */
 const surrogate = 8;
 
-/** Estimates how many tokens a text takes. A longer text that begins with this text never gets a lower estimate. */
+/** Estimates the number of tokens of a string. A longer string that begins with this one never gets a lower estimate. */
 export function estimateTokens(text: string): number {
   let tokens = 0;
   let kind = -1;
@@ -38,7 +37,7 @@ export function estimateTokens(text: string): number {
   return Math.ceil(tokens + estimateRun(kind, text.length - start, previousKind));
 }
 
-/** The tokens of a run of characters of one kind. */
+/** The number of tokens of a run of characters of one kind. */
 function estimateRun(kind: number, length: number, previousKind: number): number {
   switch (kind) {
     case lower:

@@ -18,7 +18,7 @@ import { capOutput, defaultMaxOutputBytes } from "./tool-output.js";
 import { createUsageService } from "./usage.js";
 import { readWholeOutput } from "./whole-output.js";
 
-/** How much of the outputs of tools a model is shown. */
+/** How much of tool outputs a model is shown. */
 export type ToolOutputOptions = {
   /**
    * The maximum size of one output that a model is shown, in bytes. A tool's own `maxOutputBytes` takes precedence.
@@ -26,9 +26,9 @@ export type ToolOutputOptions = {
    */
   readonly maxBytes?: number;
   /**
-   * The maximum size of all outputs together that a model is shown, in bytes. Above it, the oldest outputs are omitted
-   * until half of it remains. In place of each, a note says how to read it. Default: no limit, because omitting outputs
-   * invalidates the provider's prompt cache.
+   * The maximum total size of the outputs that a model is shown, in bytes. Above it, the oldest outputs are omitted until half of this size
+   * remains, and each is replaced by a note about how to read it. Default: no limit, because omitting outputs invalidates the provider's
+   * prompt cache.
    */
   readonly maxTotalBytes?: number;
 };
@@ -36,18 +36,18 @@ export type ToolOutputOptions = {
 /** The options of an agent that replace or turn off its services. */
 export type ServiceOptions = {
   /**
-   * Computes what a run cost from these prices. Default: the list prices of `pawl/models`. If null, Pawl computes no
-   * cost; it still records the tokens that providers report.
+   * Computes the cost of a run from these prices. Default: the list prices of `pawl/models`. If null, Pawl computes no cost, but still
+   * records the tokens that providers report.
    */
   readonly usage?: {
     /** Prices by model id. */
     readonly prices?: PriceTable;
   } | null;
   /**
-   * The bounds at which tool outputs are cut for the model. If null, outputs stay whole, up to the limit of a log entry.
+   * The size limits at which tool outputs are truncated for the model. If null, outputs are not truncated, up to the limit of a log entry.
    */
   readonly toolOutput?: ToolOutputOptions | null;
-  /** Counts the tokens of texts. Default: an estimate, whose error is in docs/guide/tokens.md. */
+  /** Counts the tokens of strings. Default: an estimate, whose error is listed in docs/guide/tokens.md. */
   readonly tokens?: Tokenizer;
   /** Replaces built-in services, and adds your own. Tools see all of them as `context.services`. */
   readonly services?: Partial<Services>;
@@ -71,7 +71,7 @@ export function compileServices(
   });
 }
 
-/** The services of a client, which talks to a session without its agent. */
+/** The services of a client, which accesses a session without its agent. */
 export function createClientServices(store: Store): Services {
   return {
     usage: null,
@@ -126,8 +126,8 @@ function createOutputService(toolOutput: ServiceOptions["toolOutput"], store: St
 }
 
 /**
- * The tools that read the rest of a cut output, if outputs are cut. They are last in the agent's list, and a model is
- * offered them once it sees that an output was cut.
+ * The tools that read the rest of a truncated output, if outputs are truncated. They are last in the agent's list, and a model is offered
+ * them once it sees a truncated output.
  */
 export function createOutputTools(
   { toolOutput }: ServiceOptions,

@@ -1,8 +1,7 @@
 /**
- * The summariser's input, and how its answer is read.
+ * Formats the summariser's input, and parses its answer.
  *
- * 1. The summariser gets the conversation as one text, without tools. So any model can summarise what another model
- *    said.
+ * 1. The summariser gets the conversation as one text, without tools. Any model can therefore summarise what another model said.
  * 2. Each call is followed by its result, however much of both is omitted to make them fit.
  */
 import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/data/message.js";
@@ -23,7 +22,7 @@ import {
 
 type SummaryInputOptions = Pick<CompactionTask, "messages" | "estimator"> & {
   readonly earlier: Summary;
-  /** Items that were kept word for word until now, and become part of the summary. */
+  /** Items that were kept word for word so far, and now become part of the summary. */
   readonly folded: readonly string[];
   /** The size limit of the whole text, in tokens. */
   readonly room: number;
@@ -108,7 +107,7 @@ function shortenMiddle(text: string, limit: number): string {
   );
 }
 
-/** A cut may split a surrogate pair. A provider may refuse the lone half, so U+FFFD replaces it. */
+/** A cut may split a surrogate pair. Providers may reject lone surrogates, so U+FFFD replaces them. */
 function replaceLoneSurrogates(text: string): string {
   return text.replace(/\p{Surrogate}/gu, "\uFFFD");
 }
@@ -116,7 +115,7 @@ function replaceLoneSurrogates(text: string): string {
 /** The maximum length of a retained item, in characters. */
 const maxItem = 600;
 
-/** If the answer does not have the two headings, all of it is the summary. */
+/** Parses the answer. Without the two headings, all of it is the summary. */
 export function parseSummary(output: string): Summary {
   const parts = /^#+\s*keep\b[^\n]*\n([\s\S]*?)^#+\s*summary\b[^\n]*\n?([\s\S]*)$/im.exec(output);
   if (parts === null) return { summary: output.trim(), retained: [] };

@@ -1,26 +1,26 @@
 /**
- * Estimates how many tokens texts, messages and requests take. It contains no model's vocabulary.
+ * Estimates the number of tokens of strings, messages and requests. It contains no model's vocabulary.
  *
- * 1. A provider's count takes precedence. Only the messages after it are estimated (CTX-7).
+ * 1. A provider's count takes precedence. Only later messages are estimated (CTX-7).
  * 2. A step costs only its new messages: the estimate of a message is cached, unless a provider's count is about to include it.
- * 3. If a tokenizer throws or returns no valid count, the built-in estimate replaces it and the run continues.
+ * 3. If a tokenizer throws or returns an invalid count, the built-in estimate replaces it and the run continues.
  */
 import type { FilePart, Message, ToolOutput } from "../core/data/message.js";
 import type { ToolSpecification } from "../ports/model.js";
 import type { Sized, TokenEstimator, Tokenizer } from "../ports/tokens.js";
 import { estimateTokens } from "./estimate.js";
 
-/** Tokens of a message and of a part in addition to their texts: roles, ids, brackets. */
+/** The tokens of a message and of a part in addition to their text: roles, ids, brackets. */
 const messageTokens = 4;
 const partTokens = 6;
 
-/** Tokens of an image of any size: providers scale images down to about this cost. */
+/** The tokens of an image of any size. Providers scale images down to about this cost. */
 const imageTokens = 1_600;
 
-/** Bytes per token of other files. A guess: providers bill them by page or second, which the size does not reveal. */
+/** Bytes per token of other files. A guess: providers charge by page or second, which the size does not reveal. */
 const bytesPerFileToken = 50;
 
-/** @param tokenizer counts texts, instead of the built-in estimate */
+/** @param tokenizer counts strings, in place of the built-in estimate */
 export function createTokenEstimator(tokenizer?: Tokenizer): TokenEstimator {
   const messages = new WeakMap<Message, number>();
   const tools = new WeakMap<readonly ToolSpecification[], number>();

@@ -1,11 +1,10 @@
 /**
- * Large tool outputs: the store keeps them whole, the model sees the beginning and the end (TOOL-9).
+ * Large tool outputs: the store keeps all of an output, and the model sees its beginning and end (TOOL-9).
  *
- * 1. The whole output is written as a blob of the session before the entry that names it. If the store fails, the
- *    omitted part is lost, but the call still has its result.
- * 2. A text is cut between lines, and within a line only if the line is too long to be shown. It is never cut within a
- *    character.
- * 3. The size of a log entry is bounded, whatever a tool asks for.
+ * 1. The full output is written as a blob of the session before the entry that refers to it. If the store fails, the omitted part is lost,
+ *    but the call still has its result.
+ * 2. Text is cut between lines, and within a line only if the line is too long to be shown. It is never cut within a character.
+ * 3. The size of a log entry is limited, whatever a tool asks for.
  */
 
 import type { FilePart, FullOutput, TextPart, ToolOutput } from "../core/data/message.js";
@@ -16,10 +15,10 @@ import { byteLength, decodeBase64 } from "../platform/bytes.js";
 import type { Store } from "../ports/store.js";
 import { formatLostFile, formatOmittedOutput } from "./prompts.js";
 
-/** The most bytes of one output that a model is shown, by default. */
+/** The default maximum size of an output that a model is shown, in bytes. */
 export const defaultMaxOutputBytes = 50 * 1024;
 
-/** The most bytes that an output may take as JSON in an entry of the log. */
+/** The maximum size of an output as JSON in a log entry, in bytes. */
 export const maxStoredBytes = 900 * 1024;
 
 export type CapOptions = {
@@ -28,7 +27,7 @@ export type CapOptions = {
   readonly maxBytes?: number;
 };
 
-/** An output that is shown while its call runs, cut to the default size. Nothing is kept of what is left out. */
+/** Truncates an output that is shown while its call runs to the default size. The omitted part is not stored. */
 export function capPreliminaryOutput(output: ToolOutput): ToolOutput {
   if (output.type !== "content") {
     const text = output.type === "text" ? output.text : JSON.stringify(output.value);
@@ -53,7 +52,7 @@ function capPreliminaryText(text: string): string {
   return cutMiddle(bytes, { maxBytes: defaultMaxOutputBytes - 200, lines: countLines(bytes), isStored: true });
 }
 
-/** Returns the output as it is if it is small enough, else its beginning and end, with a reference to the whole. */
+/** Returns the output itself if it is small enough, otherwise its beginning and end with a reference to the full output. */
 export function capOutput(output: ToolOutput, options: CapOptions): ToolOutput | Promise<ToolOutput> {
   const limit = Math.min(options.maxBytes ?? defaultMaxOutputBytes, maxStoredBytes);
   if (output.type === "content") return capContent(output, limit, options);
@@ -78,7 +77,7 @@ export function isStorable(output: ToolOutput): boolean {
   return (output.type === "text" && output.text.length * 6 <= maxStoredBytes) || fitsEntry(output);
 }
 
-/** @throws PawlError `not_storable` if the output is too large for an entry of the log */
+/** @throws PawlError `not_storable` if the output is too large for a log entry */
 export function assertStorable(output: ToolOutput): ToolOutput {
   if (isStorable(output)) return output;
   throw new PawlError(
@@ -93,7 +92,7 @@ function fitsEntry(value: ToolOutput | string): boolean {
 
 type CappedText = { readonly text: string; readonly full?: FullOutput };
 
-/** A quick test: a character takes at most six bytes in JSON. */
+/** A quick check: a character takes at most six bytes in JSON. */
 function isSurelySmall(text: string, limit: number): boolean {
   return text.length * 6 <= limit;
 }
@@ -115,7 +114,7 @@ async function storeBlob(bytes: Uint8Array, { sessionId, store }: CapOptions): P
   try {
     return await store.putBlob(sessionId, bytes);
   } catch {
-    // The tool has run, so its result must not be lost: the model sees what fits, with a note that the rest is gone.
+    // The tool has run, so its result must not be lost: the model sees the part that fits, with a note that the rest is gone.
     return null;
   }
 }
@@ -140,13 +139,13 @@ function isLineStart(bytes: Uint8Array, index: number): boolean {
   return index === 0 || index === bytes.length || bytes[index - 1] === newline;
 }
 
-/** The end of the last whole line that fits. If whole lines would fill less than half, the cut is within a line. */
+/** The end of the last complete line that fits. If complete lines would fill less than half, the cut is within a line. */
 function findHeadEnd(bytes: Uint8Array, maxBytes: number): number {
   const end = bytes.lastIndexOf(newline, maxBytes - 1) + 1;
   return end > maxBytes / 2 ? end : findCharacterStart(bytes, maxBytes);
 }
 
-/** The start of the first whole line that fits, by the same rule. */
+/** The start of the first complete line that fits, by the same rule. */
 function findTailStart(bytes: Uint8Array, minStart: number): number {
   const start = bytes.indexOf(newline, minStart - 1) + 1;
   if (start !== 0 && start - minStart < (bytes.length - minStart) / 2) return start;
@@ -163,7 +162,7 @@ function findNextCharacter(bytes: Uint8Array, index: number): number {
 type ContentOutput = Extract<ToolOutput, { readonly type: "content" }>;
 
 /**
- * All texts are cut together, as one text. Files cannot be cut: a file that does not fit becomes a blob of the session.
+ * All text parts are truncated together, as one text. Files cannot be truncated: a file that does not fit becomes a blob of the session.
  */
 async function capContent(output: ContentOutput, limit: number, options: CapOptions): Promise<ToolOutput> {
   const texts = output.parts.filter((part) => part.type === "text");

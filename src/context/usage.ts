@@ -1,5 +1,5 @@
 /**
- * Computes what a model call cost from a table of prices. An unknown cost is undefined, never zero or a guess (CTX-9).
+ * Computes the cost of a model call from a price table. An unknown cost is undefined, never zero or a guess (CTX-9).
  */
 import { costAt, findPrice } from "../core/data/price.js";
 import type { PriceTable, UsageService } from "../ports/services.js";

@@ -1,5 +1,5 @@
 /**
- * Reads a tool's whole output, by the number of its entry in the log.
+ * Reads a tool's full output by the number of its log entry.
  */
 
 import type { ToolOutput } from "../core/data/message.js";
@@ -25,10 +25,10 @@ export async function readWholeOutput(
   return bytes === null ? null : { bytes, mediaType };
 }
 
-/** Without a blob, the entry itself holds the output. */
+/** The location of an output. Without a blob, the entry itself holds the output. */
 type OutputSource = { readonly blob?: string | undefined; readonly mediaType: string | null };
 
-/** Text takes precedence over files in the same output, and the first file over the others. */
+/** Finds the location. Text takes precedence over files in the same output, and the first file over later ones. */
 function findOutputSource(output: ToolOutput): OutputSource {
   if (output.type !== "json" && output.full !== undefined) return { blob: output.full.blob, mediaType: null };
   if (output.type !== "content") return { mediaType: null };

@@ -1,14 +1,14 @@
 /**
- * SHA-256, computed synchronously: a commit must not wait for a promise.
+ * SHA-256, computed synchronously, because a commit must not wait for a promise.
  */
 import { createHash, createHmac } from "node:crypto";
 
-/** The SHA-256 of bytes, or of a text's UTF-8, in hexadecimal. */
+/** The SHA-256 of bytes, or of a string as UTF-8, in hexadecimal. */
 export function sha256(data: string | Uint8Array): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** The HMAC with SHA-256 of a text's UTF-8, in hexadecimal. */
+/** The HMAC-SHA-256 of a string as UTF-8, in hexadecimal. */
 export function hmacSha256(key: string, text: string): string {
   return createHmac("sha256", key).update(text).digest("hex");
 }

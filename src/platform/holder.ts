@@ -1,61 +1,62 @@
 /**
- * Identifies the process that holds a lease, also among later processes with the same process id.
+ * Identifies the process that holds a lease, and distinguishes it from later processes with the same process id.
  */
 import { createHash, randomUUID } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Holder } from "../ports/store.js";
 
-/** A holder for this process. Each call returns a new id; a process needs one holder. */
+/** Creates a holder for this process. Each call returns a new id; a process needs only one holder. */
 export function createHolder(): Holder {
   ownProcess ??= {
-    surroundings: surroundings(),
+    scope: readProcessScope(),
     host: findHostName(),
     pid: process.pid,
     startedAt: readProcess(process.pid)?.startedAt ?? 0,
   };
   const { host, pid, startedAt } = ownProcess;
-  return { id: [randomUUID(), ...ownProcess.surroundings].join(" "), host, pid, startedAt };
+  return { id: [randomUUID(), ...ownProcess.scope].join(" "), host, pid, startedAt };
 }
 
-/** The facts about this process that never change. Reading them takes four files, and a program may create many agents. */
-let ownProcess: (Omit<Holder, "id"> & { readonly surroundings: readonly string[] }) | undefined;
+/** Facts about this process that never change, cached: reading them takes four files, and a program may create many agents. */
+let ownProcess: (Omit<Holder, "id"> & { readonly scope: readonly string[] }) | undefined;
 
 /**
- * Whether a holder is known to be dead. Pass it to `Store.claim` and `Store.due` in a program that uses a store directly, or
- * call it before you report that a run is under way. True: its process on this host is gone, or its process id was reused.
- * False if that cannot be known: on another host, in another container, or in another boot. Another boot may be that of
- * another machine with the same name, whose processes live. If this host was rebooted instead, the lease has expired
- * meanwhile, or soon will.
+ * Whether a holder is known to be dead: its process on this host is gone, or its process id was reused. Pass this function to `Store.claim`
+ * and `Store.due` in a program that uses a store directly, or call it before you report that a run is under way.
+ *
+ * False if this cannot be known: for a holder on another host, in another container, or from another boot. Another boot may belong to
+ * another machine with the same name whose processes are still alive. If this host was rebooted instead, the lease has expired or soon
+ * will.
  */
 export function isHolderDead(holder: Holder): boolean {
-  // A worker asks this again and again, of each session that its own process holds.
-  if (isHeldHere(holder) && holder.id.endsWith(ownProcess?.surroundings.join(" ") ?? "")) return false;
+  // Workers ask this repeatedly, for each session that their own process holds.
+  if (isHeldHere(holder) && holder.id.endsWith(ownProcess?.scope.join(" ") ?? "")) return false;
   if (holder.host !== findHostName()) return false;
   const [, boot, namespace] = holder.id.split(" ");
-  const [currentBoot, currentNamespace] = surroundings();
+  const [currentBoot, currentNamespace] = readProcessScope();
   if (boot !== currentBoot || namespace !== currentNamespace) return false;
   const current = readProcess(holder.pid);
   if (current === undefined) return !isRunning(holder.pid);
   return current.hasEnded || current.startedAt !== holder.startedAt;
 }
 
-/** Whether a holder is an agent of this process. A program that shows sessions marks those that others drive. */
+/** Whether a holder is an agent of this process. Programs that list sessions use it to mark the ones that other processes drive. */
 export function isHeldHere({ host, pid, startedAt }: Holder): boolean {
   return (
     ownProcess !== undefined && host === ownProcess.host && pid === ownProcess.pid && startedAt === ownProcess.startedAt
   );
 }
 
-/** Two machines of the same name are distinguished by a hash of the machine's own id, if it has one. */
+/** The host name, with a hash of the machine's id if it has one, to distinguish machines of the same name. */
 function findHostName(): string {
   const machine = readTrimmedFile("/etc/machine-id");
   if (machine === undefined) return hostname();
   return `${hostname()} ${createHash("sha256").update(`pawl ${machine}`).digest("hex").slice(0, 8)}`;
 }
 
-/** On Linux: the current boot, and the process ids' namespace (a container's ids mean nothing in another). */
-function surroundings(): readonly string[] {
+/** On Linux: the id of the current boot and the PID namespace. A container's process ids mean nothing in another container. */
+function readProcessScope(): readonly string[] {
   const boot = readTrimmedFile("/proc/sys/kernel/random/boot_id");
   if (boot === undefined) return [];
   try {
@@ -65,11 +66,11 @@ function surroundings(): readonly string[] {
   }
 }
 
-/** On Linux: when a process started, in clock ticks since the boot. Undefined if that cannot be read. */
+/** On Linux: when a process started, in clock ticks since boot. Undefined if that cannot be read. */
 function readProcess(pid: number): { readonly startedAt: number; readonly hasEnded: boolean } | undefined {
   const stat = readTrimmedFile(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
-  // The second field is the program's name in parentheses, which may hold spaces and parentheses itself.
+  // The second field is the program's name in parentheses. The name may itself contain spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return { startedAt: Number(fields[19]), hasEnded: fields[0] === "Z" || fields[0] === "X" };
 }
@@ -79,7 +80,7 @@ function isRunning(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM: it runs, as another user.
+    // EPERM: the process is running, as another user.
     return (error as NodeJS.ErrnoException).code !== "ESRCH";
   }
 }

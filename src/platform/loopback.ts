@@ -1,8 +1,8 @@
 /**
- * Addresses of this machine.
+ * Recognises addresses of this machine.
  */
 
-/** @param host a host name or an IP address, with or without the brackets of IPv6 */
+/** @param host a host name or an IP address; IPv6 addresses with or without brackets */
 export function isLoopbackHost(host: string): boolean {
   return (
     host === "localhost" ||
@@ -13,7 +13,7 @@ export function isLoopbackHost(host: string): boolean {
   );
 }
 
-/** Whether secrets can be sent to an address: over TLS, or to this machine. */
+/** Whether secrets may be sent to an address: only over TLS, or to this machine. */
 export function isSafeForSecrets(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname } = new URL(address);

@@ -1,9 +1,9 @@
 /**
- * Process primitives that the Web APIs do not have.
+ * Process primitives that are missing from the Web APIs.
  */
 import { getEventListeners } from "node:events";
 
-/** Warns the user of this process. `code` names the kind of the warning. */
+/** Warns the user of this process. `code` identifies the kind of warning. */
 export function warn(message: string, code: string): void {
   process.emitWarning(message, { type: "PawlWarning", code });
 }
@@ -14,8 +14,8 @@ export function scheduleNextTurn(callback: () => void): void {
 }
 
 /**
- * Whether a signal may still have listeners, so that it cannot be reused. A signal that `AbortSignal.any` has made of it is not among its
- * listeners, but in a property that a new signal does not have.
+ * Whether a signal may still have listeners and so cannot be reused. A signal derived with `AbortSignal.any` is not in the listener list:
+ * Node stores it in a symbol property that a new signal does not have.
  */
 export function mayHaveListeners(signal: AbortSignal): boolean {
   newSignalSymbols ??= countSymbols(new AbortController().signal);
@@ -28,7 +28,7 @@ function countSymbols(signal: AbortSignal): number {
   return Object.getOwnPropertySymbols(signal).length;
 }
 
-/** A timer that does not keep the process running. Returns the function that stops it. */
+/** Starts a timer that does not keep the process running. Returns a function that stops it. */
 export function startIdleTimer(ms: number, callback: () => void): () => void {
   const timer = setTimeout(callback, ms);
   timer.unref();

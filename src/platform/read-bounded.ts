@@ -1,12 +1,12 @@
 /**
- * Reads streams of bytes from outside, up to a limit.
+ * Reads byte streams from untrusted sources, up to a size limit.
  */
 
 /**
- * Reads a body to its end. Whatever is left is cancelled.
- * @param deadline rejects when reading must stop; the result rejects in the same way
- * @returns null if the body has more than `maxBytes`
- * @throws what the stream and the deadline reject with
+ * Reads a body to its end, and cancels it if reading stops early.
+ * @param deadline rejects when reading must stop; the result rejects with the same error
+ * @returns null if the body is longer than `maxBytes`
+ * @throws whatever the stream or the deadline rejects with
  */
 export async function readBounded(
   body: ReadableStream<Uint8Array> | null,

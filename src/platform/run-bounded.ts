@@ -1,18 +1,18 @@
 /**
- * Runs code with a time limit. Schemas come from outside, and checking a value against one may take exponential time (SEC-15).
+ * Runs code with a time limit. Schemas come from outside, and validating a value against one may take exponential time (SEC-15).
  */
 import { createContext, Script } from "node:vm";
 
 const timeLimitMs = 250;
-/** If other processes keep this one from running, the time limit may pass without any work: then the work is retried. */
+/** On a busy machine the time limit may pass before any work was done. The work is then retried. */
 const maxTries = 3;
 
 const script = new Script("run()");
 const context = createContext(Object.assign(Object.create(null), { run: undefined }));
 
 /**
- * Runs `work` on this thread for at most 250 ms. The limit also stops a regular expression in the middle. The work may
- * run again from the start, so it must change nothing.
+ * Runs `work` on this thread for at most 250 ms. The limit also interrupts a running regular expression. The work may be restarted, so it
+ * must have no side effects.
  * @throws Error if the work takes longer
  */
 export function withTimeLimit<T>(work: () => T): T {

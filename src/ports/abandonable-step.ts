@@ -1,6 +1,6 @@
 /**
- * Marks a step that a shutdown does not wait for: it changes nothing, so whoever continues the call begins it again. Not part of the
- * public API.
+ * Marks a step that a shutdown does not wait for. The step changes nothing, so the process that continues the call runs it again. Not part
+ * of the public API.
  */
 import type { StepOptions } from "./tool.js";
 

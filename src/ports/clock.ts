@@ -1,10 +1,10 @@
 /**
- * The clock port: time and random ids are passed in, so that tests control both.
+ * The clock port. Time and random ids are passed in, so that tests can control both.
  */
 export interface Clock {
-  /** Epoch milliseconds. If the first reading is not a time, it is refused; if a later one is not, the last valid one is used. */
+  /** Epoch milliseconds. An invalid first reading is refused; after that, the last valid reading replaces an invalid one. */
   now(): number;
-  /** Milliseconds since an arbitrary moment. Changes of the wall clock do not affect it. */
+  /** Milliseconds since an arbitrary moment. Unaffected by changes to the wall clock. */
   elapsed(): number;
   /** Calls back once after `ms` milliseconds. Returns a function that cancels the call. */
   after(ms: number, callback: () => void): () => void;

@@ -1,13 +1,11 @@
 /**
- * The compaction port: when a conversation is compacted, where it is cut, and what replaces the messages before the
- * cut.
+ * The compaction port: when a conversation is compacted, where it is cut, and what replaces the messages before the cut.
  */
 import type { Message } from "../core/data/message.js";
 import type { TokenEstimator } from "./tokens.js";
 
 /**
- * In tokens: the size of a conversation, and the budget it must stay below. The budget is the model's context window
- * less what is reserved for its answer.
+ * The size of a conversation and its budget, in tokens. The budget is the model's context window minus the space reserved for the answer.
  */
 export type ContextSize = {
   /** The size of the next request, in tokens. */
@@ -20,11 +18,11 @@ export type ContextSize = {
 export type CompactionView = ContextSize & {
   readonly messages: readonly Message[];
   /**
-   * The indexes at which the conversation may be cut, ascending. A summary replaces all messages before the cut. No cut
+   * The indexes at which the conversation may be cut, in ascending order. A summary replaces all messages before the cut. A cut never
    * separates a tool call from its result.
    */
   readonly cuts: readonly number[];
-  /** Tokens of the rest of the request: system prompt and tools. */
+  /** The tokens of the rest of the request: system prompt and tools. */
   readonly fixed: number;
   /** Counts tokens. */
   readonly estimator: TokenEstimator;
@@ -34,26 +32,26 @@ export type CompactionView = ContextSize & {
 export type CompactionTask = {
   /** The messages to replace. */
   readonly messages: readonly Message[];
-  /** The summary of an earlier compaction. It is not among `messages`. */
+  /** The summary of an earlier compaction. `messages` does not include it. */
   readonly earlier: Summary | null;
-  /** The size of the conversation, and what fits. */
+  /** The size of the conversation, and its budget. */
   readonly size: ContextSize;
   /** The maximum size of a request to the summariser itself, in tokens. */
   readonly summariserBudget: number;
   /** Counts tokens. */
   readonly estimator: TokenEstimator;
-  /** How many messages follow `messages` in the conversation, and stay as they are. Default: 0. */
+  /** How many messages follow `messages` in the conversation and are kept unchanged. Default: 0. */
   readonly kept?: number;
-  /** What the person who requested this compaction wants to be kept. */
+  /** What the person who requested this compaction asked to keep. */
   readonly keep?: string;
   /** Calls the summariser, without tools. Resolves to the text of its answer; rejects if it fails permanently. */
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
   /**
-   * Sends the agent's model the whole conversation, as in the last call, and then an instruction. The provider reads the
-   * conversation from its prompt cache, which costs a fraction of sending it as a text. Resolves to the text of the answer, or to
-   * null if the model called a tool or the request was refused: use `ask` then. Rejects if it fails permanently.
+   * Sends the agent's model the whole conversation as in the last call, followed by an instruction. The provider reads the conversation
+   * from its prompt cache, which costs a fraction of sending it as text. Resolves to the text of the answer, or to null if the model called
+   * a tool or the request was refused: use `ask` then. Rejects if it fails permanently.
    *
-   * Absent if another model summarises, if the conversation is unlikely to be in the cache, or if there is no room.
+   * Absent if another model summarises, if the conversation is unlikely to be in the cache, or if the context window has no room for it.
    */
   readonly askBehind?: (instruction: string) => Promise<string | null>;
 };
@@ -74,7 +72,7 @@ export type Summary = {
 };
 
 /**
- * Replace it with `services: { compaction }`. `isDue` and `cutOf` must be deterministic. If they throw, the
+ * A compaction service. Replace it with `services: { compaction }`. `isDue` and `cutOf` must be deterministic. If they throw, the
  * conversation is not compacted.
  */
 export type CompactionService = {
@@ -82,6 +80,6 @@ export type CompactionService = {
   readonly isDue: (size: ContextSize) => boolean;
   /** Returns one of `cuts`, or null if a cut would gain too little. */
   readonly cutOf: (view: CompactionView) => number | null;
-  /** It has failed if it takes more than 30 minutes. */
+  /** Summarises the messages. Counts as failed after 30 minutes. */
   readonly sumUp: (task: CompactionTask) => Promise<Summary>;
 };

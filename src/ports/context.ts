@@ -1,10 +1,9 @@
 /**
  * The context port: what a model is sent in addition to the conversation in the log.
  *
- * 1. A context manager is deterministic: the same view gives the same context, also in another process or after a
- *    crash.
- * 2. The log holds everything that a model sees: additions to the conversation, and the list that is sent in its place.
- *    Both are committed before the call. The conversation itself stays as it is; only a compaction shortens it.
+ * 1. A context manager is deterministic: the same view gives the same context, even in another process or after a crash.
+ * 2. The log holds everything that a model sees: additions to the conversation, and any list that is sent in its place. Both are committed
+ *    before the call. The conversation itself does not change; only a compaction shortens it.
  * 3. Constant parts come first, because a provider's prompt cache ends at the first difference.
  */
 import type { Message, UserMessage } from "../core/data/message.js";
@@ -25,11 +24,11 @@ export type RunData = {
   readonly data: { readonly [name: string]: string };
 };
 
-/** Passed to a function that returns the system prompt of a run. */
+/** Passed to a function that returns a run's system prompt. */
 export type RunPromptContext<Deps = unknown, Params = unknown> = {
   readonly sessionId: string;
   readonly runId: string;
-  /** Who began the session, if it was begun for a principal. */
+  /** The principal that the session was started for, if any. */
   readonly principal?: string;
   /** The agent's `deps`. */
   readonly deps: Deps;
@@ -48,54 +47,54 @@ export type SystemPrompt<Deps = unknown, Params = unknown> =
 
 /** A fact that changes from one call to the next: the time, the branch, the file that is open in an editor. */
 export type Hint = {
-  /** The name under which the model reads it. */
+  /** The name that the model sees. */
   readonly name: string;
   /**
-   * Called before each step. Return undefined to say nothing. If it throws, the hint is left out and reported as a
-   * failed hook. `data` is the session's data, frozen.
+   * Called before each step. Return undefined to omit the hint. If the function throws, the hint is omitted and reported as a failed hook.
+   * `data` is the session's data, frozen.
    */
   readonly text: (run: RunData, session: { readonly data: SessionData }) => string | undefined;
 };
 
-/** A text that is sent with the system prompt. */
+/** A document that is sent with the system prompt. */
 export type SourceText = {
   /** The name of the source: 1 to 200 characters. */
   readonly name: string;
-  /** Where the text is from: a path, or another address. At most 4,096 characters. */
+  /** Where the text comes from: a path or another address. At most 4,096 characters. */
   readonly path: string;
-  /** The text. */
+  /** The content. */
   readonly text: string;
-  /** Who wrote the text. The model is told; no text grants a tool or a permission. */
+  /** Who wrote the text. The model is shown this; a text never grants a tool or a permission. */
   readonly trust: SourceTrust;
 };
 
-/** Texts from outside that a run goes by: files of a folder, or pages of a handbook. */
+/** Outside texts that a run follows, such as the files of a folder or the pages of a handbook. */
 export type ContextSource = {
   /** Its name in events and messages. */
   readonly name: string;
   /**
-   * Called in a run before the first call of its model. The run keeps these texts to its end, in other processes too;
-   * the next run loads them again. The system prompt keeps those of the session's first run until a compaction: texts
-   * that changed follow the request in a message. All sources of an agent have 10 seconds together, and may give 200 texts of 1 MiB in all.
-   * If one throws or takes longer, the run fails with reason `hook_failed`.
+   * Called before a run's first model call. The run keeps these texts until it ends, in other processes as well; the next run loads them
+   * again. The system prompt keeps the texts of the session's first run until a compaction; texts that have changed since follow the
+   * request in a message. All sources of an agent together have 10 seconds, and may return 200 texts with 1 MiB in all. If a source throws
+   * or takes longer, the run fails with reason `hook_failed`.
    */
   readonly load: (
     run: RunData,
     options: {
       readonly signal: AbortSignal;
       /**
-       * The texts that all sources gave for the session's last run, so that a source can give the same text in every run.
-       * Undefined before the session's first model call; empty if there were none, or if another agent has had the session
-       * since. A text that the store has lost is left out. A fork has the texts of its origin.
+       * The texts that all sources returned for the session's last run, so that a source can return the same text in every run. Undefined
+       * before the session's first model call; empty if there were none, or if another agent has had the session since. A text that the
+       * store has lost is left out. A fork has the texts of its origin.
        */
       readonly earlier?: readonly SourceText[];
     },
   ) => readonly SourceText[] | Promise<readonly SourceText[]>;
-  /** Tools that go with the texts. The agent has them beside its own. */
+  /** Tools that belong to the texts. The agent has them in addition to its own. */
   readonly tools?: readonly AnyTool[];
 };
 
-/** What a context manager builds the next request from. */
+/** The input from which a context manager builds the next request. */
 export type ContextView = {
   /** Facts of the run. */
   readonly run: RunData;
@@ -117,32 +116,32 @@ export type ContextView = {
   /** The last additions that the model still sees; null if there are none. */
   readonly appended: readonly UserMessage[] | null;
   /**
-   * The specifications of the tools that the model is offered. It is the same array from one call to the next. It is
-   * another one, with two tools more at its end, from the call on that follows the first cut output.
+   * The specifications of the tools that the model is offered. The array is the same object from one call to the next. Once an output has
+   * been cut, the next call has a new array with two more tools at its end.
    */
   readonly tools: readonly ToolSpecification[];
 };
 
-/** What the next request has. */
+/** The content of the next request. */
 export type Context = {
   readonly systemPrompt?: string;
   /**
-   * What this call sends. Messages may be left out, shortened or added; those that stay are the very objects of the
-   * view. The list is for this call only: the conversation stays as it is. Default: `messages` of the view, then
-   * `input`, then `append`.
+   * The messages that this call sends. Messages may be left out, shortened or added; those that stay must be the same objects as in the
+   * view. The list applies to this call only and does not change the conversation. Default: the view's `messages`, then `input`, then
+   * `append`.
    *
-   * The list is not empty, has at most 8 MiB as JSON, and ends with a message of the user or a tool. Each call is
-   * answered by the next message, once and in the order of the calls, and the ids of calls are unique. Another list
-   * ends the run with `hook_failed`.
+   * The list must not be empty, may take at most 8 MiB as JSON, and must end with a message from the user or a tool. Each call must be
+   * answered by the next message, once and in the order of the calls, and call ids must be unique. An invalid list ends the run with
+   * `hook_failed`.
    */
   readonly messages?: readonly Message[];
   /** A selection of the view's `tools`. */
   readonly tools: readonly ToolSpecification[];
-  /** The additions. They come last, and belong to the conversation from this call on. */
+  /** The additions. They come last, and are part of the conversation from this call on. */
   readonly append: readonly UserMessage[];
 };
 
-/** Builds each request from the conversation. It is deterministic: the same view gives the same context. */
+/** Builds each request from the conversation. Deterministic: the same view gives the same context. */
 export type ContextManager = {
   /** Called before each model call. */
   readonly build: (view: ContextView) => Context;

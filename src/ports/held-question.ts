@@ -1,7 +1,6 @@
 /**
- * Marks a question of a tool whose call keeps running while it waits for the answer. Only for questions that arrive
- * within a request that would be lost if the tool were suspended, such as those of MCP servers of 2025-11-25. Not part of
- * the public API.
+ * Marks a tool's question whose call keeps running while it waits for the answer. Only for questions that arrive within a request that
+ * would be lost if the tool were suspended, such as those of MCP servers of version 2025-11-25. Not part of the public API.
  */
 import type { Question } from "./tool.js";
 

@@ -1,10 +1,9 @@
 /**
- * The hook port: an author's code that takes part in a run, at fixed points of it.
+ * The hook port: an author's code that takes part in a run at fixed points.
  *
  * 1. Hooks are called in the order of the array. Each sees the changes of the hooks before it.
- * 2. A hook gets frozen data, and changes a run only by its return value. Any value outside its return type is refused.
- * 3. A hook is called before the commit, at least once. If the process dies before the commit, the hook is called
- *    again.
+ * 2. A hook gets frozen data, and changes a run only through its return value. A value outside its return type is refused.
+ * 3. A hook is called at least once, before the commit. If the process dies before the commit, the hook is called again.
  */
 
 import type {
@@ -26,13 +25,13 @@ import type { CallOutcome, Purpose } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import type { SessionData } from "./session-data.js";
 
-/** Passed to every hook beside its subject. */
+/** Passed to every hook, after its subject. */
 export type HookContext<Deps = unknown, Params = unknown> = {
   readonly sessionId: string;
   readonly runId: string;
-  /** Who began the session, as its tools are told. Absent if nobody was named. */
+  /** Who started the session, as its tools see it. Absent if no principal was named. */
   readonly principal?: string;
-  /** Aborted when the hook's time is up, or when nobody needs its result any more. */
+  /** Aborted when the hook's time is up, or when its result is no longer needed. */
   readonly signal: AbortSignal;
   /** The agent's `deps`, as its tools get them. */
   readonly deps: Deps;
@@ -61,7 +60,7 @@ export type RunSubject = {
   readonly input: readonly UserMessage[];
 };
 
-/** What a model is about to be sent. */
+/** The request that is about to be sent to a model. */
 export type ModelCallSubject = StepSubject & {
   /** The messages to be sent: the conversation, or the list of a context manager or of a hook before this one. */
   readonly messages: readonly Message[];
@@ -72,11 +71,11 @@ export type ModelCallSubject = StepSubject & {
   readonly providerOptions?: RunOptions["providerOptions"];
   /** The model that the run or a hook before this one chose by name. */
   readonly model?: string;
-  /** Those of the agent, the run and the hooks before this one, together. */
+  /** The merged settings of the agent, the run and the hooks before this one. */
   readonly settings?: ModelSettings;
 };
 
-/** How a hook changes a model call. What it leaves out stays. */
+/** How a hook changes a model call. Fields that are left out stay unchanged. */
 export type ModelCallChange = {
   readonly systemPrompt?: string;
   /** Names of the agent's tools. */
@@ -84,24 +83,24 @@ export type ModelCallChange = {
   readonly toolChoice?: ToolChoice;
   readonly providerOptions?: RunOptions["providerOptions"];
   /**
-   * The name of one of the agent's `models`, for this call. If its retry policy gives it up, the call goes on with the
-   * model that the run has otherwise.
+   * The name of one of the agent's `models`, for this call. If the retry policy gives that model up, the call continues with the run's
+   * usual model.
    */
   readonly model?: string;
-  /** Settings of this call. They go before those of the agent and of the run. */
+  /** Settings for this call. They take precedence over those of the agent and the run. */
   readonly settings?: ModelSettings;
   /**
-   * What this call sends instead. Messages may be left out, shortened or added; those that stay are the very objects
-   * that the hook was shown. The list is for this call and its retries only: the conversation stays as it is.
+   * The messages that this call sends instead. Messages may be left out, shortened or added; those that stay must be the same objects that
+   * the hook was shown. The list applies to this call and its retries only and does not change the conversation.
    *
-   * The list is not empty, has at most 8 MiB as JSON, and ends with a message of the user or a tool. Each call is
-   * answered by the next message, once and in the order of the calls, and the ids of calls are unique. Another list is
-   * refused, and `onFailure` decides.
+   * The list must not be empty, may take at most 8 MiB as JSON, and must end with a message from the user or a tool. Each call must be
+   * answered by the next message, once and in the order of the calls, and call ids must be unique. An invalid list is refused, and
+   * `onFailure` decides what follows.
    */
   readonly messages?: readonly Message[];
 };
 
-/** What a hook beside a model call is asked about: what the model is sent, or its answer so far. */
+/** The subject of a hook that runs during a model call: the messages that the model is sent, or its answer so far. */
 export type ModelStreamSubject = {
   readonly modelCallIndex: number;
   readonly attempt: number;
@@ -114,13 +113,13 @@ export type ModelStreamSubject = {
     }
   /** The model is answering, or has answered. */
   | {
-      /** The model has answered so much. */
+      /** The answer so far. */
       readonly stage: "output";
-      /** The text of the answer, with that of the messages that it continues. */
+      /** The text of the answer, including the messages that it continues. */
       readonly text: string;
       /** False while the answer is being streamed: the hook is asked every 500 characters. */
       readonly isComplete: boolean;
-      /** The complete message asks for calls of tools: it is no answer. */
+      /** The complete message contains tool calls, so it is not the final answer. */
       readonly hasCalls: boolean;
     }
 );
@@ -132,7 +131,7 @@ export type ModelAnswerSubject = {
   readonly model: string;
   readonly durationMs: number;
   readonly usage?: Usage;
-  /** What the provider says about the whole message, for example the id of a container. */
+  /** What the provider reports about the whole message, for example the id of a container. */
   readonly providerMetadata?: ProviderMetadata;
 } & (
   | {
@@ -148,20 +147,20 @@ export type ToolCallSubject = {
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
-  /** Whether the tool says that it changes nothing. */
+  /** Whether the tool is declared read-only. */
   readonly readOnly: boolean;
   readonly input: Json;
-  /** True if a person changed the input. If the hook changes it once more, a person is asked again. */
+  /** True if a person changed the input. If the hook changes it again, a person is asked again. */
   readonly isEdited: boolean;
 };
 
 /** The result of a tool call. */
 export type ToolResultSubject = {
-  /** The key of the call; of a call that the provider ran, its `toolCallId`. */
+  /** The key of the call. For a call that the provider ran, its `toolCallId`. */
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
-  /** What the call was made with; null if that is not known any more. */
+  /** The input of the call; null if it is no longer known. */
   readonly input: Json;
   /** The tool's whole output, before it is cut for the model or stored. */
   readonly output: ToolOutput;
@@ -169,16 +168,16 @@ export type ToolResultSubject = {
   /** 0 if no tool ran here. */
   readonly durationMs: number;
   /**
-   * What gave the result: a tool that runs here, the model's provider, or the agent behind a tool. A provider ran the call
-   * itself, so the deltas of the answer have shown the result already.
+   * Where the result came from: a tool that ran here, the model's provider, or the agent that a tool runs. The provider ran its calls
+   * itself, so the deltas of the answer have already shown those results.
    *
-   * For a tool with `toModelOutput` the hook is called twice: for what the tool returned, which people see, and then with
-   * "toModelOutput" for what the model reads of it.
+   * For a tool with `toModelOutput` the hook is called twice: first for what the tool returned, which people see, and then with
+   * "toModelOutput" for what the model reads.
    */
   readonly source: "tool" | "provider" | "agent" | "toModelOutput";
 };
 
-/** A step whose calls have their results. */
+/** A step whose calls all have results. */
 export type StepResultSubject = {
   readonly modelCallIndex: number;
   /** The text of the model's answer in this step. */
@@ -189,7 +188,7 @@ export type StepResultSubject = {
     readonly name: string;
     readonly input: Json;
     readonly outcome: CallOutcome;
-    /** What the model is shown of the output. */
+    /** The output as the model sees it. */
     readonly output: ToolOutput;
   }[];
 };
@@ -203,13 +202,13 @@ export type StopSubject = {
   /** How often hooks have kept the run from stopping so far. */
   readonly stopPreventions: number;
   /**
-   * Whether a returned `message` makes the run go on. False at a limit of the run, and after
-   * `limits.maxStopPreventions` messages: the run then ends, and a hook can only refuse the answer.
+   * Whether returning a `message` continues the run. False at a limit of the run, and after `limits.maxStopPreventions` messages: the run
+   * then ends, and a hook can only refuse the answer.
    */
   readonly mayGoOn: boolean;
 };
 
-/** An attempt of a model call that failed. */
+/** A failed attempt of a model call. */
 export type FailureSubject = {
   readonly modelCallIndex: number;
   readonly attempt: number;
@@ -221,49 +220,49 @@ export type FailureSubject = {
 
 /** A compaction that is committed. */
 export type CompactionSubject = {
-  /** The text that stands for the earlier messages. */
+  /** The text that replaces the earlier messages. */
   readonly summary: string;
   readonly tokensBefore?: number;
   readonly tokensAfter?: number;
 };
 
-/** Functions that an author's program adds to points of a run. Each is optional. */
+/** Functions that an author's program adds at points of a run. Each is optional. */
 export type Hook<Deps = unknown, Params = unknown> = {
   /** Its name in events and messages: 1 to 100 characters. */
   readonly name: string;
   /** Milliseconds after which a call of the hook counts as failed. Default: 10,000. */
   readonly timeoutMs?: number;
   /**
-   * What follows if the hook throws, times out, or returns an invalid value. `open`: the run goes on without it.
-   * `closed`: the tool call is blocked, the tool's output is withheld, the answer is refused (`beforeStop`), or the step
-   * fails with `hook_failed`. Default: `closed` for `besideLLMCall`, `beforeToolCall` and `afterToolCall`, else `open`.
+   * What follows if the hook throws, times out, or returns an invalid value. `open`: the run continues without the hook. `closed`: the tool
+   * call is blocked, the tool's output is withheld, the answer is refused (`beforeStop`), or the step fails with `hook_failed`. Default:
+   * `closed` for `besideLLMCall`, `beforeToolCall` and `afterToolCall`, otherwise `open`.
    */
   readonly onFailure?: "open" | "closed";
-  /** Called before a run's first step. It may change the input, or refuse the run. */
+  /** Called before a run's first step. May change the input or refuse the run. */
   readonly beforeRun?: HookFunction<
     RunSubject,
     Nothing | { readonly input: HookInput } | { readonly refuse: string },
     Deps,
     Params
   >;
-  /** Called before each step. It changes nothing. */
+  /** Called before each step. Cannot change anything. */
   readonly beforeStep?: HookFunction<StepSubject, Nothing, Deps, Params>;
   /**
-   * It may choose among the agent's tools and models, and change the system prompt, tool choice, settings, provider
-   * options and messages of this call.
+   * Called before each model call. May choose among the agent's tools and models, and may change the system prompt, tool choice, settings,
+   * provider options and messages of this call.
    */
   readonly beforeLLMCall?: HookFunction<ModelCallSubject, Nothing | ModelCallChange, Deps, Params>;
   /**
-   * Called while a model is called: at the start, every 500 characters of its answer, and at the end. The attempt counts
-   * when the hook has answered. `{ trip: reason }` ends the call and the run: with `refused` at the start, and otherwise
-   * with `output_refused`. `guard` makes such a hook. `onFailure` is `closed` by default: a failure trips.
+   * Called during a model call: at the start, every 500 characters of the answer, and at the end. The attempt counts only after the hook
+   * has answered. `{ trip: reason }` ends the call and the run: with `refused` at the start, and otherwise with `output_refused`. `guard`
+   * creates such a hook. `onFailure` is `closed` by default, so a failure trips.
    */
   readonly besideLLMCall?: HookFunction<ModelStreamSubject, Nothing | { readonly trip: string }, Deps, Params>;
-  /** With `besideLLMCall`: the deltas of an answer are kept back until it has passed. Default: false. */
+  /** With `besideLLMCall`: holds back the deltas of an answer until the hook has passed it. Default: false. */
   readonly hold?: boolean;
-  /** Called after each attempt that ended with an answer or a failure. */
+  /** Called after each attempt, whether it ended with an answer or a failure. */
   readonly afterLLMCall?: HookFunction<ModelAnswerSubject, Nothing, Deps, Params>;
-  /** Called before the input is validated. It may change the input, or block the call or stop the run with a reason. */
+  /** Called before the input is validated. May change the input, block the call with a reason, or stop the run with a reason. */
   readonly beforeToolCall?: HookFunction<
     ToolCallSubject,
     Nothing | { readonly input: unknown } | { readonly block: string } | { readonly stop: string },
@@ -271,16 +270,16 @@ export type Hook<Deps = unknown, Params = unknown> = {
     Params
   >;
   /**
-   * Called after execution, also if the tool failed, and for results of the provider and of agents behind tools. A returned
-   * `output` replaces the tool's output, even if undefined.
+   * Called after execution, even if the tool failed, and also for results from the provider and from agents that tools run. A returned
+   * `output` replaces the tool's output, even if it is undefined.
    */
   readonly afterToolCall?: HookFunction<ToolResultSubject, Nothing | { readonly output: unknown }, Deps, Params>;
-  /** Called when all calls of a step have their results. */
+  /** Called when all calls of a step have results. */
   readonly afterStep?: HookFunction<StepResultSubject, Nothing, Deps, Params>;
   /**
-   * Called before a run completes. A message makes the run go on, at most `limits.maxStopPreventions` times. A refusal
-   * ends it with the reason `output_refused`: the answer leaves the conversation, and no event and no result holds it.
-   * The reason of the refusal is the message of the result's error.
+   * Called before a run completes. A message continues the run, at most `limits.maxStopPreventions` times. A refusal ends the run with
+   * reason `output_refused`: the answer leaves the conversation and appears in no event or result. The reason of the refusal becomes the
+   * message of the result's error.
    */
   readonly beforeStop?: HookFunction<
     StopSubject,
@@ -288,10 +287,10 @@ export type Hook<Deps = unknown, Params = unknown> = {
     Deps,
     Params
   >;
-  /** Called after a failed attempt. It may retry the call, or give it up. */
+  /** Called after a failed attempt. May retry the call or give it up. */
   readonly onError?: HookFunction<FailureSubject, Nothing | "retry" | "giveUp", Deps, Params>;
-  /** Called when a conversation was compacted. It changes nothing. */
+  /** Called after a conversation was compacted. Cannot change anything. */
   readonly onCompacted?: HookFunction<CompactionSubject, Nothing, Deps, Params>;
-  /** Called when the run has ended, in whatever way. `run` resolves after it. */
+  /** Called when the run has ended, however it ended. `run` resolves afterwards. */
   readonly afterRun?: HookFunction<RunResult, Nothing, Deps, Params>;
 };

@@ -1,18 +1,19 @@
 /**
- * Notices as a store keeps them: one row for each destination that is to be told that a run waits for a person or has ended.
+ * Notices as a store keeps them: one row for each destination that is to be notified that a run waits for a person or has ended.
  *
- * 1. A commit writes its notices in its own transaction, one row for each destination that the store knows. So no notice is lost with
- *    the process that committed, and there are none if no destination is known.
- * 2. A row is changed only if it is as the caller saw it. Whoever delivers it first moves its due time; that is its lease.
- * 3. A row goes with its session.
+ * 1. A commit writes its notices in its own transaction, one row for each destination that the store knows. A notice is therefore never
+ *    lost with the process that committed, and no notices are written if no destination is known.
+ * 2. A row is changed only if it is still as the caller saw it. A process that delivers a row first moves its due time, which acts as its
+ *    lease.
+ * 3. A row is deleted with its session.
  */
 import type { Json } from "../core/data/message.js";
 
-/** A notice, as a commit names it. */
+/** A notice, as it is passed in a commit. */
 export type CommittedNotice = {
   /** The same for all destinations and all attempts. A commit that is written again does not write its notices again. */
   readonly id: string;
-  /** What the destinations get. */
+  /** The payload that the destinations receive. */
   readonly notice: Json;
 };
 
@@ -27,9 +28,9 @@ export type NoticeRow = {
   readonly sessionId: string;
   /** When it was committed, in epoch milliseconds. */
   readonly at: number;
-  /** When it is to be delivered next, in epoch milliseconds; null: it is dead, and nobody delivers it. */
+  /** When it is next due for delivery, in epoch milliseconds; null: it is dead and will not be delivered. */
   readonly dueAt: number | null;
-  /** How often its delivery was begun. */
+  /** How many deliveries have been started. */
   readonly tries: number;
   /** Null if the store cannot read it. */
   readonly notice: Json;
@@ -37,32 +38,32 @@ export type NoticeRow = {
   readonly error?: string;
 };
 
-/** What changes in a row. */
+/** The fields that an update changes. */
 export type NoticeChange = Pick<NoticeRow, "dueAt" | "tries" | "notice" | "error">;
 
 /** Keeps notices. */
 export interface NoticeStore {
-  /** From now on, each commit writes its notices for this destination. False if that was so before. */
+  /** Registers a destination: from now on, each commit writes its notices for it as well. False if it was registered already. */
   addDestination(id: string): Promise<boolean>;
   /** Removes a destination and its rows. False if the store does not know it. */
   removeDestination(id: string): Promise<boolean>;
   /** The ids of all destinations, in order. */
   destinations(): Promise<readonly string[]>;
-  /** Rows of a destination that are due at this time, the longest due first. */
+  /** The rows of a destination that are due at this time, the longest due first. */
   due(destination: string, now: number, limit: number): Promise<readonly NoticeRow[]>;
-  /** Rows by their numbers: all, or those that are dead. */
+  /** Rows in the order of their numbers: all of them, or only the dead ones. */
   list(options: {
     readonly isDead?: boolean;
     readonly after?: number;
     readonly limit: number;
   }): Promise<readonly NoticeRow[]>;
-  /** False if the row is gone, or has another due time or another number of tries than the caller saw. */
+  /** Updates a row. False if the row is gone, or if its due time or number of tries differs from what the caller saw. */
   replace(seen: Pick<NoticeRow, "number" | "dueAt" | "tries">, change: NoticeChange): Promise<boolean>;
-  /** False if there is no such row. */
+  /** Removes a row. False if it does not exist. */
   remove(number: number): Promise<boolean>;
   /**
-   * Removes rows that were committed before this time, as many as suit the store at once, and returns how many. It removes dead ones, and
-   * those that have been due since before this time, except those of the destinations that the caller delivers to.
+   * Removes rows that were committed before this time, in a batch of a size that suits the store, and returns how many. It removes dead
+   * rows, and rows that have been due since before this time, except those of the destinations that the caller delivers to.
    */
   drop(before: number, except: readonly string[]): Promise<number>;
 }

@@ -1,15 +1,15 @@
 /**
- * Replaces members of an object, such as a store.
+ * Overrides members of an object, such as a store.
  */
 
 type Overrides<Target> = { readonly [Name in keyof Target]?: Target[Name] | undefined };
 
 /**
- * The same object with other members. The object may be an instance of a class, whose methods need `this`, so a spread would not do: it drops
- * what a class has on its prototype.
+ * Returns the same object with some members replaced. A spread would not do: the object may be a class instance, whose methods are on the
+ * prototype and need `this`.
  */
 export function overrideMembers<Target extends object>(target: Target, members: Overrides<Target>): Target {
-  // Not the object itself: a proxy of a frozen object cannot return other members.
+  // A proxy of the object itself would not work: if the object is frozen, the proxy must return its original members.
   return new Proxy(Object.create(target) as Target, {
     get(_, name) {
       if (Object.hasOwn(members, name)) return Reflect.get(members, name);

@@ -1,5 +1,5 @@
 /**
- * The permission check: whether a call may run, and what the check is told of it.
+ * The permission check: whether a call may run, and the facts that the check receives.
  */
 import type { Json, ToolCallPart } from "../core/data/message.js";
 import type { PermissionRule } from "../core/machine/reserved-events.js";
@@ -13,13 +13,13 @@ export type PermissionRequest = {
   /** The tool. */
   readonly tool: {
     readonly name: string;
-    /** Whether the tool says that it changes nothing. */
+    /** Whether the tool is declared read-only. */
     readonly readOnly: boolean;
   };
   readonly input: Json;
 };
 
-/** Whether a call may run. A verdict as an object may name the rule that it goes by. */
+/** Whether a call may run. A verdict given as an object may name the rule that it is based on. */
 export type Permission =
   | "allow"
   | "ask"
@@ -29,30 +29,27 @@ export type Permission =
   /** A person is asked. */
   | ({
       readonly verdict: "ask";
-      /** What the person is asked. Default: a sentence that names the tool. */
+      /** The question for the person. Default: a sentence that names the tool. */
       readonly question?: string;
-      /** After so many milliseconds nobody can answer, and the call is denied. Default: it does not expire. */
+      /** Milliseconds until the question expires and the call is denied. Default: it does not expire. */
       readonly expiresInMs?: number;
     } & ByRule)
   /** The call does not run. */
   | ({
       readonly verdict: "deny";
-      /** Why it may not. The model reads it. */
+      /** Why the call may not run. The model reads this. */
       readonly reason: string;
-      /** If true, the run ends as well. Default: false. */
+      /** If true, the run also ends. Default: false. */
       readonly stopRun?: boolean;
     } & ByRule);
 
-/** The rule that decided. The log keeps it with the decision, so that it tells why a call ran without a question. */
+/** The rule behind a verdict. The log keeps it with the decision, to show why a call ran without a question. */
 type ByRule = {
-  /** The rule by which it was decided. It is recorded. */
+  /** The rule that the verdict is based on. It is recorded. */
   readonly rule?: PermissionRule;
 };
 
-/**
- * Decides whether a call may run. If it throws, takes more than 10 s, or gives an answer that cannot be read, the call is
- * denied.
- */
+/** Decides whether a call may run. If the function throws, takes more than 10 s, or returns an invalid value, the call is denied. */
 export type CanExecuteTool<Deps = unknown, Params = unknown> = (
   call: PermissionRequest,
   context: PermissionContext<Deps, Params>,

@@ -9,23 +9,22 @@ import type { Store } from "./store.js";
 import type { AnyTool } from "./tool.js";
 
 /**
- * Registers the parts of a plugin while its `setup` runs. Every agent of the engine gets them.
- * Each `register…` throws a PawlError: `duplicate_tool` if a plugin has already registered a tool of that name,
- * `bad_configuration` if the name of a model or a service is taken, or if the setup is over.
+ * Registers a plugin's parts while its `setup` runs. Every agent of the engine gets them. Each `register…` throws a PawlError:
+ * `duplicate_tool` if a plugin has already registered a tool of that name; `bad_configuration` if the name of a model or a service is
+ * taken, or if setup is over.
  */
 export type PluginContext<ModelLike = Model> = {
-  /** Gives every agent a tool. */
+  /** Adds a tool to every agent. */
   readonly registerTool: (tool: AnyTool) => void;
-  /** Plugins' hooks are called before an agent's own, in the order of registration. */
+  /** Adds a hook to every agent. Plugins' hooks are called before an agent's own, in the order of registration. */
   readonly registerHook: (hook: Hook) => void;
-  /** Gives every agent an observer. */
+  /** Adds an observer to every agent. */
   readonly registerObserver: (observer: Observer) => void;
-  /** Registers a model under a name, which agents can use as their `model`. */
+  /** Registers a model under a name that agents can use as their `model`. */
   readonly registerModel: (name: string, model: ModelLike) => void;
   /**
-   * Registers a service. Tools see it in `context.services`; plugins that are set up later get it by `service`. Under
-   * the name of a built-in service (`usage`, `output`, `tokens`, `compaction`) it replaces that service for agents that
-   * have not set their own.
+   * Registers a service. Tools see it in `context.services`; plugins that are set up later get it from `service`. Under the name of a
+   * built-in service (`usage`, `output`, `tokens`, `compaction`), it replaces that service for agents that have not set their own.
    */
   readonly registerService: <Name extends string>(name: Name, service: NonNullable<Services[Name]>) => void;
   /** Returns the service that an earlier plugin has registered under this name; undefined if there is none. */
@@ -35,17 +34,17 @@ export type PluginContext<ModelLike = Model> = {
 };
 
 export type Plugin<ModelLike = Model> = {
-  /** The name by which others depend on it. */
+  /** The name by which other plugins depend on it. */
   readonly name: string;
   /** Its version, for people. */
   readonly version: string;
   /** Names of the plugins that must be set up before this plugin. */
   readonly dependencies?: readonly string[];
-  /** It has failed if it takes more than two minutes. */
+  /** Sets the plugin up. Counts as failed after two minutes. */
   readonly setup: (context: PluginContext<ModelLike>) => void | Promise<void>;
   /**
-   * It has failed if it takes more than 10 s. Called once: at the engine's shutdown, or if its own setup or that of a later
-   * plugin fails.
+   * Releases the plugin's resources. Counts as failed after 10 s. Called once: at the engine's shutdown, or if its own setup or that of a
+   * later plugin fails.
    */
   readonly dispose?: () => void | Promise<void>;
 };

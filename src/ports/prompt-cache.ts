@@ -3,10 +3,11 @@
  */
 
 /**
- * Providers with a prompt cache charge less for the beginning of a request if it repeats an earlier request.
+ * When an agent's providers are asked to cache prompts. Providers with a prompt cache charge less for the beginning of a request if it
+ * repeats an earlier request.
  *
- * - `"auto"`: the provider's usual lifetime (5 minutes with Claude). An hour, if the provider offers it, once a session has
- *   paused twice, each time for more than 5 minutes and less than an hour, since its last compaction.
+ * - `"auto"`: the provider's usual lifetime (5 minutes with Claude). An hour, if the provider offers it, once a session has paused twice
+ *   since its last compaction, each time for more than 5 minutes and less than an hour.
  * - `"5m"`: always the provider's usual lifetime.
  * - `"1h"`: an hour, if the provider offers it. Writes cost more, so this pays off in sessions that pause.
  * - `"off"`: the provider is not asked to cache. Providers that cache without being asked still do.

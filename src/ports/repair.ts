@@ -1,36 +1,36 @@
 /**
- * Repairs of tool calls that cannot be used as the model wrote them.
+ * Repairs tool calls that are unusable as the model wrote them.
  */
 import type { ToolCallPart } from "../core/data/message.js";
 import type { ToolSpecification } from "./model.js";
 import type { PermissionContext } from "./tool.js";
 
-/** A call that cannot be used as the model wrote it. */
+/** A call that is unusable as the model wrote it. */
 export type RepairRequest = {
   /** The call as the model wrote it. */
   readonly call: ToolCallPart;
-  /** Why it cannot be used. */
+  /** Why the call is unusable. */
   readonly problem: {
-    /** The kind of the problem. */
+    /** The kind of problem. */
     readonly kind: "unknown_tool" | "invalid_json" | "invalid_input";
-    /** The problem in words. */
+    /** A description of the problem. */
     readonly message: string;
   };
-  /** The specification of the tool, as the model was sent it; absent if the model named no tool that this run may use. */
+  /** The tool's specification, as it was sent to the model. Absent if the model named a tool that this run does not have. */
   readonly specification?: ToolSpecification;
 };
 
 /**
- * Repairs a call: returns another name, another input, or both; nothing or null leaves the call as it is. The result is
- * checked like any other call, once. A function that throws, or takes more than 10 s, repairs nothing.
+ * Repairs a call. Returns another name, another input, or both; undefined or null leaves the call unchanged. The result is checked like any
+ * other call, once. A function that throws or takes more than 10 s repairs nothing.
  */
 export type RepairToolCall = (request: RepairRequest, context: PermissionContext) => Repaired | Promise<Repaired>;
-/** Replaces a call that cannot be used; nothing if it cannot be repaired. */
+/** The replacement for an unusable call; undefined or null if it cannot be repaired. */
 export type Repaired =
   | {
-      /** The tool that is called. Default: the one that the model named. */
+      /** The tool to call. Default: the tool that the model named. */
       readonly name?: string;
-      /** The input of the call. Default: the one that the model wrote. */
+      /** The input of the call. Default: the input that the model wrote. */
       readonly input?: unknown;
     }
   | null

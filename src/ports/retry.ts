@@ -6,11 +6,11 @@ import type { ModelFailure } from "../core/data/message.js";
 /** Decides what follows a failed attempt of a model call. */
 export interface RetryPolicy {
   /**
-   * Called after each failed attempt: how long to wait for the next one, or why there is none.
+   * Called after each failed attempt. Returns how long to wait before the next attempt, or why to give up.
    * @param failure why the attempt failed
    * @param attempt the number of the failed attempt, from 1
    * @param elapsedMs milliseconds since the first attempt of this call began
-   * @param hasAnswered whether a model has answered in the session before; absent is false
+   * @param hasAnswered whether a model has answered in the session before; absent means false
    */
   decide(
     failure: ModelFailure,
@@ -24,10 +24,10 @@ export interface RetryPolicy {
 export type RetryOptions = {
   /** The maximum number of retries of one call. Default: 5. */
   readonly maxRetries?: number;
-  /** The first delay. Each further delay is twice as long. Each is shortened at random by up to half. Default: 2,000. */
+  /** The first delay. Each further delay is twice as long, and each is shortened by a random amount of up to half. Default: 2,000. */
   readonly baseDelayMs?: number;
-  /** The maximum delay that the policy chooses itself. A provider may ask for more. Default: 30,000. */
+  /** The maximum delay that the policy chooses itself. A provider may ask for a longer one. Default: 30,000. */
   readonly maxDelayMs?: number;
-  /** The HTTP statuses at which a failure of kind `provider` is retried. Default: 500, 502, 503, 504, 529. */
+  /** The HTTP statuses for which a failure of kind `provider` is retried. Default: 500, 502, 503, 504, 529. */
   readonly statusCodes?: readonly number[];
 };

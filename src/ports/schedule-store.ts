@@ -1,11 +1,11 @@
 /**
- * Schedules as a store keeps them: rows that post messages to sessions when their time comes. A store does not know what the slots of
- * a schedule are. Workers compute them and fire what is due.
+ * Schedules as a store keeps them: rows that post messages to sessions at their times. A store does not know how the slots of a schedule
+ * are computed. Workers compute them and fire the rows that are due.
  *
- * 1. `fire` compares what the caller saw, moves the row to the next slot and posts, in one transaction. So each slot is posted once,
- *    whoever fires, and none is lost.
- * 2. An edit has a new `rev`: whatever was computed from the row before it is stale.
- * 3. A delayed message is a row with one slot that belongs to its session, and goes with it, even if the session has not begun.
+ * 1. `fire` compares the row with what the caller saw, moves the row to the next slot and posts, in one transaction. Each slot is therefore
+ *    posted exactly once, whichever worker fires it.
+ * 2. An edit has a new `rev`: anything computed from the earlier row is stale.
+ * 3. A delayed message is a row with one slot. It belongs to its session, and is deleted with it, even if the session has not begun.
  */
 import type { Json } from "../core/data/message.js";
 import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
@@ -14,23 +14,23 @@ import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
 export type ScheduleRow = {
   /** The id of the schedule, or of the delayed message. */
   readonly id: string;
-  /** Goes up by one with each edit, not with a slot. The first is 1. */
+  /** Incremented by each edit, but not by a slot. The first is 1. */
   readonly rev: number;
   /** The next slot, in epoch milliseconds; null if there is none. */
   readonly slot: number | null;
-  /** When the next slot is to be fired, in epoch milliseconds; null if it is not to be fired: the schedule is paused or over. */
+  /** When the next slot is to be fired, in epoch milliseconds; null if the schedule is paused or over. */
   readonly dueAt: number | null;
   /** What the engine keeps: what is posted, when and where. */
   readonly body: Json;
-  /** The session to which a delayed message goes. Absent: a schedule. */
+  /** The session to which a delayed message goes. Absent for a schedule. */
   readonly sessionId?: string;
   /** The run that was posted last. */
   readonly last?: PostedRun;
-  /** A PawlError: why the store cannot read the body, which is null then. One damaged row must not hide the others. */
+  /** The PawlError that explains why the store cannot read the body, which is then null. One damaged row must not hide the others. */
   readonly error?: Error;
 };
 
-/** The body of a row. @throws the row's `error` */
+/** Returns the body of a row. @throws the row's `error` */
 export function requireBody({ body, error }: Pick<ScheduleRow, "body" | "error">): Json {
   if (error !== undefined) throw error;
   return body;
@@ -55,29 +55,29 @@ export type SlotRow = {
   /** The slot, or the last of several; in epoch milliseconds. */
   readonly slot: number;
   /**
-   * `posted`: its run was posted. `missed`, `overlap`: it was skipped, because no worker fired it in time or the last run was under way.
-   * `manual`: no slot, but a run on request; `slot` is when it was requested.
+   * `posted`: its run was posted. `missed`, `overlap`: it was skipped, because no worker fired it in time or because the last run was under
+   * way. `manual`: a run on request, outside any slot; `slot` is the time of the request.
    */
   readonly outcome: "posted" | "missed" | "overlap" | "manual";
   /** When this was decided, in epoch milliseconds. */
   readonly at: number;
   readonly sessionId?: string;
   readonly runId?: string;
-  /** How many slots this row stands for, if more than one. */
+  /** How many slots this row represents, if more than one. */
   readonly count?: number;
-  /** There were more slots than `count`: not all of them were counted. */
+  /** `count` is a minimum: not all slots were counted. */
   readonly isMinimum?: true;
 };
 
-/** A slot is fired, and the schedule moves on. */
+/** Fires a slot and moves the schedule on. */
 export type Fire = {
   /** The id of the row. */
   readonly id: string;
-  /** What the caller saw. If the row has another `rev` or `slot` by now, nothing is written. */
+  /** The row as the caller saw it. If the row's `rev` or `slot` has changed since, nothing is written. */
   readonly rev: number;
-  /** Null: the row is paused or over. */
+  /** Null if the row is paused or over. */
   readonly slot: number | null;
-  /** The next slot, and when it is due; null: the schedule is over. */
+  /** The next slot, and when it is due; null ends the schedule. */
   readonly next: {
     /** In epoch milliseconds. */
     readonly slot: number;
@@ -86,80 +86,80 @@ export type Fire = {
   } | null;
   /** The outcomes of slots, in their order. */
   readonly outcomes: readonly SlotRow[];
-  /** Messages to sessions. One whose id is taken in its session is left out. */
+  /** Messages to sessions. A message is skipped if its id is already taken in its session. */
   readonly posts: readonly {
     readonly sessionId: string;
     /** The message, as `Store.post` takes it. */
     readonly message: InboxMessage;
   }[];
-  /** The run that these posts begin, if they begin one. */
+  /** The run that these posts begin, if any. */
   readonly last?: PostedRun;
-  /** Removes the row instead of moving it: it was a delayed message. */
+  /** Deletes the row instead of moving it, because it was a delayed message. */
   readonly remove?: boolean;
 };
 
-/** A row as it is put. */
+/** A row as it is passed to `put`. */
 export type PutRow = Omit<ScheduleRow, "last" | "error">;
 
-/** The outcome of putting a row. */
+/** The outcome of `put`. */
 export type PutResult =
   | {
       /** The row was written. */
       readonly type: "ok";
     }
-  /** The stored row does not have the `rev` before this one, or not the slot that the caller saw. Nothing was written. */
+  /** The stored row's `rev` is not one less, or its slot is not the one that the caller saw. Nothing was written. */
   | {
       readonly type: "conflict";
       /** The `rev` of the stored row; 0 if there is none. */
       readonly rev: number;
     }
-  /** The store has as many schedules, or the session as many delayed messages, as it may. */
+  /** The limit of schedules in the store, or of delayed messages in the session, is reached. */
   | { readonly type: "full" };
 
 /** Keeps schedules. */
 export interface ScheduleStore {
   /**
-   * Makes a row (`rev` 1), or replaces the one whose `rev` is one less. The outcomes of its slots and its last run stay.
-   * @param seen the slot that the caller saw: if the row was fired since, the slot of the new row may be one that has its run already, so
-   *   this is a conflict
+   * Creates a row (`rev` 1), or replaces the row whose `rev` is one less. The outcomes of its slots and its last run are kept.
+   * @param seen the slot that the caller saw. If the row was fired since, the new row's slot may already have its run, so this is a
+   * conflict
    */
   put(row: PutRow, seen?: { readonly slot: number | null }): Promise<PutResult>;
   /** The row with this id; null if there is none. */
   get(id: string): Promise<ScheduleRow | null>;
-  /** Rows by id: the schedules, or the delayed messages of a session, or of all (`isDelayed`). */
+  /** Rows in the order of their ids: schedules, or the delayed messages of one session, or of all sessions (`isDelayed`). */
   list(options: {
     readonly sessionId?: string;
     readonly isDelayed?: boolean;
     readonly after?: string;
     readonly limit: number;
   }): Promise<readonly ScheduleRow[]>;
-  /** False if there is no such row. */
+  /** Removes a row. False if it does not exist. */
   remove(id: string): Promise<boolean>;
-  /** Rows that are due at this time, the longest due first. */
+  /** The rows that are due at this time, the longest due first. */
   due(now: number, limit: number): Promise<readonly ScheduleRow[]>;
-  /** When the next row is due after this time, in epoch milliseconds; null if none is. */
+  /** When the next row is due after this time, in epoch milliseconds; null if there is none. */
   nextDueAt(now: number): Promise<number | null>;
-  /** False if another process was first, or the row was changed or removed. */
+  /** Fires a slot. False if another process was first, or if the row was changed or removed. */
   fire(fire: Fire): Promise<boolean>;
-  /** The outcomes of the last slots of a schedule, the newest first. A store keeps the last 1,000 rows of each. */
+  /** The outcomes of a schedule's last slots, newest first. A store keeps the last 1,000 rows of each schedule. */
   slots(id: string, limit: number): Promise<readonly SlotRow[]>;
 }
 
-/** Whether this can be the id of a schedule. Ids of delayed messages cannot be. */
+/** Whether this is a valid schedule id. Ids of delayed messages are not. */
 export function isScheduleId(id: unknown): id is string {
   return typeof id === "string" && /^[\w.-]{1,100}$/.test(id);
 }
 
-/** The id of the row of a delayed message. No two messages share one: an encoded session id contains no colon. */
+/** The row id of a delayed message. It is unique, because an encoded session id contains no colon. */
 export function toDelayedId(sessionId: string, runId: string): string {
   return `send:${encodeURIComponent(sessionId)}:${runId}`;
 }
 
-/** The most schedules that a store takes. */
+/** The maximum number of schedules in a store. */
 export const maxSchedules = 10_000;
 
-/** The most delayed messages that a session takes. */
+/** The maximum number of delayed messages in a session. */
 export const maxDelayedOfSession = 1_000;
 
-/** How many rows of slots a store keeps for a schedule. */
+/** The maximum number of slot rows that a store keeps for a schedule. */
 export const maxSlotRows = 1_000;

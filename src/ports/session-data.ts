@@ -1,5 +1,5 @@
 /**
- * The data of a session in a tool: how the tool reads and changes it.
+ * The session's data inside a tool: how the tool reads and changes it.
  */
 import type { Json } from "../core/data/message.js";
 import type { SessionData } from "../core/data/session-data.js";
@@ -9,12 +9,12 @@ export type { DataPatch, SessionData } from "../core/data/session-data.js";
 /**
  * A JSON object that belongs to the session: at most 64 KiB as JSON, with keys of 1 to 100 characters.
  *
- * The tool reads what is committed, and its own changes. A change is committed with the result of the call; in a tool
- * with `durable: true` with the next tool step or question, if that comes before. If the call ends in an error, its
- * changes are dropped, unless the tool has `keepDataOnError`.
+ * The tool reads the committed data and its own changes. A change is committed with the result of the call; in a tool with `durable: true`,
+ * with the next tool step or question if that comes first. If the call ends in an error, its changes are dropped, unless the tool has
+ * `keepDataOnError`.
  *
- * Each change throws a PawlError: `bad_input` if the key may not be used, or if the data would take more than 64 KiB;
- * `not_storable` if the value cannot be written as JSON; `run_finished` if the call is over.
+ * Each change throws a PawlError: `bad_input` if the key is not allowed, or if the data would exceed 64 KiB; `not_storable` if the value
+ * cannot be written as JSON; `run_finished` if the call is over.
  */
 export type ToolData = {
   /** The value of a key, frozen; undefined if there is none. */
@@ -26,9 +26,8 @@ export type ToolData = {
   /** Removes the key. */
   delete(key: string): void;
   /**
-   * Computes the new value from the old one. `change` is called now, and again when the change is committed, with the value
-   * that is committed by then: so concurrent calls do not overwrite each other. It must be synchronous, and have no side
-   * effects. `undefined` deletes the key.
+   * Computes the new value from the old one. `change` is called now, and again at the commit with the value that is committed at that
+   * point, so concurrent calls do not overwrite each other. It must be synchronous and have no side effects. `undefined` deletes the key.
    */
   update(key: string, change: (old: Json | undefined) => unknown): void;
 };

@@ -1,10 +1,8 @@
 /**
- * Stop conditions: when a run stops between two steps, although nothing else ends it.
+ * Stop conditions: when a run stops between two steps although nothing else ends it.
  *
- * 1. Conditions are checked after a step with all its calls, before the next model call. The first one that holds ends
- *    the run.
- * 2. The verdict of a condition is in the log before anything follows from it. A condition is checked again only if nothing
- *    was committed.
+ * 1. Conditions are checked after a step with all its calls, before the next model call. The first one that holds ends the run.
+ * 2. The verdict of a condition is logged before it has any effect. A condition is checked again only if nothing was committed.
  */
 import type { Message, Usage } from "../core/data/message.js";
 import type { PlainCondition } from "../core/machine/stop-condition.js";
@@ -15,7 +13,7 @@ import type { SessionData } from "./session-data.js";
 export type StepView = {
   readonly sessionId: string;
   readonly runId: string;
-  /** How many model calls of the run were committed. */
+  /** How many of the run's model calls were committed. */
   readonly steps: number;
   /** The text of the last step. */
   readonly text: string;
@@ -29,14 +27,14 @@ export type StepView = {
   readonly data: SessionData;
 };
 
-/** A condition as data: created by `stepCount`, `toolCalled` or `textMatches`. */
+/** A condition as data, created by `stepCount`, `toolCalled` or `textMatches`. */
 export type PlainStopCondition = PlainCondition;
 
 /**
- * Your own condition: true stops the run. It may take 10 seconds. If it throws, takes longer or returns something else,
- * it counts as false, and events and traces say so.
+ * Your own condition: returning true stops the run. The function has 10 seconds. If it throws, takes longer or returns something else, it
+ * counts as false, and events and traces report that.
  */
 export type StopFunction = (view: StepView) => boolean | Promise<boolean>;
 
-/** A condition on which a run stops between two steps. */
+/** A condition that stops a run between two steps. */
 export type StopCondition = PlainStopCondition | StopFunction;

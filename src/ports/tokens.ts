@@ -1,13 +1,13 @@
 /**
- * The tokens port: how the tokens of texts, messages and requests are counted.
+ * The tokens port: how the tokens of strings, messages and requests are counted.
  */
 import type { CountedTokens } from "../core/data/counted-tokens.js";
 import type { Message } from "../core/data/message.js";
 import type { ModelRequest } from "./model.js";
 
-/** Counts the tokens of a text exactly as a model does. Without a tokenizer, Pawl estimates them. */
+/** Counts the tokens of a string exactly as a model does. Without a tokenizer, Pawl estimates them. */
 export type Tokenizer = {
-  /** Must be fast and synchronous: the loop calls it for each new message. If it throws, Pawl estimates instead. */
+  /** Must be fast and synchronous, because the loop calls it for each new message. If it throws, Pawl estimates instead. */
   readonly count: (text: string) => number;
 };
 
@@ -24,14 +24,14 @@ export type TokenCount = {
 
 /** Counts tokens. */
 export type TokenEstimator = {
-  /** The tokens of a text. */
+  /** The tokens of a string. */
   readonly text: (text: string) => number;
   /** The tokens of a message. */
   readonly message: (message: Message) => number;
-  /** A whole request, estimated without a provider's count. */
+  /** The tokens of a whole request, estimated without a provider's count. */
   readonly request: (request: Sized) => number;
   /**
-   * A request: the provider's count of its conversation (`transcript.countedTokens`) plus an estimate of all later messages.
+   * The tokens of a request: the provider's count of its conversation (`transcript.countedTokens`) plus an estimate of all later messages.
    */
   readonly context: (request: Sized, measured: CountedTokens | null) => TokenCount;
 };

@@ -8,27 +8,25 @@ import type { Services } from "./services.js";
 import type { SessionData, ToolData } from "./session-data.js";
 
 /**
- * What a tool has in hand. A tool that calls another one passes it on as it is, or as `{ ...context, deps }`: the copy
- * has all members, too.
+ * The context of a tool call. A tool that calls another one passes it on unchanged, or as `{ ...context, deps }`: the copy also has all
+ * members.
  */
 export type ToolContext<Deps = unknown, Params = unknown> = {
   /** Aborted when the run is aborted or the call's time is up. After `graceMs`, Pawl no longer waits for the tool. */
   readonly signal: AbortSignal;
   /** The provider's id of the call. */
   readonly toolCallId: string;
-  /**
-   * `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support such keys.
-   */
+  /** `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support idempotency keys. */
   readonly idempotencyKey: string;
-  /** From 1. It is higher if the call runs again after a crash. */
+  /** The number of this attempt, from 1. Higher if the call runs again after a crash. */
   readonly attempt: number;
   readonly sessionId: string;
   readonly runId: string;
   /** The W3C `traceparent` of this call in the run's trace, for the services that the tool calls. The same in each attempt. */
   readonly traceparent: string;
   /**
-   * Who began the session: the principal of a server's request, or `by` of the first `run` or `send`. A child session has
-   * that of its parent. Absent if nobody was named.
+   * Who started the session: the principal of a server's request, or `by` of the first `run` or `send`. A child session has its parent's
+   * principal. Absent if no principal was named.
    */
   readonly principal?: string;
   /** The agent's `deps`. */
@@ -37,46 +35,46 @@ export type ToolContext<Deps = unknown, Params = unknown> = {
   readonly params: Params;
   /** The agent's services: the built-in ones, and those of its author and plugins. */
   readonly services: Services;
-  /** What the model saw when it asked for this call, frozen: the conversation up to its answer, without the answer. */
+  /** What the model saw when it asked for this call, frozen: the conversation up to its answer, without the answer itself. */
   readonly messages: readonly Message[];
   /** The session's data. Tools, hooks and callers share it; it survives compaction and is copied by a fork. */
   readonly data: ToolData;
-  /** Shows that the call is alive. Observers and streams see the note; it is not stored. */
+  /** Shows that the call is alive. Observers and streams receive the note; it is not stored. */
   progress(note: string): void;
   /**
-   * Runs `run` once for this call and this name, and commits what it gives before the tool goes on. A tool that runs
-   * again after a crash is given it, and `run` is not called. A name that comes again is counted: `fetch`, `fetch#2`.
+   * Runs `run` once for this call and this name, and commits the result before the tool continues. A tool that runs again after a crash
+   * gets that result, and `run` is not called. A repeated name is counted: `fetch`, `fetch#2`.
    *
-   * Resolves to a copy of what `run` gave, as plain JSON: at most 4 MiB. If the run is aborted, a step that has not
-   * begun rejects with the reason of the signal. If another process goes on with the call, the promise never settles:
-   * free resources when `signal` is aborted, not in `finally`.
+   * Resolves to a copy of the result as plain JSON, at most 4 MiB. If the run is aborted, a step that has not begun rejects with the reason
+   * of the signal. If another process takes over the call, the promise never settles: free resources when `signal` is aborted, not in
+   * `finally`.
    *
    * @throws StepError if `run` throws, takes too long, or may not run again; the same error in each run of the tool
    */
   step<T>(name: string, run: (step: StepContext) => T | Promise<T>, options?: StepOptions): Promise<Jsonified<T>>;
   /**
-   * Asks a person. The tool is let go, and runs again from its beginning with the answer: only in tools with
-   * `durable: true`. The call waits as one that needs an approval does.
+   * Asks a person. The tool is suspended, and runs again from its beginning with the answer: only in tools with `durable: true`. The call
+   * waits like one that needs an approval.
    *
    * @throws StepError `not_durable`; `step_failed` if the answer does not fit the schema
    */
   ask<T = Json>(question: Question<T>): Promise<Answered<T>>;
   /**
-   * Sleeps for `ms` milliseconds or until a time. No process holds the tool meanwhile: it is called again when the time has
-   * come, and this call then returns. Only for tools with `durable: true`. At most ten years.
+   * Sleeps for `ms` milliseconds or until a time. No process holds the tool meanwhile: it runs again when the time has come, and this call
+   * then returns. Only for tools with `durable: true`. At most ten years.
    *
    * @throws StepError `not_durable`; PawlError `bad_input`
    */
   sleep(name: string, options: SleepOptions): Promise<void>;
   /**
-   * Waits for a signal with this key, which any process can send (`client.signal`). No process holds the tool meanwhile.
-   * Only for tools with `durable: true`.
+   * Waits for a signal with this key, which any process can send (`client.signal`). No process holds the tool meanwhile. Only for tools
+   * with `durable: true`.
    *
-   * A signal that was sent earlier counts if the store still keeps it and this call has not had it. So a loop gets each
-   * signal once, in the order in which they were sent.
+   * A signal that was sent earlier counts if the store still keeps it and this call has not had it. A loop therefore gets each signal once,
+   * in the order in which they were sent.
    *
    * @throws StepError `not_durable`; `step_failed` after 20 signals whose values do not fit the schema; PawlError `bad_input`;
-   *   `store_lacks` if the store keeps no signals
+   * `store_lacks` if the store keeps no signals
    */
   waitFor<T = Json>(name: string, options: WaitForOptions<T>): Promise<Signalled<T>>;
 };
@@ -96,11 +94,11 @@ export type SleepOptions =
 
 /** Which signal a tool waits for, and how long. */
 export type WaitForOptions<T = Json> = {
-  /** The key that the sender names: 1 to 200 printable ASCII characters. */
+  /** The key that the sender uses: 1 to 200 printable ASCII characters. */
   readonly key: string;
-  /** The shape of the value. Signals with other values are passed over, and the wait goes on. Default: any JSON. */
+  /** The schema of the value. Signals with other values are skipped, and the wait continues. Default: any JSON. */
   readonly schema?: InputSchema<T>;
-  /** Milliseconds. 0 only looks whether there is a signal. Default: the wait does not expire. */
+  /** Milliseconds. 0 only checks whether there is a signal. Default: the wait does not expire. */
   readonly timeoutMs?: number;
 };
 
@@ -113,52 +111,52 @@ export type Signalled<T = Json> =
       readonly value: T;
       /** The id of the signal. */
       readonly id: string;
-      /** Who sent it, as the sender says. */
+      /** Who sent it, according to the sender. */
       readonly by?: string;
     }
   /** No signal was sent in time. */
   | { readonly type: "expired" };
 
-/** What the function of a tool step gets. */
+/** Passed to the function of a tool step. */
 export type StepContext = {
-  /** The call's key, "/" and the name of the step: the same in every attempt. For services that support such keys. */
+  /** The call's key, "/" and the name of the step: the same in every attempt. Pass it to services that support idempotency keys. */
   readonly idempotencyKey: string;
   /** Aborted when the step's time is up, and when the call is aborted. An abort does not reach a step with `cleanup`. */
   readonly signal: AbortSignal;
-  /** Which try this is, from 1. */
+  /** The number of this try, from 1. */
   readonly tries: number;
 };
 
-/** How a step of a tool is taken. */
+/** Options of a tool step. */
 export type StepOptions = {
   /**
-   * If true, the start is committed before `run` is called, and after a crash in between it is not called again: the
-   * step throws a StepError `step_in_doubt`. Default: false, and `run` is called again with the same key.
+   * If true, the start is committed before `run` is called. After a crash in between, `run` is not called again: the step throws a
+   * StepError `step_in_doubt`. Default: false, and `run` is called again with the same key.
    */
   readonly once?: boolean;
-  /** Tries `run` again in this process if it throws. Only the last outcome is kept. Default: it is not tried again. */
+  /** Retries `run` in this process if it throws. Only the last outcome is kept. Default: no retries. */
   readonly retry?: ToolRetry;
-  /** In milliseconds, for each try. Default: no limit but the call's. */
+  /** Milliseconds for each try. Default: limited only by the call's own time. */
   readonly timeoutMs?: number;
-  /** If true, the step may begin and go on after an abort, within the call's grace. Default: false. */
+  /** If true, the step may begin and continue after an abort, within the call's grace period. Default: false. */
   readonly cleanup?: boolean;
 };
 
-/** What a tool asks a person. */
+/** A question that a tool asks a person. */
 export type Question<T = Json> = {
-  /** What the person reads: at most 10,000 characters. */
+  /** The text that the person reads: at most 10,000 characters. */
   readonly message: string;
   /** The name of this question among the tool's steps. Default: `ask`. */
   readonly name?: string;
-  /** What the answer must be. Default: any JSON. */
+  /** The schema of the answer. Default: any JSON. */
   readonly schema?: InputSchema<T>;
-  /** A page where the person settles it. */
+  /** A page where the person can settle the question. */
   readonly url?: string;
-  /** Milliseconds. From then on nobody can answer, and the tool is told. Default: it does not expire. */
+  /** Milliseconds until the question expires. The tool then gets `expired`. Default: it does not expire. */
   readonly expiresInMs?: number;
 };
 
-/** What became of a question. */
+/** The outcome of a question. */
 export type Answered<T = Json> =
   /** A person answered. */
   | {
@@ -167,12 +165,12 @@ export type Answered<T = Json> =
       readonly value: T;
       readonly by?: string;
     }
-  /** A person does not want to answer. */
+  /** A person declined to answer. */
   | { readonly type: "declined"; readonly note?: string }
-  /** Nobody answered in time. */
+  /** No answer came in time. */
   | { readonly type: "expired" };
 
-/** What JSON makes of a value. */
+/** The type of a value after a round trip through JSON. */
 export type Jsonified<T> = unknown extends T
   ? Json
   : T extends string | number | boolean | null | undefined
@@ -191,20 +189,20 @@ export type Jsonified<T> = unknown extends T
                 ? never
                 : { -readonly [Key in keyof T]: Jsonified<T[Key]> };
 
-/** A tool step that is over, for a tool that finds out what became of its call. */
+/** A finished tool step, for a tool that reconciles its call. */
 export type FinishedToolStep = {
   readonly step: string;
   /** How it ended. */
   readonly outcome: "ok" | "error" | "answered";
-  /** What it gave, or what a person answered. */
+  /** The value that it returned, or the person's answer. */
   readonly value?: Json;
   /** The message of its error. */
   readonly message?: string;
 };
 
 /**
- * What follows for a call that was running when its process died. `rerun`: it runs again. `ask`: a person decides.
- * `fail`: it does not run again, and its result tells the model that it was interrupted.
+ * What happens to a call that was running when its process died. `rerun`: it runs again. `ask`: a person decides. `fail`: it does not run
+ * again, and its result tells the model that it was interrupted.
  */
 export type RecoverOption<Deps = unknown, Params = unknown> =
   | "rerun"
@@ -212,44 +210,44 @@ export type RecoverOption<Deps = unknown, Params = unknown> =
   | "fail"
   /** Finds out from the outside world whether the call took effect. */
   | {
-      /** Finds out what became of a call that had started in a process that died. */
+      /** Finds out what happened to a call that had started in a process that died. */
       readonly reconcile: (
         call: { readonly input: unknown } & Pick<
           ToolContext<Deps, Params>,
           "idempotencyKey" | "signal" | "sessionId" | "runId" | "principal" | "deps" | "params"
         > & {
-            /** The tool steps of the call that are over, in the order of the log. */
+            /** The finished tool steps of the call, in log order. */
             readonly steps: readonly FinishedToolStep[];
           },
       ) => Promise<Reconciled>;
     };
 
-/** What became of a call that had started. */
+/** What happened to a call that had started. */
 export type Reconciled =
   /** The call took effect, and this is its result. */
   | {
       readonly status: "finished";
-      /** What the tool gave. */
+      /** The tool's output. */
       readonly output: unknown;
       readonly isError?: boolean;
     }
-  /** The call took no effect: it runs again. */
+  /** The call had no effect: it runs again. */
   | { readonly status: "not_started" }
-  /** Nobody knows: a person is asked. */
+  /** It cannot be known: a person is asked. */
   | { readonly status: "unknown" };
 
-/** How failed attempts of a call are tried again. A call that waits for its next attempt keeps nothing else waiting. */
+/** How failed attempts of a call are retried. A call that waits for its next attempt does not delay other calls. */
 export type ToolRetry = {
-  /** The most attempts of a call, the first one included: 1 to 20. Default: 3. */
+  /** The maximum number of attempts of a call, including the first: 1 to 20. Default: 3. */
   readonly attempts?: number;
-  /** Each wait is twice as long as the one before. Up to half of it is cut. Defaults: 500 and 30,000 ms. */
+  /** Each delay is twice as long as the one before, shortened by a random amount of up to half. Defaults: 500 and 30,000 ms. */
   readonly backoff?: {
-    /** The wait before the second attempt, in milliseconds. Default: 500. */
+    /** The delay before the second attempt, in milliseconds. Default: 500. */
     readonly baseMs?: number;
-    /** The longest wait, in milliseconds. Default: 30,000. */
+    /** The maximum delay, in milliseconds. Default: 30,000. */
     readonly maxMs?: number;
   };
-  /** Whether this error is worth another attempt. Default: each is. If the function throws, the call is not tried again. */
+  /** Whether to retry after this error. Default: always. If the function throws, the call is not retried. */
   readonly when?: (error: unknown) => boolean;
 };
 
@@ -260,13 +258,13 @@ export type InputSchema<Input> = StandardSchemaV1<unknown, Input> | JsonSchema |
 export type AiSdkSchema<Input> = {
   /** The JSON Schema. */
   readonly jsonSchema: unknown;
-  /** Checks a value by the schema that this one was made from. */
+  /** Validates a value against the schema that this one was made from. */
   readonly validate?: ((value: unknown) => unknown) | undefined;
   /** Only for the type. */
   readonly _type?: Input;
 };
 
-/** What a model can call. */
+/** A tool: a function that a model can call. */
 export type Tool<Input = unknown, Output = unknown, Deps = unknown, Params = unknown> = {
   /** Never set. Lets the compiler report which part of `deps` a tool needs and an agent lacks. */
   readonly "~deps"?: (needed: Deps) => void;
@@ -274,78 +272,77 @@ export type Tool<Input = unknown, Output = unknown, Deps = unknown, Params = unk
   readonly "~params"?: (needed: Params) => void;
   /** The name by which the model calls it: 1 to 64 letters, digits, `_` or `-`. */
   readonly name: string;
-  /** What it does and when to use it, for the model. */
+  /** What the tool does and when to use it, for the model. */
   readonly description: string;
-  /** The schema of its input. An input that does not fit goes back to the model as an error. */
+  /** The schema of its input. An input that does not fit is returned to the model as an error. */
   readonly input: InputSchema<Input>;
   /**
-   * True forgives what small models often get wrong: properties that the schema does not have are left out, and numbers and
-   * booleans that are written as strings are read. Nothing else is changed, and the log says what was. For a JSON Schema,
-   * or a schema that gives one. Default: false; the tools of `pawl/tools` set it.
+   * Forgives common mistakes of small models: properties that are not in the schema are dropped, and numbers and booleans that are written
+   * as strings are parsed. Nothing else is changed, and the log records each change. Works with a JSON Schema, or a schema that can be
+   * converted to one. Default: false; the tools of `pawl/tools` set it.
    */
   readonly lenientInput?: boolean;
-  /** True if the tool changes nothing. Then it may run without approval, and may run again. Default: false. */
+  /** True if the tool changes nothing. It may then run without approval, and may be repeated. Default: false. */
   readonly readOnly?: boolean;
   /**
-   * What becomes of a call whose process died while it ran, so that nobody knows whether it took effect. "rerun": it runs again; "ask": a
-   * person decides; "fail": the model is told that its outcome is unknown; `{ reconcile }`: a function of the tool finds out. Default:
-   * `rerun` if `readOnly` or `durable`, else `fail`.
+   * What happens to a call whose process died while it ran, so that its outcome is unknown. "rerun": it runs again. "ask": a person
+   * decides. "fail": the model is told that the outcome is unknown. `{ reconcile }`: a function of the tool finds out. Default: `rerun` if
+   * `readOnly` or `durable`, otherwise `fail`.
    */
   readonly recover?: RecoverOption<Deps, Params>;
   /**
-   * Whether a person is asked first; a function decides by the input, the conversation and the session's data. If the
-   * function throws, or takes more than 10 s, a person is asked.
+   * Whether a person is asked first. A function decides from the input, the conversation and the session's data. If the function throws or
+   * takes more than 10 s, a person is asked.
    */
   readonly needsApproval?:
     | boolean
     | ((input: Input, context: PermissionContext<Deps, Params>) => boolean | Promise<boolean>);
   /**
-   * True says that every effect of `execute` is in a step: the call may be let go between two steps, and runs again
-   * from its beginning. So `recover` is `rerun`, and the tool may ask (`ctx.ask`). Default: false.
+   * Declares that every side effect of `execute` is in a step: the call may be suspended between two steps, and runs again from its
+   * beginning. `recover` is then `rerun`, and the tool may ask (`ctx.ask`). Default: false.
    */
   readonly durable?: boolean;
-  /** Whether a call that fails is tried again. Only for tools that may be repeated: `readOnly`, `durable`, or `recover: "rerun"`. */
+  /** Whether a failed call is retried. Only for tools that may be repeated: `readOnly`, `durable`, or `recover: "rerun"`. */
   readonly retry?: ToolRetry;
-  /** If true, a call of the tool never runs beside another call of its step. */
+  /** If true, a call of the tool never runs in parallel with another call of its step. */
   readonly sequential?: boolean;
   /** In milliseconds. Default: 10 minutes. */
   readonly timeoutMs?: number;
   /** Milliseconds that a call may take to settle after an abort. Default: the run's `abortGraceMs`. */
   readonly graceMs?: number;
-  /** If true, changes of `context.data` are committed although the call ended in an error. Default: they are dropped. */
+  /** If true, changes of `context.data` are committed even if the call ends in an error. Default: they are dropped. */
   readonly keepDataOnError?: boolean;
-  /** A larger result is cut for the model; the store keeps it whole. In bytes. Default: 50 KiB. */
+  /** The maximum size of a result, in bytes. A larger result is cut for the model; the store keeps all of it. Default: 50 KiB. */
   readonly maxOutputBytes?: number;
   /**
-   * Makes what the model reads of a result; whatever `execute` may return. What the tool returned itself stays in the log, for
-   * people and hooks: `returned` of the call's `tool_result`, cut above 50 KiB as other outputs are. Not called for a call that
-   * failed or that ends the run. If it throws, or takes more than a minute, the model is told so instead. Default: the model
-   * reads what the tool returned.
+   * Turns a result into what the model reads; `execute` may return anything. The tool's own return value stays in the log, for people and
+   * hooks: `returned` of the call's `tool_result`, cut above 50 KiB like other outputs. Not called for a call that failed or that ends the
+   * run. If the function throws or takes more than a minute, the model is told so instead. Default: the model reads what the tool returned.
    */
   toModelOutput?(result: ToolResult<Input, Output>): unknown;
   /**
-   * Set if a model's provider defines the tool, as `openai.tools.shell()` does. The model is sent this instead of the
-   * description and the schema. The settings are kept with the session, in plain text.
+   * Set if a model's provider defines the tool, as `openai.tools.shell()` does. The model is sent this instead of the description and the
+   * schema. The settings are stored with the session, in plain text.
    */
   readonly provider?: ProviderToolReference;
-  /** Options that providers are sent with the tool, by the provider's name: `{ anthropic: { eagerInputStreaming: true } }`. Plain JSON. */
+  /** Provider options that are sent with the tool, keyed by provider name: `{ anthropic: { eagerInputStreaming: true } }`. Plain JSON. */
   readonly providerOptions?: ProviderMetadata;
   /** Whether the provider should force inputs to fit the schema, if it can. Default: the provider decides. */
   readonly strict?: boolean;
   /**
-   * If true, requests do not have the tool: the model finds it with `find_tools`, and calls it through `call_tool`. All else is as
-   * for any tool. "auto": only if the tools with "auto" together take more than a tenth of the model's context window. Default:
-   * false.
+   * If true, requests do not include the tool: the model finds it with `find_tools`, and calls it through `call_tool`. Everything else
+   * works as for any other tool. "auto": only if the tools with "auto" together take more than a tenth of the model's context window.
+   * Default: false.
    */
   readonly defer?: boolean | "auto";
-  /** Inputs that show a model how the tool is called. Plain JSON. Models of providers without such examples are not sent them. */
+  /** Example inputs that show the model how to call the tool. Plain JSON. Not sent to providers that do not support examples. */
   readonly inputExamples?: readonly Json[];
   /** Called with the model's text if the arguments are not JSON. */
   readonly executeRaw?: (text: string, context: ToolContext<Deps, Params>) => Output | Promise<Output>;
   /**
-   * A generator shows what it yields while the call runs; the result is what it returns, or else the last value that it
-   * yielded. Without `execute`, the provider runs the call; or, if the provider does not, the call waits until
-   * `session.provideResult` provides its result.
+   * Runs the tool. A generator's yielded values are shown while the call runs; the result is its return value, or else the last value that
+   * it yielded. Without `execute`, the provider runs the call; if the provider does not, the call waits until `session.provideResult`
+   * provides its result.
    */
   readonly execute?: (
     input: Input,
@@ -353,23 +350,22 @@ export type Tool<Input = unknown, Output = unknown, Deps = unknown, Params = unk
   ) => Output | Promise<Output> | AsyncIterable<Output>;
 };
 
-/** A result of which `toModelOutput` makes what the model reads. */
+/** A tool's result, as `toModelOutput` receives it. */
 export type ToolResult<Input = unknown, Output = unknown> = {
   readonly toolCallId: string;
-  /** What the tool ran with. */
+  /** The input that the tool ran with. */
   readonly input: Input;
   /**
-   * What the tool returned; of a tool that yields, the result. It is plain JSON if an `afterToolCall` hook replaced it, or if it came
-   * from outside.
+   * The tool's return value; for a generator, its result. Plain JSON if an `afterToolCall` hook replaced it, or if it came from outside.
    */
   readonly output: Output;
 };
 
-/** A tool of any input and output. */
+/** A tool with any input and output. */
 // biome-ignore lint/suspicious/noExplicitAny: inputs are contravariant; a list of tools of different inputs has no narrower type.
 export type AnyTool = Tool<any, any, any, any>;
 
-/** What the checks of a call get beside it. */
+/** Passed to the checks of a call, in addition to the call itself. */
 export type PermissionContext<Deps = unknown, Params = unknown> = Pick<
   ToolContext<Deps, Params>,
   "sessionId" | "runId" | "principal" | "toolCallId" | "deps" | "params" | "signal" | "messages"
@@ -391,8 +387,8 @@ export type ToolRun = {
 };
 
 /**
- * Runs a call instead of the tool's `execute`, which `own` calls. Its return value is the tool's result, and what it throws is the
- * tool's error. Validation, approval, hooks, retries, limits and the log stay with the loop.
+ * Runs a call in place of the tool's own `execute`, which `own` calls. The return value is the tool's result, and a thrown error is the
+ * tool's error. Validation, approval, hooks, retries, limits and the log remain the loop's job.
  */
 export type RunTool = (run: ToolRun, own: () => unknown) => unknown;
 

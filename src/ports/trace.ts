@@ -2,8 +2,7 @@
  * The trace of a run: what the run did, step by step, and how long each part took (TRC-1).
  *
  * 1. A trace is a view of the log. It is the same whether it is made live or years later.
- * 2. All texts in a trace are redacted. It has texts of models, and inputs and outputs of tools, only on request
- *    (SEC-14).
+ * 2. All strings in a trace are redacted. A trace includes model texts, and inputs and outputs of tools, only on request (SEC-14).
  */
 
 import type { CacheBreak } from "../core/data/cache-break.js";
@@ -21,7 +20,7 @@ export type TraceSpan = {
   readonly durationMs: number;
 };
 
-/** A call of a hook. Its start is computed from the event that it took part in. */
+/** A hook call. Its start is computed from the event that it took part in. */
 export type TracedHook = TraceSpan &
   Pick<HookRecord, "name" | "hook" | "outcome" | "message"> & {
     /** The tool call that the hook was called for. */
@@ -32,12 +31,12 @@ export type TracedHook = TraceSpan &
 export type TracedAttempt = TraceSpan & {
   readonly attempt: number;
   readonly model: string;
-  /** How often the request was sent again at once, because the connection closed before anything of an answer came. */
+  /** How many times the request was resent at once, because the connection closed before any part of an answer arrived. */
   readonly resends?: number;
   /** Milliseconds from the start to the first delta. */
   readonly firstDeltaMs?: number;
   readonly finishReason?: FinishReason;
-  /** What the provider could not do of what was asked. */
+  /** Requested features that the provider did not support. */
   readonly warnings?: readonly string[];
   readonly failure?: ModelFailure;
   /** What followed a failure. */
@@ -49,35 +48,35 @@ export type TracedAttempt = TraceSpan & {
   readonly text?: string;
 };
 
-/** A wait for a person's answer, for an external result, for another agent, for a time or for a signal. */
+/** A wait for a person's answer, an external result, another agent, a time or a signal. */
 export type TracedWait = TraceSpan & {
-  /** What was waited for. */
+  /** What the call waited for. */
   readonly for: "person" | "external" | "child" | "time" | "signal";
-  /** Who answered, in the words of the program that passed the answer on. */
+  /** Who answered, according to the program that passed the answer on. */
   readonly by?: string;
   /** The other agent's session. */
   readonly childId?: string;
-  /** The name of the sleep, or of the wait for a signal, among the steps of the call. */
+  /** The name of the sleep, or of the wait for a signal, among the call's steps. */
   readonly step?: string;
 };
 
-/** A tool step, with all its tries. */
+/** A tool step with all its tries. */
 export type TracedToolStep = TraceSpan & {
   readonly step: string;
-  /** Whether it gave a value or failed. */
+  /** Whether it returned a value or failed. */
   readonly outcome: "ok" | "error";
-  /** Absent if it was tried once. */
+  /** Absent if there was only one try. */
   readonly tries?: number;
-  /** What went wrong. */
+  /** The error message. */
   readonly message?: string;
-  /** The first 16,000 characters of what it gave, as JSON. Present only if content was requested. */
+  /** The first 16,000 characters of its value, as JSON. Present only if content was requested. */
   readonly output?: string;
 };
 
-/** An attempt of a tool call that failed. */
+/** A failed attempt of a tool call. */
 export type TracedTry = TraceSpan & {
   readonly attempt: number;
-  /** What happened. */
+  /** The error message. */
   readonly message: string;
   readonly retryInMs: number;
 };
@@ -87,19 +86,19 @@ export type TracedCall = {
   readonly callKey: string;
   readonly toolCallId: string;
   readonly name: string;
-  /** How the call was repaired that the model wrote badly, without what was wrong with it; absent if it was not. */
+  /** How a malformed call was repaired, without the description of the problem; absent if it was not. */
   readonly repair?: Pick<Repair, "by" | "name" | "changes">;
   /** Absent if the run ended before the call did. */
   readonly outcome?: CallOutcome;
-  /** The limit that ended the child session: the output is what it had found by then. */
+  /** The limit that ended the child session: the output is what it had found until then. */
   readonly cut?: Reason;
   /** Absent if no process of the agent executed the call. */
   readonly ran?: TraceSpan & { readonly attempt: number };
-  /** The attempts that failed and were tried again. Absent: none. */
+  /** The attempts that failed and were retried. Absent: none. */
   readonly failed?: readonly TracedTry[];
-  /** The times in which the call waited, in order. */
+  /** The call's waits, in order. */
   readonly waits: readonly TracedWait[];
-  /** The tool steps of the call, in the order of the log; absent if there were none. */
+  /** The call's tool steps, in log order; absent if there were none. */
   readonly steps?: readonly TracedToolStep[];
   /** The keys of the session's data that the call changed; absent if there were none. */
   readonly changed?: readonly string[];
@@ -107,11 +106,11 @@ export type TracedCall = {
   readonly input?: string;
   /** The first 16,000 characters of the output, as text. Present only if content was requested. */
   readonly output?: string;
-  /** The same of what the tool returned, if its `toModelOutput` made the output of it. Present only if content was requested. */
+  /** The same for the tool's return value, if `toModelOutput` created the output from it. Present only if content was requested. */
   readonly returned?: string;
 };
 
-/** A text of a context source, without its words. */
+/** A context source's text, without its content. */
 export type TracedSource = Pick<SourceReference, "name" | "path" | "bytes" | "trust">;
 
 type TraceIdentity = {
@@ -130,9 +129,9 @@ export type TraceRecord =
       readonly agent: string;
       /** The beginning of the run's input. */
       readonly input: string;
-      /** The person or account that sent the request, or else the one that began the session. */
+      /** The person or account that sent the request, or otherwise the one that started the session. */
       readonly principal?: string;
-      /** The span that the request was made in, as W3C's `traceparent`. The trace is its trace. */
+      /** The span in which the request was made, as a W3C `traceparent`. The run belongs to that span's trace. */
       readonly traceparent?: string;
       /** The call of another session that started this run, and the trace of that call's run. */
       readonly parent?: {
@@ -153,8 +152,8 @@ export type TraceRecord =
         /** The number of messages that the model was sent. */
         readonly messages: number;
         /**
-         * What is the same as in the call before, and may come from a provider's cache: how many leading messages; the
-         * system prompt; the tools, and which of them may be used.
+         * What is the same as in the previous call and may come from a provider's cache: the number of leading messages, the system prompt,
+         * and the tools with the choice of which may be used.
          */
         readonly reused: {
           readonly messages: number;
@@ -162,18 +161,18 @@ export type TraceRecord =
           readonly prompt: boolean;
           /** Whether the tools are the same. */
           readonly tools: boolean;
-          /** How many tokens of the call before its provider could have read; absent if that is unknown. */
+          /** How many tokens of the previous call the provider could have read from its cache; absent if unknown. */
           readonly expected?: number;
-          /** Why it could not; absent if the request only added messages, or nothing is known of the call before. */
+          /** Why it could not; absent if the request only added messages, or if nothing is known about the previous call. */
           readonly broke?: CacheBreak;
         };
-        /** How the model call asked for the provider's prompt cache: absent if for its usual time. */
+        /** How the model call used the provider's prompt cache; absent if with the usual lifetime. */
         readonly promptCache?: "1h" | "off";
         /** The settings of the model call; absent if there were none. Stop sequences are redacted. */
         readonly settings?: ModelSettings;
-        /** The texts of context sources that the run goes by: on its first step. */
+        /** The texts of context sources that the run uses. Only on its first step. */
         readonly sources?: readonly TracedSource[];
-        /** The number of the last entry of the log that these messages show. */
+        /** The number of the last log entry that these messages show. */
         readonly contextSeq: number;
         /** The attempts of the model call. */
         readonly attempts: readonly TracedAttempt[];
@@ -181,7 +180,7 @@ export type TraceRecord =
         readonly calls: readonly TracedCall[];
         /** The hooks that were called. */
         readonly hooks: readonly TracedHook[];
-        /** How the state of the session changed, in order. */
+        /** The changes of the session's state, in order. */
         readonly states: readonly {
           readonly at: number;
           /** The state before. */
@@ -212,7 +211,7 @@ export type TraceRecord =
       readonly from: string;
       /** The agent that has it from now on. */
       readonly to: string;
-      /** How many messages a filter left of the conversation. Absent: the next agent is shown all of it. */
+      /** How many messages of the conversation a filter kept. Absent: the next agent sees all of it. */
       readonly messages?: number;
     })
   /** A run ended. */

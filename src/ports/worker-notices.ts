@@ -14,22 +14,22 @@ export type NoticeFailure = {
   readonly notice: number;
   /** Why it failed. */
   readonly error: unknown;
-  /** When it is tried again, in milliseconds from now; null: the notice is dead. */
+  /** Milliseconds until the next try; null: the notice is dead. */
   readonly retryInMs: number | null;
 };
 
-/** Delivers notices. Made by `createNotices` of `pawl/notices`. */
+/** Delivers notices. Created by `createNotices` of `pawl/notices`. */
 export type WorkerNotices = {
-  /** From now on, commits to the store write notices for these destinations. */
+  /** Registers these destinations: from now on, commits to the store write notices for them. */
   readonly register: (store: Store) => Promise<void>;
   /**
-   * Delivers what is due, once, except to destinations to which an earlier call still delivers. Resolves to the number of notices that
-   * were due.
+   * Delivers everything that is due, once, except to destinations to which an earlier call is still delivering. Resolves to the number of
+   * notices that were due.
    */
   readonly deliver: (
     store: Store,
     options: {
-      /** Stops deliveries. Those under way are due again at once. */
+      /** Stops deliveries. Deliveries under way become due again at once. */
       readonly signal: AbortSignal;
       readonly clock: Clock;
       /** A number from 0 up to 1. */

@@ -3,17 +3,17 @@
  */
 import type { Store } from "./store.js";
 
-/** Scores ended sessions in production. Made by `createScores` of `pawl/evals`. */
+/** Scores ended sessions in production. Created by `createScores` of `pawl/evals`. */
 export type WorkerScores = {
-  /** Judges the sessions that have ended since the last call, unless that was too recent. */
+  /** Judges the sessions that have ended since the last call, unless that call was too recent. */
   readonly catchUp: (
     store: Store,
     options: {
-      /** Stops judging. Verdicts that have not been made yet are left to the next query. */
+      /** Stops judging. Missing verdicts are left to the next query. */
       readonly signal: AbortSignal;
       /** Whether to query now, however recent the last query was. */
       readonly isForced: boolean;
-      /** Called with a session that could not be judged. The others are still judged. */
+      /** Called with a session that could not be judged. The other sessions are still judged. */
       readonly onFailure?: (sessionId: string, error: unknown) => void;
     },
   ) => Promise<void>;

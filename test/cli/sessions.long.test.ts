@@ -168,7 +168,7 @@ describe("pawl sessions export --raw, and import", () => {
     });
     expect((await there.pawl(["sessions", "export", "--raw", "--all"])).stdout).toBe(one.stdout);
     const again = await there.pawl(["sessions", "import"], { input: one.stdout });
-    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("There is a session first") });
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("The store already has a session first") });
     expect((await there.pawl(["sessions", "delete", "first"])).code).toBe(0);
 
     const all = await here.pawl(["sessions", "export", "--raw", "--all"]);
@@ -192,7 +192,7 @@ describe("pawl sessions export --raw, and import", () => {
       [["export", "--raw", "nobody"], 'no session "nobody"'],
       [["import", join(base, "nowhere")], "cannot be read"],
       [["import", base], "cannot be read"],
-      [["import"], "not complete"],
+      [["import"], "incomplete"],
     ] as const;
     for (const [args, message] of refusals)
       expect(await pawl(["sessions", ...args])).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });

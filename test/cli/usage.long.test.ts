@@ -124,7 +124,7 @@ describe("surroundings that fail end with 5 and say what to do", () => {
     [
       "foreign",
       "this is no database, but long enough to be taken for one by its size".repeat(20),
-      "no SQLite database",
+      "not a SQLite database",
     ],
     ["damaged", null, "damaged"],
   ])("a %s file of sessions", verifies("STOR-4"), async (_, content, what) => {

@@ -139,7 +139,7 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
       const as = (role: string) => url.replace("pawl@", `${role}@`);
       await expect(openPostgresStore({ url: as("worker") })).rejects.toMatchObject({
         code: "store_open",
-        message: expect.stringMatching(/may not make them.*pawl postgres migrate.*pawl postgres grants/),
+        message: expect.stringMatching(/may not create them.*pawl postgres migrate.*pawl postgres grants/),
       });
       await migrate({ url });
       await expect(openPostgresStore({ url: as("worker") })).rejects.toMatchObject({

@@ -50,7 +50,7 @@ describe.each(localStores)("on $name", ({ open }) => {
       ]);
       const events = await collect(session.events({ follow: false }));
       expect(filterEventsOfType(events, "abort_requested")).toMatchObject([
-        { runId: "first", by: "ada", note: "another request takes its place" },
+        { runId: "first", by: "ada", note: "replaced by another request" },
       ]);
       expect(filterEventsOfType(events, "run_queued").filter(({ interrupts }) => interrupts)).toMatchObject([
         { runId: "instead" },

@@ -167,25 +167,25 @@ const bad: readonly (readonly [string, unknown, string])[] = [
   [
     "another output",
     [assistant("a"), { role: "tool", parts: [{ ...results("a").parts[0], output: "x" }] }],
-    "no proper output",
+    "an invalid output",
   ],
   [
     "a call without a result",
     [assistant("a"), createSizedMessage("x")],
-    'messages[0]: the next message must have the results of its calls in their order: that of "a"',
+    'messages[0]: the next message must have the results of its calls in order: the result of "a"',
   ],
   ["a call at the end", [createSizedMessage("x"), assistant("a")], "messages[1]: the next message must have"],
   ["results in another order", [assistant("a", "b"), results("b", "a")], "messages[0]: the next message must have"],
   [
-    "a result too many",
+    "an extra result",
     [assistant("a"), results("a", "b")],
-    'messages[0]: the next message has a result too many, of "b"',
+    'messages[0]: the next message has an extra result, for "b"',
   ],
   ["a result without a call", [createSizedMessage("x"), results("a")], "messages[1]: it has results"],
   [
     "an id of two calls",
     [assistant("a"), results("a"), assistant("a"), results("a")],
-    'messages[2]: the id "a" is the id of two calls',
+    'messages[2]: two calls have the id "a"',
   ],
   [
     "an answer at the end",
@@ -199,7 +199,7 @@ const bad: readonly (readonly [string, unknown, string])[] = [
       cycle.push(cycle);
       return cycle;
     })(),
-    "messages[0]: it is no object",
+    "messages[0]: it is not an object",
   ],
   [
     "a key of a prototype",

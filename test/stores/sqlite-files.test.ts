@@ -181,7 +181,7 @@ describe("files", () => {
       chmodSync(path, 0o644);
       await expect(openSqliteStore({ path })).rejects.toMatchObject({
         code: "store_open",
-        message: expect.stringMatching(/notes\.txt .*no SQLite database/),
+        message: expect.stringMatching(/notes\.txt .*not a SQLite database/),
       });
       expect(readFileSync(path, "utf8")).toBe("Dear diary, ".repeat(1000));
       expect(modeOf(path)).toBe("644");

@@ -55,35 +55,35 @@ async function createOther(): Promise<Store> {
 
 describe("an export that is not as it was written", () => {
   const changes: { readonly [what: string]: readonly [change: (lines: string[]) => void, problem: RegExp] } = {
-    "has no end": [(lines) => lines.pop(), /not complete/],
-    "has lost a line": [(lines) => lines.splice(lineOf(lines, /"seq":3,/), 1), /not the entry that should stand here/],
-    "has lost a session": [(lines) => lines.splice(1, nextSession(lines) - 1), /its sum is another/],
-    "has an entry twice": [(lines) => lines.splice(5, 0, lines[lineOf(lines, /"seq":1,/)] ?? ""), /should stand here/],
-    "has another text in an entry": [(lines) => edit(lines, /"text":"/, '"text":"!'), /its sum is another/],
+    "has no end": [(lines) => lines.pop(), /incomplete/],
+    "has lost a line": [(lines) => lines.splice(lineOf(lines, /"seq":3,/), 1), /was expected here/],
+    "has lost a session": [(lines) => lines.splice(1, nextSession(lines) - 1), /its checksum does not match/],
+    "has an entry twice": [(lines) => lines.splice(5, 0, lines[lineOf(lines, /"seq":1,/)] ?? ""), /was expected here/],
+    "has another text in an entry": [(lines) => edit(lines, /"text":"/, '"text":"!'), /its checksum does not match/],
     "has another state": [(lines) => edit(lines, /"type":"state".*"counters":\{"totalSteps":/, "$&9"), /leads/],
     "has an event that cannot follow": [
       (lines) => edit(lines, /"type":"run_finished"/, '"type":"restarted","holder":"x"'),
-      /cannot follow|should stand here|leads/,
+      /cannot follow|was expected here|leads/,
     ],
-    "has an event without a field": [(lines) => edit(lines, /"contextSeq":/, '"context":'), /no proper field/],
+    "has an event without a field": [(lines) => edit(lines, /"contextSeq":/, '"context":'), /missing or invalid field/],
     "has a damaged blob": [(lines) => edit(lines, /"base64":"/, '"base64":"AAAA'), /does not match its hash/],
-    "has lost a blob": [(lines) => lines.splice(lineOf(lines, /"type":"blob"/), 1), /does not stand before it/],
+    "has lost a blob": [(lines) => lines.splice(lineOf(lines, /"type":"blob"/), 1), /does not come before it/],
     "has a message twice": [
       (lines) => lines.splice(lineOf(lines, /"type":"message"/), 0, lines[lineOf(lines, /"type":"message"/)] ?? ""),
-      /is there twice/,
+      /appears twice/,
     ],
     "has a session twice": [
       (lines) => lines.splice(lines.length - 1, 0, lines[lineOf(lines, /"sessionId":"only-posted"/)] ?? ""),
-      /is there twice/,
+      /appears twice/,
     ],
-    "has something behind its end": [(lines) => lines.push("{}"), /behind the end/],
+    "has something behind its end": [(lines) => lines.push("{}"), /after the end/],
     "has a line that is no JSON": [(lines) => lines.splice(2, 0, "{"), /JSON/],
     "has a key that changes objects": [(lines) => edit(lines, /"event":\{/, '"event":{"__proto__":{},'), /__proto__/],
     "has a line of another type": [(lines) => lines.splice(2, 0, '{"type":"other"}'), /type is unknown/],
     "has no head": [(lines) => lines.shift(), /--raw/],
     "has an id that cannot be": [(lines) => edit(lines, /"sessionId":"/, '"sessionId":"\\u0000'), /id/],
     "has a line without an end": [(lines) => lines.splice(2, 0, "x".repeat(4 * 1024 * 1024)), /longer than/],
-    "is empty": [(lines) => lines.splice(0), /not complete/],
+    "is empty": [(lines) => lines.splice(0), /incomplete/],
   };
   const lineOf = (lines: readonly string[], pattern: RegExp) => {
     const at = lines.findIndex((line) => pattern.test(line));

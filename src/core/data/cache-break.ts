@@ -27,7 +27,7 @@ export type CacheBreak =
   | "time"
   | "unknown";
 
-/** The reason in words, for people: `the tools changed`. */
+/** The reason as text for people: `the tools changed`. */
 export function textOfCacheBreak(broke: CacheBreak): string {
   return reasons[broke];
 }
@@ -36,21 +36,21 @@ const reasons: { readonly [Reason in CacheBreak]: string } = {
   tools: "the tools changed",
   system_prompt: "the system prompt changed",
   messages: "earlier messages changed",
-  compaction: "the conversation was summed up",
+  compaction: "the conversation was summarised",
   handoff: "another agent took over",
   model: "another model answered",
   tool_choice: "the tool choice changed",
   settings: "the reasoning effort changed",
-  images: "the first image came",
-  time: "the entry had expired",
-  unknown: "the provider no longer had the entry",
+  images: "the first image was added",
+  time: "the cache entry had expired",
+  unknown: "the provider no longer had the cache entry",
 };
 
 /** How a model call used its provider's prompt cache. */
 export type CacheUsage = {
   /** Input tokens that were read from the cache. */
   readonly read: number;
-  /** Input tokens that were written to it. */
+  /** Input tokens that were written to the cache. */
   readonly written: number;
   /** How many tokens of the previous call could have been read. Absent if that is unknown, for example after a compaction. */
   readonly expected?: number;

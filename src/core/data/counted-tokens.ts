@@ -6,7 +6,7 @@ import type { Usage } from "./message.js";
 /** The provider counted `tokens` for the first `messages` messages, with the system prompt and the tools. */
 export type CountedTokens = {
   readonly messages: number;
-  /** How many tokens they have together. */
+  /** The total number of tokens. */
   readonly tokens: number;
 };
 

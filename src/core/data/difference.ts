@@ -5,19 +5,18 @@ import { isObject } from "./is-object.js";
 import { formatPath } from "./json.js";
 import type { Json } from "./message.js";
 
-/** The first place at which two values differ. */
+/** The first position at which two values differ. */
 export type Difference = {
-  /** The place in the value, such as `messages[2].parts[0].text`. Empty if the values differ as a whole. */
+  /** The path in the value, such as `messages[2].parts[0].text`. Empty if the values differ as a whole. */
   readonly path: string;
-  /** Absent if nothing was recorded at this place. */
+  /** Absent if nothing was recorded at this path. */
   readonly recorded?: Json;
-  /** Absent if nothing is at this place now. */
+  /** Absent if there is nothing at this path now. */
   readonly present?: Json;
 };
 
 /**
- * The first difference of two values of plain data, in the key order of the recorded value. Undefined if they are
- * equal.
+ * The first difference between two plain-data values, in the key order of the recorded value. Undefined if the values are equal.
  *
  * @example
  * ```ts
@@ -55,13 +54,13 @@ function findDifference(recorded: unknown, present: unknown, path: readonly Prop
   };
 }
 
-/** A difference in words, on one line. Long texts are cut to the part around the difference. */
+/** Formats a difference on one line. Long strings are cut to the part around the difference. */
 export function differenceText({ path, recorded, present }: Difference): string {
   const [was, is] = excerpts(recorded, present);
   return `${path === "" ? "" : `${path}: `}recorded ${was}, now ${is}`;
 }
 
-/** Both values as JSON. Long texts are cut to the part around their first difference. */
+/** Both values as JSON. Long strings are cut to the part around the first difference. */
 export function excerpts(recorded: Json | undefined, present: Json | undefined): readonly [string, string] {
   const was = formatValue(recorded);
   const is = formatValue(present);

@@ -1,21 +1,21 @@
 /**
- * Recognises the inputs of tools that edit a file: those that have a text to find and its replacement.
+ * Recognises the input of a file-editing tool: an input with a string to find and its replacement.
  */
 import type { Json } from "./message.js";
 
 /** An edit of a file, as the input of a call describes it. */
 export type FileEdit = {
-  /** The text that is replaced. */
+  /** The text to replace. */
   readonly before: string;
   /** The replacement. */
   readonly after: string;
   /** The names of the two fields. */
   readonly fields: readonly [before: string, after: string];
-  /** Whether the text is replaced wherever it occurs. Otherwise it must occur once. */
+  /** Whether every occurrence is replaced. Otherwise the text must occur once. */
   readonly all: boolean;
 };
 
-/** The names that tools of Pawl, of other programs and of models' providers use. */
+/** The field names used by the tools of Pawl, of other programs and of model providers. */
 const fieldPairs = [
   ["oldText", "newText"],
   ["old_text", "new_text"],

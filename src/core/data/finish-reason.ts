@@ -1,4 +1,6 @@
-/** The finish reasons that come from outside: a provider, a recording, another library. */
+/**
+ * Interprets finish reasons from outside: from a provider, a recording or another library.
+ */
 import {
   type AssistantMessage,
   type FinishReason,
@@ -16,12 +18,12 @@ const knownReasons: ReadonlySet<unknown> = new Set<FinishReason["unified"]>([
   "other",
 ]);
 
-/** The same reason; `other` if it is unknown. */
+/** Returns the reason itself if it is known, and `other` otherwise. */
 export function toUnifiedReason(reason: unknown): FinishReason["unified"] {
   return knownReasons.has(reason) ? (reason as FinishReason["unified"]) : "other";
 }
 
-/** Raw finish reasons of an answer that is to be continued: Anthropic interrupts a long turn of its own tools. */
+/** Raw finish reasons of an answer that is to be continued. Anthropic interrupts long turns that use its own tools. */
 const pauseReasons: ReadonlySet<unknown> = new Set(["pause_turn"]);
 
 /**
@@ -32,7 +34,7 @@ const pauseReasons: ReadonlySet<unknown> = new Set(["pause_turn"]);
  */
 export type MessageEnding = "complete" | "unclear";
 
-/** How an answer ended, for the log. Undefined if the finish reason is enough. */
+/** How an answer ended, for the log. Undefined if the finish reason says enough. */
 export function classifyEnding({ unified, raw }: FinishReason, message: AssistantMessage): MessageEnding | undefined {
   if (pauseReasons.has(raw)) return undefined;
   if (unified === "other") return toolCallsOf(message).length > 0 ? "unclear" : undefined;
@@ -42,7 +44,7 @@ export function classifyEnding({ unified, raw }: FinishReason, message: Assistan
 
 /**
  * Whether the provider interrupted its turn. It continues when it is sent the conversation again (FIN-9).
- * @param ending undefined also in logs of 0.1, where every provider call without a result was a pause
+ * @param ending also undefined in logs of 0.1, where every provider call without a result was a pause
  */
 export function isPaused({ raw }: FinishReason, message: AssistantMessage, ending: MessageEnding | undefined): boolean {
   return pauseReasons.has(raw) || (ending !== "complete" && findOpenProviderCalls(message).length > 0);

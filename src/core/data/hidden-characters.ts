@@ -1,18 +1,17 @@
 /**
- * Makes every character visible that a person might not see, or that a terminal would interpret. For text that a person
- * approves: exactly this text runs.
+ * Makes visible every character that a person might not see or that a terminal would interpret. For text that a person approves, because
+ * exactly this text will run.
  */
 
 /**
- * By Unicode property: controls, formats, surrogates, private-use and unassigned characters, spaces other than the usual
- * one, and all default-ignorable characters. Then the blank characters that Unicode counts as letters or signs. Newlines
- * and tabs are not included.
+ * By Unicode property: controls, formats, surrogates, private-use and unassigned characters, spaces other than U+0020, and all
+ * default-ignorable characters; then the blank characters that Unicode classifies as letters or symbols. Newlines and tabs are excluded.
  */
 const hiddenCharacters =
   /(?![\n\t ])(?:[\p{C}\p{Z}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]|\p{Default_Ignorable_Code_Point}|\p{Variation_Selector})/gu;
 
 /**
- * The text with its hidden characters as `\r`, `\xNN` or `\u{N}`.
+ * Replaces the hidden characters of a string with `\r`, `\xNN` or `\u{N}`.
  *
  * @example
  * ```ts
@@ -26,7 +25,7 @@ export function showHidden(text: string): string {
   return text.replace(hiddenCharacters, escapeCharacter);
 }
 
-/** `\r`, `\xNN` or `\u{N}`. */
+/** Escapes a character as `\r`, `\xNN` or `\u{N}`. */
 export function escapeCharacter(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code === 0x0d) return "\\r";

@@ -1,5 +1,5 @@
 /**
- * Ids of sessions and messages: the ids that every store can hold.
+ * Ids of sessions and messages, limited to what every store can hold.
  */
 
 export const maxId = 512;
@@ -7,15 +7,15 @@ export const maxId = 512;
 const loneSurrogate = /\p{Surrogate}/u;
 
 /**
- * What is wrong with an id; null if it is valid. A valid id is a string of 1 to 512 characters, without NUL and without
- * lone surrogates (a database would treat two such ids as one).
+ * Describes what is wrong with an id; null if it is valid. A valid id is a string of 1 to 512 characters without NUL and without lone
+ * surrogates (a database would treat two such ids as equal).
  */
 export function findIdProblem(id: unknown): string | null {
   if (typeof id !== "string") return "is not a string";
   if (id.length === 0) return "is empty";
   if (id.length > maxId) return `has ${id.length} characters`;
-  if (id.includes("\0")) return "has a NUL";
-  return loneSurrogate.test(id) ? "has half of a surrogate pair" : null;
+  if (id.includes("\0")) return "contains a NUL character";
+  return loneSurrogate.test(id) ? "contains a lone surrogate" : null;
 }
 
 /** The error message for an invalid id. */

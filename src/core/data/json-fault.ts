@@ -1,12 +1,12 @@
 /**
- * The position and the nature of the first syntax error in a text that is not JSON.
+ * The position and kind of the first syntax error in invalid JSON text.
  *
- * The message of `JSON.parse` is not enough: Node.js 20 gives no position for many errors ("Unexpected token 'h'"),
- * and engines word them differently.
+ * The message of `JSON.parse` is not enough: Node.js 20 gives no position for many errors ("Unexpected token 'h'"), and JavaScript engines
+ * word them differently.
  */
 export type JsonFault = { readonly position: number; readonly message: string };
 
-/** The first fault of a text that does not parse. */
+/** Finds the first error in text that does not parse. */
 export function findJsonFault(text: string): JsonFault {
   const closers: ("]" | "}")[] = [];
   let expected: Expected = "value";
@@ -80,7 +80,7 @@ function skipSpace(text: string, start: number): number {
   return index;
 }
 
-/** The index after the string, or the fault in the string. */
+/** The index after the string, or the error inside it. */
 function readString(text: string, start: number): number | JsonFault {
   for (let index = start + 1; index < text.length; index++) {
     const character = text.charAt(index);
@@ -91,12 +91,12 @@ function readString(text: string, start: number): number | JsonFault {
     if (/^\\["\\/bfnrt]/.test(sequence)) index += 1;
     else if (/^\\u[0-9a-fA-F]{4}/.test(sequence)) index += 5;
     else if (!/^\\(?:u[0-9a-fA-F]{0,3})?$/.test(sequence))
-      return { position: index, message: "an escape that JSON does not have" };
+      return { position: index, message: "an escape sequence that JSON does not allow" };
   }
   return { position: text.length, message: `the text ends inside the string that began at position ${start},` };
 }
 
-/** The index after a number, `true`, `false` or `null`; null if the text has none of these here. */
+/** The index after a number, `true`, `false` or `null`; null if none of them is at this index. */
 function readWord(text: string, start: number): number | null {
   const word = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y;
   word.lastIndex = start;

@@ -1,12 +1,12 @@
 /**
- * How much work plain data can cause, and whether a JSON Schema from outside is small enough to be used.
+ * Measures how much work plain data can cause, and whether a JSON Schema from outside is small enough to be used.
  *
- * Everything here takes time linear in the data, needs no recursion, and stops at its bounds.
+ * All functions take time linear in the data, do not recurse, and stop at their bounds.
  */
 import type { Json } from "./message.js";
 
 /**
- * The number of values in plain data. A key counts as a value, and so do every 32 characters of a key or a string.
+ * The number of values in plain data. Each key also counts as a value, and so do every 32 characters of a key or a string.
  * @param maxWeight counting stops above this weight
  */
 export function weighJson(value: Json, maxWeight = Number.POSITIVE_INFINITY): number {
@@ -28,16 +28,16 @@ export function weighJson(value: Json, maxWeight = Number.POSITIVE_INFINITY): nu
 const charactersPerUnit = 32;
 
 export type SchemaMeasure = {
-  /** The weight of the schema's values: roughly the work that a check does for each value. */
+  /** The weight of the schema's values: roughly the work per validated value. */
   readonly weight: number;
-  /** False if a check may cost more than the schema's weight for each value, or if its cost is unknown. */
+  /** False if validation may cost more than the schema's weight per value, or if its cost is unknown. */
   readonly isLinear: boolean;
 };
 
-/** The bounds of a schema. They are far above the schemas that people write, and keep compilation short. */
+/** The limits of a schema. They are far above the schemas that people write, and keep compilation short. */
 export const maxSchemaLevels = 64;
 const maxSchemaWeight = 50_000;
-/** The maximum length of all paths in a schema together, in characters: the JSON Schema library stores each path. */
+/** The maximum total length of all paths in a schema, in characters. The JSON Schema library stores each path. */
 const maxPathCharacters = 8_000_000;
 
 /**
@@ -64,13 +64,13 @@ export function measureSchema(schema: Json): SchemaMeasure | { readonly fault: s
 
 type SchemaNode = { readonly value: Json; readonly level: number; readonly path: number };
 
-/** A property that is named like a keyword counts as the keyword. This only costs some time. */
+/** A property named like a keyword counts as that keyword. The only cost is some time. */
 function isLinearKeyword(key: string, value: Json): boolean {
   if (key === "format") return typeof value !== "string" || linearFormats.has(value);
   return !costlyKeywords.has(key);
 }
 
-/** Keywords whose check may take more than linear time: patterns, references that double, items compared in pairs. */
+/** Keywords whose validation may take more than linear time: patterns, references that double, and items compared in pairs. */
 const costlyKeywords: ReadonlySet<string> = new Set([
   "pattern",
   "patternProperties",
@@ -80,5 +80,5 @@ const costlyKeywords: ReadonlySet<string> = new Set([
   "uniqueItems",
 ]);
 
-/** Formats that are known to be checked in linear time. */
+/** Formats known to be validated in linear time. */
 const linearFormats: ReadonlySet<string> = new Set(["date", "time", "date-time", "uuid", "email", "hostname", "ipv4"]);

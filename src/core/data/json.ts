@@ -1,16 +1,16 @@
 /**
- * JSON from outside: parsed and checked before any other code sees it (SEC-12).
+ * Parses and checks JSON from outside before any other code sees it (SEC-12).
  *
  * 1. Size is checked before parsing, and depth before any function recurses into the value.
- * 2. Failures are data. Their wording tells a model what to correct, and is the same on every JavaScript engine.
+ * 2. Failures are data. Their messages tell a model what to correct, and are the same on every JavaScript engine.
  */
 import { findJsonFault } from "./json-fault.js";
 import type { Json } from "./message.js";
 
 export type JsonLimits = {
-  /** UTF-8 bytes of the text. Default 8 MiB. */
+  /** The maximum length of the text in UTF-8 bytes. Default 8 MiB. */
   readonly maxBytes?: number;
-  /** How deep objects and arrays may be nested. Default 200. */
+  /** The maximum nesting of objects and arrays. Default 200. */
   readonly maxDepth?: number;
 };
 
@@ -24,14 +24,14 @@ export type JsonResult =
   | {
       /** Whether the text is acceptable JSON. */
       readonly ok: false;
-      /** Why it is not, and where. */
+      /** What is wrong, and where. */
       readonly error: string;
     };
 
 export const defaultMaxJsonBytes = 8 * 1024 * 1024;
 export const defaultMaxJsonDepth = 200;
 
-/** Keys that change an object's prototype if code assigns them carelessly. */
+/** Keys that change an object's prototype if they are assigned carelessly. */
 export function isDangerousKey(key: string): boolean {
   return key === "__proto__" || key === "constructor" || key === "prototype";
 }
@@ -74,7 +74,7 @@ export function checkJson(value: unknown, limits: JsonLimits = {}): JsonResult {
   return { ok: true, value: value as Json };
 }
 
-/** A copy that shares nothing with its original. It recurses: only for values that were checked. */
+/** A deep copy. It recurses, so it is only for values that were checked. */
 export function copyJson(value: Json): Json {
   if (value === null || typeof value !== "object") return value;
   if (Array.isArray(value)) return value.map((item: Json) => copyJson(item));
@@ -84,7 +84,7 @@ export function copyJson(value: Json): Json {
 }
 
 /**
- * The same string for equal values, whatever the order of their keys. It recurses: only for values that were checked.
+ * The same string for equal values, whatever the order of their keys. It recurses, so it is only for values that were checked.
  *
  * @example
  * ```ts
@@ -103,9 +103,7 @@ export function canonicalJson(value: Json): string {
   return `{${members.join(",")}}`;
 }
 
-/**
- * Whether two values have the same canonical JSON, without building it. It recurses: only for values that were checked.
- */
+/** Whether two values have the same canonical JSON, without building it. It recurses, so it is only for values that were checked. */
 export function isSameJson(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
@@ -149,15 +147,15 @@ function exceedsByteLength(text: string, maxBytes: number): boolean {
   let bytes = 0;
   for (let index = 0; index < text.length; index++) {
     const code = text.charCodeAt(index);
-    // A surrogate pair is four bytes of UTF-8, so each half counts two.
+    // A surrogate pair takes four bytes in UTF-8, so each half counts as two.
     bytes += code < 0x80 ? 1 : code < 0x800 || (code >= 0xd800 && code <= 0xdfff) ? 2 : 3;
   }
   return bytes > maxBytes;
 }
 
-/** The position at which the text goes deeper than allowed; -1 if it does not. */
+/** The position at which the text exceeds the allowed depth; -1 if it does not. */
 function findExcessDepth(text: string, maxDepth: number): number {
-  // A shorter text has too few brackets: each opening one needs a closing one, or the text does not parse.
+  // A shorter text has too few brackets: each opening bracket needs a closing one, or the text does not parse.
   if (text.length < 2 * (maxDepth + 1)) return -1;
   let depth = 0;
   for (let index = 0; index < text.length; index++) {
@@ -178,7 +176,7 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-/** The index of the closing quote of the string that opens at `start`; the text's length if the string does not end. */
+/** The index of the closing quote of the string that opens at `start`; the length of the text if the string is not closed. */
 function findStringEnd(text: string, start: number): number {
   for (let index = start + 1; index < text.length; index++) {
     const code = text.charCodeAt(index);

@@ -8,7 +8,7 @@ export const labelKey = "pawl.label";
 
 /** A person's verdict on a session. */
 export type Label = {
-  /** True if the person found the session good. */
+  /** Whether the person considers the session good. */
   readonly good: boolean;
   /** The reason. */
   readonly note?: string;

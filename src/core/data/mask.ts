@@ -1,18 +1,18 @@
 /**
- * Masks secrets that are known by value, in text and in JSON.
+ * Masks known secret values in text and in JSON.
  */
 
 import type { Json } from "./message.js";
 import { skeletonOf } from "./skeleton.js";
 
-/** Replaces a secret. None of its characters needs an escape in JSON. */
+/** The replacement for a secret. None of its characters needs an escape in JSON. */
 export const mask = "[redacted]";
 
 /** Shorter secrets would also match parts of words. */
 export const minSecretLength = 6;
 
 /**
- * Returns a function that masks these secrets, also where JSON has escaped them once or several times. Secrets shorter than
+ * Returns a function that masks these secrets, even where JSON has escaped them once or several times. Secrets shorter than
  * `minSecretLength` are ignored. Takes time linear in the text.
  */
 export function createMask(values: readonly string[]): (text: string) => string {
@@ -32,7 +32,7 @@ function maskEscaped(text: string, secrets: readonly string[]): string {
   const pieces: string[] = [];
   let end = 0;
   for (const { from, to } of ranges) {
-    // Secrets may overlap: the rest of the later one is masked with the earlier one.
+    // Secrets may overlap. The rest of the later one is masked together with the earlier one.
     if (from >= end) pieces.push(text.slice(starts[end], starts[from]), mask);
     end = Math.max(end, to);
   }
@@ -48,14 +48,14 @@ function findOccurrences(secret: string, skeleton: string): readonly TextRange[]
   return ranges;
 }
 
-/** A copy in which `change` was applied to every string and every key. */
+/** A copy with `change` applied to every string and every key. */
 export function mapStrings(value: Json, change: (text: string) => string): Json {
   return mapScalars(value, change, (number) => number);
 }
 
 /**
- * Like `mapStrings`, but `change` is also applied to each number as JSON writes it: a number that changes becomes a
- * string. For content only: elsewhere, numbers have a meaning.
+ * Like `mapStrings`, but `change` is also applied to the JSON text of each number: a number that changes becomes a string. For content
+ * only, because elsewhere numbers have a meaning.
  */
 export function mapStringsAndNumbers(value: Json, change: (text: string) => string): Json {
   return mapScalars(value, change, (number) => {

@@ -1,18 +1,18 @@
 /**
  * Checks that messages form a conversation that every provider accepts.
  *
- * 1. The list is not empty, and its last message is a user's or a tool's. If a provider paused within its turn, the
- *    last message is the one that it is to continue.
- * 2. Each call is answered by the next message, once, and in the order of the calls. The ids of calls are unique.
+ * 1. The list is not empty, and its last message is from the user or a tool. If a provider paused within its turn, the last message is the
+ *    one to be continued.
+ * 2. Each call is answered by the next message, once and in the order of the calls. Call ids are unique.
  * 3. The result of a call that a provider ran itself comes after the call.
  */
 import { type AssistantMessage, type Message, type ToolMessage, toolCallsOf } from "./message.js";
 
-/** Where a list is wrong: the index of the message, and why. The reason begins in lower case, without a full stop. */
+/** Where a list is invalid: the index of the message, and the reason, which begins in lower case and has no full stop. */
 export type ListFault = { readonly index: number; readonly reason: string };
 
 /**
- * The first fault of a list; undefined if it is valid. The messages themselves are valid.
+ * The first fault of a list; undefined if it is valid. The messages themselves must already be valid.
  * @param pausedMessage the message at which a provider paused; the list may end with it
  */
 export function findListFault(messages: readonly Message[], pausedMessage?: Message): ListFault | undefined {
@@ -44,19 +44,19 @@ function findMessageFault(
     case "tool":
       return previous?.role === "assistant" && toolCallsOf(previous).length > 0
         ? undefined
-        : "it has results, and the message before it has no calls";
+        : "it has results, but the message before it has no calls";
     case "assistant":
       return checkCallIds(message, ids) ?? checkResults(message, next);
   }
 }
 
-/** Adds the call ids of the message to `ids`, which has those of the messages before it. */
+/** Adds the call ids of the message to `ids`, which holds those of the messages before it. */
 function checkCallIds({ parts }: AssistantMessage, ids: Set<string>): string | undefined {
   for (const part of parts) {
     if (part.type === "tool_result" && !ids.has(part.toolCallId))
-      return `it has a result of the call ${quoteId(part.toolCallId)}, which does not come before it`;
+      return `it has a result of the call ${quoteId(part.toolCallId)}, but no such call comes before it`;
     if (part.type !== "tool_call") continue;
-    if (ids.has(part.toolCallId)) return `the id ${quoteId(part.toolCallId)} is the id of two calls`;
+    if (ids.has(part.toolCallId)) return `two calls have the id ${quoteId(part.toolCallId)}`;
     ids.add(part.toolCallId);
   }
   return undefined;
@@ -68,9 +68,9 @@ function checkResults(message: AssistantMessage, next: Message | undefined): str
   const results: ToolMessage["parts"] = next?.role === "tool" ? next.parts : [];
   for (const [index, { toolCallId }] of calls.entries())
     if (results[index]?.toolCallId !== toolCallId)
-      return `the next message must have the results of its calls in their order: that of ${quoteId(toolCallId)} is missing`;
+      return `the next message must have the results of its calls in order: the result of ${quoteId(toolCallId)} is missing`;
   const extra = results[calls.length];
-  return extra === undefined ? undefined : `the next message has a result too many, of ${quoteId(extra.toolCallId)}`;
+  return extra === undefined ? undefined : `the next message has an extra result, for ${quoteId(extra.toolCallId)}`;
 }
 
 function quoteId(id: string): string {

@@ -1,8 +1,8 @@
 /**
  * Checks that a value is a message: its role, and the fields of its parts.
  *
- * The value is plain JSON that was checked before. A message from outside goes to a provider, so an unknown field is a
- * fault: it would be dropped silently.
+ * The value is plain JSON that was already checked. A message from outside goes to a provider, so an unknown field is an error: it would
+ * otherwise be dropped silently.
  */
 import { isJsonObject } from "./is-object.js";
 import type { AssistantPart, Json, Message, ToolOutput, ToolResultPart, UserPart } from "./message.js";
@@ -65,9 +65,9 @@ const outputTable: { readonly [Type in ToolOutput["type"]]: { readonly [field: s
   content: { parts: "any", full: "object?" },
 };
 
-/** What is wrong with a message; undefined if it is valid. The text begins in lower case and has no full stop. */
+/** Describes what is wrong with a message; undefined if it is valid. The description begins in lower case and has no full stop. */
 export function findMessageFault(value: Json): string | undefined {
-  if (!isJsonObject(value)) return "it is no object";
+  if (!isJsonObject(value)) return "it is not an object";
   const { role, parts, providerMetadata, ...others } = value;
   if (role === "system") return "a system message cannot be in the conversation; use systemPrompt";
   if (typeof role !== "string" || !Object.hasOwn(partTables, role))
@@ -83,7 +83,7 @@ export function findMessageFault(value: Json): string | undefined {
 }
 
 function findPartFault(part: Json, table: FieldTable): string | undefined {
-  if (!isJsonObject(part)) return "is no object";
+  if (!isJsonObject(part)) return "is not an object";
   const { type, ...members } = part;
   const fields = typeof type === "string" && Object.hasOwn(table, type) ? table[type] : undefined;
   if (fields === undefined) return `must have one of the types ${Object.keys(table).join(", ")}`;
@@ -96,7 +96,7 @@ function findFieldFault(members: PlainObject, fields: { readonly [field: string]
   return findFirstFault(Object.entries(fields), ([name, kind]) => {
     const value = members[name];
     if (value === undefined) return kind.endsWith("?") ? undefined : `has no ${name}`;
-    return hasKind(value, kind.replace("?", "")) ? undefined : `has no proper ${name}`;
+    return hasKind(value, kind.replace("?", "")) ? undefined : `has an invalid ${name}`;
   });
 }
 

@@ -1,20 +1,17 @@
 /**
  * Messages between a person, a model and tools, as plain JSON.
  *
- * An assistant message is kept and sent back as it was received: all parts, their order and the provider's metadata.
+ * An assistant message is stored and sent back exactly as received, with all parts in their order and the provider's metadata.
  */
 import { deepFreeze } from "./freeze.js";
 
-/** A value that JSON can hold. */
+/** A JSON value. */
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
-/**
- * Data that a provider attaches to a part and wants back, such as thinking signatures or cache markers. Keyed by
- * provider.
- */
+/** Data that a provider attaches to a part and expects back, such as thinking signatures or cache markers. Keyed by provider. */
 export type ProviderMetadata = { readonly [provider: string]: { readonly [key: string]: Json } };
 
-/** Text of a message. */
+/** A text part of a message. */
 export type TextPart = {
   readonly type: "text";
   /** The text as it was written. */
@@ -22,33 +19,33 @@ export type TextPart = {
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** What the model thought before it answered, as far as its provider shows it. */
+/** The model's reasoning before its answer, as far as its provider reveals it. */
 export type ReasoningPart = {
   readonly type: "reasoning";
-  /** The reasoning; empty if the provider keeps it to itself. */
+  /** The reasoning; empty if the provider does not reveal it. */
   readonly text: string;
   readonly providerMetadata?: ProviderMetadata;
 };
 
 /**
- * An image or another file. `data` is base64 text or an http(s) URL. In the log it may also be `blob:`, the name of a
- * blob of the session, a slash and the size in bytes.
+ * An image or another file. `data` is a base64 string or an http(s) URL. In the log it may also be `blob:`, the hash of a blob of the
+ * session, a slash and the size in bytes.
  */
 export type FilePart = {
   readonly type: "file";
   readonly mediaType: string;
-  /** Base64 text, an http(s) URL, or the name of a blob. */
+  /** A base64 string, an http(s) URL, or a reference to a blob. */
   readonly data: string;
   readonly filename?: string;
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** A source that the model cites. It is kept for readers and not sent back to a model. */
+/** A source that the model cites. It is kept for readers and is not sent back to a model. */
 export type SourcePart = {
   readonly type: "source";
-  /** The id that the provider gave the source. */
+  /** The id that the provider gave to the source. */
   readonly id: string;
-  /** The address of a page. */
+  /** The URL of a page. */
   readonly url?: string;
   /** The title of the page or document. */
   readonly title?: string;
@@ -60,35 +57,35 @@ export type SourcePart = {
 /**
  * A tool call as the model asked for it.
  * `toolCallId` is the provider's id. It does not identify the call; `callKey` does.
- * If the arguments are not acceptable JSON, `input` is `{ _raw }` with their text, and `invalid` names the place at
- * which parsing failed.
+ * If the arguments are not acceptable JSON, `input` is `{ _raw }` with their text, and `invalid` names the position at which parsing
+ * failed.
  */
 export type ToolCallPart = {
   readonly type: "tool_call";
   readonly toolCallId: string;
   readonly name: string;
-  /** The arguments, or `{ _raw }` if they are no acceptable JSON. */
+  /** The arguments, or `{ _raw }` if they are not acceptable JSON. */
   readonly input: Json;
   /** Where parsing failed. Present only with `{ _raw }`. */
   readonly invalid?: string;
   /**
-   * The provider runs the call, so it is recorded and never run here. Its result is in the same message, or in a later
-   * one if the provider paused.
+   * The provider runs the call, so it is recorded but never executed here. Its result is in the same message, or in a later one if the
+   * provider paused.
    */
   readonly providerExecuted?: boolean;
-  /** The provider runs the call only after an approval. The answer goes back under this id. */
+  /** The provider runs the call only after an approval. The decision is sent back under this id. */
   readonly approvalId?: string;
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** The whole text of an output that was cut: a blob of its session, in UTF-8. A lone surrogate is three bytes. */
+/** The full text of a truncated output: a blob of its session, in UTF-8. A lone surrogate takes three bytes. */
 export type FullOutput = {
   readonly blob: string;
-  /** Whether the tool returned text, or a value, which the blob holds as JSON. Absent in logs written before version 0.2. */
+  /** Whether the tool returned text, or a value that the blob holds as JSON. Absent in logs written before version 0.2. */
   readonly type?: "text" | "json";
   /** Its size in bytes. */
   readonly bytes: number;
-  /** The number of its lines. */
+  /** The number of lines. */
   readonly lines: number;
 };
 
@@ -96,9 +93,9 @@ export type FullOutput = {
 export type FileChange = {
   /** The path of the file. */
   readonly path: string;
-  /** The blob with the content before; null if there was no file. */
+  /** The blob with the previous content; null if there was no file. */
   readonly before: string | null;
-  /** The blob with the content after; null if the file was removed. */
+  /** The blob with the new content; null if the file was removed. */
   readonly after: string | null;
   /** The permission bits, as a number. */
   readonly mode?: number;
@@ -108,32 +105,32 @@ export type FileChange = {
 
 /** The output of a tool, as the model sees it. */
 export type ToolOutput =
-  /** A text. */
+  /** Text. */
   | {
       readonly type: "text";
       /** The text that the model reads. */
       readonly text: string;
-      /** Present if the output was cut: where the whole of it is. */
+      /** Present if the output was truncated: where to find all of it. */
       readonly full?: FullOutput;
-      /** Present if the output was cut and the whole is not stored: whether the tool returned text or a value. */
+      /** Present if the output was truncated and the rest is not stored: whether the tool returned text or a value. */
       readonly cut?: "text" | "json";
     }
-  /** A value. */
+  /** A JSON value. */
   | {
       readonly type: "json";
-      /** The value that the model reads as JSON. */
+      /** The value, which the model reads as JSON. */
       readonly value: Json;
     }
-  /** Texts and files. */
+  /** Text and files. */
   | {
       readonly type: "content";
-      /** Texts and files, in order. */
+      /** Text and files, in order. */
       readonly parts: readonly (TextPart | FilePart)[];
-      /** Present if the output was cut: where the whole of it is. */
+      /** Present if the output was truncated: where to find all of it. */
       readonly full?: FullOutput;
     };
 
-/** The result of a tool call, as the model is shown it. */
+/** The result of a tool call, as the model sees it. */
 export type ToolResultPart = {
   readonly type: "tool_result";
   readonly toolCallId: string;
@@ -142,36 +139,36 @@ export type ToolResultPart = {
   readonly output: ToolOutput;
   readonly isError?: boolean;
   readonly providerExecuted?: boolean;
-  /** Set if the provider asked for an approval of the call: the provider is sent this answer instead of a result. */
+  /** Set if the provider asked for an approval of the call: the provider is sent this decision instead of a result. */
   readonly approval?: ProviderApproval;
   readonly providerMetadata?: ProviderMetadata;
 };
 
-/** The answer to a provider that asked whether it may run a call. */
+/** The decision on a provider's request to run a call. */
 export type ProviderApproval = {
-  /** The id that the provider gave its question. */
+  /** The id that the provider gave to its request. */
   readonly approvalId: string;
   /** Whether the call may run. */
   readonly approved: boolean;
-  /** Why it may not. */
+  /** Why the call may not run. */
   readonly reason?: string;
 };
 
-/** A part of a user's message. */
+/** A part of a user message. */
 export type UserPart = TextPart | FilePart;
-/** A part of a model's message. */
+/** A part of an assistant message. */
 export type AssistantPart = TextPart | ReasoningPart | FilePart | SourcePart | ToolCallPart | ToolResultPart;
 
-/** A message of the user. */
+/** A message from the user. */
 export type UserMessage = {
   readonly role: "user";
-  /** Texts and files, in order. */
+  /** Text and files, in order. */
   readonly parts: readonly UserPart[];
 };
-/** A message of a model, as the provider sent it. */
+/** A message from a model, as the provider sent it. */
 export type AssistantMessage = {
   readonly role: "assistant";
-  /** Its parts, in the order in which they came. */
+  /** Its parts, in the order in which they arrived. */
   readonly parts: readonly AssistantPart[];
   /** The provider's data about the whole message, such as the container that its code ran in. */
   readonly providerMetadata?: ProviderMetadata;
@@ -179,56 +176,55 @@ export type AssistantMessage = {
 /** The results of a step's tool calls. */
 export type ToolMessage = {
   readonly role: "tool";
-  /** One result for each call, in the order of the calls. */
+  /** One result per call, in the order of the calls. */
   readonly parts: readonly ToolResultPart[];
 };
 /** A message of a conversation. */
 export type Message = UserMessage | AssistantMessage | ToolMessage;
 
-/** What model calls used. A field is absent if its value is unknown; unknown is never zero. */
+/** The usage of model calls. A field is absent if its value is unknown; unknown is never zero. */
 export type Usage = {
-  /** Input tokens, with those read from and written to a cache. */
+  /** Input tokens, including those read from and written to a cache. */
   readonly inputTokens?: number;
-  /** Output tokens, with those of reasoning. */
+  /** Output tokens, including reasoning tokens. */
   readonly outputTokens?: number;
-  /** Output tokens that the model thought with. `outputTokens` includes them. */
+  /** Output tokens spent on reasoning. `outputTokens` includes them. */
   readonly reasoningTokens?: number;
   /** Input tokens that the provider read from its cache. `inputTokens` includes them. */
   readonly cacheReadTokens?: number;
   /** Input tokens that the provider wrote to its cache. `inputTokens` includes them. */
   readonly cacheWriteTokens?: number;
-  /** Those of `cacheWriteTokens` that the provider keeps for an hour, which may cost more to write. */
+  /** The part of `cacheWriteTokens` that the provider keeps for an hour, which may cost more to write. */
   readonly cacheWrite1hTokens?: number;
-  /** US dollars, from a price table or from the provider. */
+  /** US dollars, from a price table or reported by the provider. */
   readonly costUsd?: number;
   /**
-   * Part of the usage is unknown: an attempt failed or was aborted, or a model has no price. The numbers are a lower
-   * bound.
+   * Part of the usage is unknown, because an attempt failed or was aborted, or because a model has no price. The numbers are a lower bound.
    */
   readonly partial?: boolean;
 };
 
-/** Why the model stopped: a reason from a closed set, and the provider's own word. */
+/** Why the model stopped: a reason from a closed set, and the provider's own term. */
 export type FinishReason = {
-  /** The reason, the same for all providers. */
+  /** The reason, normalised across providers. */
   readonly unified: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
-  /** The provider's own word. */
+  /** The provider's own term. */
   readonly raw?: string;
 };
 
-/** A failure as data. `code` does not change between versions; `message` is for people. */
+/** A failure as data. `code` is stable across versions; `message` is for people. */
 export type Fault = {
-  /** What kind of failure it is. It does not change between versions. */
+  /** The kind of failure, stable across versions. */
   readonly code: string;
   /** What happened, for people. */
   readonly message: string;
-  /** Whether the same may work at another try. */
+  /** Whether a retry may succeed. */
   readonly retryable: boolean;
-  /** The message of what caused it. */
+  /** The message of the underlying error. */
   readonly cause?: string;
 };
 
-/** The kind of a failed attempt, the same for all providers. The retry policy goes by it. */
+/** The kind of a failed attempt, normalised across providers. The retry policy is based on it. */
 export type ModelFailureKind =
   | "rate_limit"
   | "overloaded"
@@ -242,52 +238,50 @@ export type ModelFailureKind =
   | "provider"
   | "cancelled";
 
-/** A failed attempt of a model call. `retryAfterMs` is the wait that the provider asked for. */
+/** A failed attempt of a model call. `retryAfterMs` is the delay that the provider asked for. */
 export type ModelFailure = {
-  /** What kind of failure it is. */
+  /** The kind of failure. */
   readonly kind: ModelFailureKind;
   /** What happened, for people. */
   readonly message: string;
-  /** The HTTP status of the answer, if there was one. */
+  /** The HTTP status of the response, if there was one. */
   readonly statusCode?: number;
   /**
-   * The provider's code, or one of Pawl's own: `empty_response` of an answer that is complete and empty, `guard_tripped` if a guard ended
-   * the call, `paused_too_often` if a provider paused its turn again and again, `nothing_listens` of a request to an address of this machine where no server listens.
+   * The provider's code, or one of Pawl's own. `empty_response`: the answer is complete but empty. `guard_tripped`: a guard ended the call.
+   * `paused_too_often`: the provider kept pausing its turn. `nothing_listens`: no server listens at a local address.
    */
   readonly code?: string;
-  /** The wait that the provider asked for, in milliseconds. */
+  /** The delay that the provider asked for, in milliseconds. */
   readonly retryAfterMs?: number;
-  /** The connection closed before anything of an answer came. Such a request may be sent again at once. */
+  /** The connection closed before any part of an answer arrived. Such a request may be resent at once. */
   readonly unanswered?: boolean;
 };
 
-/**
- * The failure if a provider ends its answer with the reason `error` and nothing else. It is handled like a status 500.
- */
+/** The failure recorded if a provider ends its answer with the reason `error` and nothing else. It is handled like a status 500. */
 export const providerErrorFailure: ModelFailure = deepFreeze({
   kind: "provider",
   message: "The provider ended its answer with an error.",
   statusCode: 500,
 });
 
-/** The failure code of an answer that is complete and empty. */
+/** The failure code of an answer that is complete but empty. */
 export const emptyResponseCode = "empty_response";
 
-/** The code of the failure of a last summary that called tools and said nothing. */
+/** The failure code of a final summary that contains only tool calls and no text. */
 export const onlyCallsCode = "only_calls";
 
 /** The failure code of a model call that a guard ended. */
 export const guardTrippedCode = "guard_tripped";
 
-/** The failure code if a provider pauses its turn again and again and never finishes it. */
+/** The failure code if a provider keeps pausing its turn and never finishes it. */
 export const pausedTooOften = "paused_too_often";
 
-/** The failure code of a request to an address of this machine where no server listens. */
+/** The failure code of a request to a local address where no server listens. */
 export const nothingListensCode = "nothing_listens";
 
 /**
- * The calls of a message that need something from here, in order: those to run, and those that the provider runs once
- * they are approved.
+ * The calls of a message that need something from this process, in order: the calls to run, and the calls that the provider runs after an
+ * approval.
  */
 export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] {
   return message.parts.filter(
@@ -296,7 +290,7 @@ export function toolCallsOf(message: AssistantMessage): readonly ToolCallPart[] 
   );
 }
 
-/** The ids of calls that the provider runs by itself, and whose results are not in this message. */
+/** The ids of calls that the provider runs without an approval and whose results are not in this message. */
 export function findOpenProviderCalls({ parts }: AssistantMessage): readonly string[] {
   const open: string[] = [];
   for (const part of parts) {
@@ -309,14 +303,14 @@ export function findOpenProviderCalls({ parts }: AssistantMessage): readonly str
 }
 
 /**
- * The text of a message, trimmed. The text parts of a model's message are joined as they came: a provider cuts one
- * sentence into several parts, for example at each citation. Those of a user's message stand on lines of their own.
+ * The text of a message, trimmed. The text parts of an assistant message are concatenated, because a provider cuts one sentence into
+ * several parts, for example at each citation. Those of a user message are joined with newlines.
  */
 export function textOf(message: Message): string {
   return untrimmedTextOf(message).trim();
 }
 
-/** The text of a message, not trimmed: the space at its end counts if a later answer continues it. */
+/** The text of a message, untrimmed: trailing space matters if a later answer continues it. */
 export function untrimmedTextOf(message: Message): string {
   const texts: string[] = [];
   for (const part of message.parts) if (part.type === "text") texts.push(part.text);

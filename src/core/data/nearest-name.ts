@@ -1,12 +1,12 @@
 /**
- * Finds the known name that an unknown name was probably meant to be.
+ * Finds the known name that a misspelled name was probably meant to be.
  */
 
-/** Longer names are not compared: no typo is that long. */
+/** Longer names are not compared, because no typo is that long. */
 const maxName = 64;
 
 /**
- * The nearest of the known names; undefined if none is near. Case, `_` and `-` are ignored.
+ * The nearest known name; undefined if none is close. Case, `_` and `-` are ignored.
  *
  * @example
  * ```ts
@@ -28,7 +28,7 @@ export function nearestName(name: string, known: Iterable<string>): string | und
   return nearest;
 }
 
-/** All known names that are near. A typo is at most one character in four, so that no verb becomes another. */
+/** All known names that are close. At most one character in four may differ, so that no verb turns into another. */
 export function findNearNames(name: string, known: Iterable<string>): readonly string[] {
   if (name.length > maxName) return [];
   const target = normalizeName(name);

@@ -1,12 +1,12 @@
 /**
- * Model prices, and what a model call costs at them.
+ * Model prices, and the cost of a model call.
  */
 import type { Usage } from "./message.js";
 import { withoutDate } from "./model-id.js";
 
 /** US dollars per million tokens. */
 export type Rates = {
-  /** Input that was neither read from a cache nor written to one. */
+  /** Input that was neither read from a cache nor written to it. */
   readonly input: number;
   /** Output. */
   readonly output: number;
@@ -20,7 +20,7 @@ export type Rates = {
 
 /** If a request has more input tokens than `long.over`, the rates of `long` apply to all of its tokens. */
 export type Price = Rates & {
-  /** The rates of long requests. */
+  /** The rates for long requests. */
   readonly long?: Rates & {
     /** These rates apply above this number of input tokens. */
     readonly over: number;
@@ -55,5 +55,5 @@ export function findPrice(prices: PriceTable, modelId: string): Price | undefine
   return Object.hasOwn(prices, undated) ? prices[undated] : undefined;
 }
 
-/** Anthropic: a write costs 1.25 times plain input for 5 minutes, and twice plain input for an hour. */
+/** Anthropic's ratio: a cache write costs 1.25 times plain input for 5 minutes, and twice plain input for an hour. */
 const oneHourFactor = 1.6;

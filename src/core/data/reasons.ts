@@ -4,8 +4,8 @@
 import { deepFreeze } from "./freeze.js";
 
 /**
- * The reasons for which a run ends: a closed set. Each has the status of the run, the exit code of the command line,
- * and the text of the result if the model gave none.
+ * The closed set of reasons for which a run ends. Each has the status of the run, the exit code of the command line, and the result text to
+ * use if the model gave none.
  */
 export const reasons = deepFreeze({
   stop: { status: "completed", exitCode: 0, text: "" },
@@ -41,8 +41,8 @@ export const reasons = deepFreeze({
 export type Reason = keyof typeof reasons;
 
 /**
- * Why a run stopped in this process without ending: the store failed, the process is draining, this process handed the
- * session over, another process took over, or the run before it in the queue was aborted.
+ * Why a run stopped in this process without ending. `store_failed`: the store failed. `shutdown`: the process is shutting down. `left`: this
+ * process handed the session over. `lease_lost`: another process took over. `held_back`: the previous run in the queue was aborted.
  */
 export type InterruptedReason = "store_failed" | "shutdown" | "left" | "lease_lost" | "held_back";
 

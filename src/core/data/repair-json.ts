@@ -1,11 +1,11 @@
 /**
- * JSON as models write it: in a Markdown fence, with comments, or with trailing commas.
+ * Repairs JSON as models write it: in a Markdown fence, with comments, or with trailing commas.
  *
  * 1. Every character is read a bounded number of times.
- * 2. Strings stay as they are. Nothing is added, so a truncated text stays truncated.
+ * 2. Strings are not changed. Nothing is added, so a truncated text stays truncated.
  */
 
-/** The text without its fence, comments and trailing commas; undefined if it has none. The result may still be invalid. */
+/** The text without its fence, comments and trailing commas; undefined if it has none of them. The result may still be invalid. */
 export function repairJson(text: string): string | undefined {
   const body = stripFence(text.trim());
   const repaired = stripCommentsAndCommas(body);
@@ -44,7 +44,7 @@ function stripCommentsAndCommas(text: string): string {
   return pieces.join("") + comma;
 }
 
-/** Only a comma after a value can be a trailing comma. Any other comma is a different mistake, and stays. */
+/** Only a comma after a value can be a trailing comma. Any other comma is a different mistake and is kept. */
 function endsValue(last: string): boolean {
   return last !== "" && !"{[,:".includes(last);
 }

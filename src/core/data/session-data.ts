@@ -1,21 +1,21 @@
 /**
- * The data of a session: a JSON object that its tools and callers change, by top-level keys.
+ * The session's data: a JSON object that tools and callers change by top-level keys.
  */
 import { deepFreeze } from "./freeze.js";
 import type { Json } from "./message.js";
 
-/** Named values that a session stores outside of its conversation. */
+/** Named values that a session stores outside its conversation. */
 export type SessionData = { readonly [key: string]: Json };
 
-/** A change of the data. A key that is set and unset is unset. */
+/** A change to the data. A key that is both set and unset is unset. */
 export type DataPatch = {
-  /** The keys that get a value. */
+  /** The keys to set, with their values. */
   readonly set?: SessionData;
-  /** The keys that are removed. */
+  /** The keys to remove. */
   readonly unset?: readonly string[];
 };
 
-/** The data of a session that has none. */
+/** Empty session data. */
 export const emptyData: SessionData = deepFreeze({});
 
 /** The maximum size of a session's data as JSON, in bytes. */

@@ -1,19 +1,18 @@
 /**
- * Finds a string in JSON however often it was escaped: once, or several times as JSON within JSON.
+ * Finds a string in JSON no matter how often it was escaped: once, or several times as JSON within JSON.
  *
- * A string and its escaped forms have the same skeleton. The skeleton drops backslashes, decodes `\uXXXX`, and replaces a
- * control character with the letter of its JSON escape: a newline becomes `n`, because JSON writes `\n`. Different strings
- * may have the same skeleton.
+ * A string and its escaped forms have the same skeleton. The skeleton drops backslashes, decodes `\uXXXX`, and replaces a control character
+ * with the letter of its JSON escape: a newline becomes `n`, because JSON writes `\n`. Different strings may have the same skeleton.
  */
 export type Skeleton = {
   /** The characters of the skeleton. */
   readonly text: string;
-  /** Where each character of the skeleton starts in the text, with its backslashes. The last item is the end of the last one. */
+  /** Where each character of the skeleton starts in the text, including its backslashes. The last item is the end of the last character. */
   readonly starts: readonly number[];
 };
 
 /**
- * The skeleton of a text. Takes time linear in the text.
+ * The skeleton of a string. Takes time linear in its length.
  *
  * @example
  * ```ts
@@ -48,10 +47,10 @@ const jsonEscapeLetters: { readonly [control: string]: string } = {
 };
 
 const backslash = 0x5c;
-/** Characters of `uXXXX`. */
+/** The length of `uXXXX`. */
 const escapeLength = 5;
 
-/** The index after a run of backslashes, of which all but the first may be written `u005c`. */
+/** The index after a run of backslashes. All but the first backslash may be written as `u005c`. */
 function skipBackslashes(text: string, start: number): number {
   let index = start;
   for (;;) {
@@ -61,7 +60,7 @@ function skipBackslashes(text: string, start: number): number {
   }
 }
 
-/** The UTF-16 unit that `uXXXX` stands for; undefined if there is none at this index. */
+/** The UTF-16 unit that `uXXXX` encodes; undefined if there is no such escape at this index. */
 function readUnicodeEscape(text: string, index: number): number | undefined {
   if (text.charAt(index) !== "u") return undefined;
   const digits = text.slice(index + 1, index + escapeLength);

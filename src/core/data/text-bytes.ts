@@ -1,9 +1,8 @@
 /**
- * Converts strings to bytes and back, without loss.
+ * Converts strings to bytes and back without loss.
  *
- * The bytes are UTF-8. A JavaScript string may hold a lone surrogate, which UTF-8 does not allow; it is written as the
- * three bytes of its code. So every string survives the round trip, and every position in the bytes is a position in the
- * text.
+ * The bytes are UTF-8. A JavaScript string may contain a lone surrogate, which UTF-8 does not allow; it is written as the three bytes of
+ * its code point. Every string therefore survives the round trip, and every offset in the bytes corresponds to a position in the text.
  */
 
 const encoder = new TextEncoder();
@@ -24,7 +23,7 @@ export function encodeText(text: string): Uint8Array {
   return bytes;
 }
 
-/** Bytes that are not UTF-8 become U+FFFD. */
+/** Invalid UTF-8 becomes U+FFFD. */
 export function decodeText(bytes: Uint8Array): string {
   let text = "";
   let from = 0;
@@ -38,7 +37,7 @@ export function decodeText(bytes: Uint8Array): string {
   return text + decoder.decode(from === 0 ? bytes : bytes.subarray(from));
 }
 
-/** The index of the first byte of the character to which the byte at `index` belongs. */
+/** The index of the first byte of the character that contains the byte at `index`. */
 export function findCharacterStart(bytes: Uint8Array, index: number): number {
   for (let start = index; start > index - 4 && start > 0; start--) if (!isContinuation(bytes[start])) return start;
   return index;
@@ -50,7 +49,7 @@ function isContinuation(byte: number | undefined): boolean {
 
 const newline = 10;
 
-/** The number of lines. A last line without a line end counts. */
+/** The number of lines, including a last line without a newline. */
 export function countLines(bytes: Uint8Array): number {
   if (bytes.length === 0) return 0;
   return lineNumberAt(bytes, bytes.length - 1);

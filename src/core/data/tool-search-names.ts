@@ -1,5 +1,5 @@
 /**
- * The tools through which a model finds deferred tools and calls them.
+ * The names of the tools that find and call deferred tools.
  */
 export const findToolsName = "find_tools";
 export const callToolName = "call_tool";

@@ -1,12 +1,12 @@
 /**
- * The `traceparent` header of W3C Trace Context, which names the span in which a request was made.
+ * The `traceparent` header of W3C Trace Context, which identifies the span in which a request was made.
  *
- * Its grammar is that of version 00. A later version begins with the same fields, and may have more after them.
+ * The grammar is that of version 00. Later versions begin with the same fields, and may append more.
  */
 
 const grammar = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-|$)/;
 
-/** The span that a `traceparent` names. */
+/** The span that a `traceparent` identifies. */
 export type RemoteSpan = {
   /** 32 hexadecimal digits. */
   readonly traceId: string;
@@ -15,7 +15,7 @@ export type RemoteSpan = {
   readonly isSampled: boolean;
 };
 
-/** Returns undefined for an invalid `traceparent`, which the specification says to ignore. */
+/** Parses a `traceparent`. Returns undefined for an invalid one, which the specification says to ignore. */
 export function parseTraceparent(value: unknown): RemoteSpan | undefined {
   const [, version, traceId = "", spanId = "", flags = "", rest] =
     typeof value === "string" ? (grammar.exec(value) ?? []) : [];

@@ -5,8 +5,8 @@ import { deepFreeze } from "./freeze.js";
 import type { Usage } from "./message.js";
 
 /**
- * The usage with its cost rounded to a billionth of a dollar: further digits are artefacts of binary fractions. For usage
- * that is shown or returned. The state of a session keeps exact sums, like the logs of earlier versions.
+ * The usage with its cost rounded to a billionth of a dollar, because further digits are artefacts of binary fractions. For usage that is
+ * shown or returned. The state of a session keeps exact sums, like the logs of earlier versions.
  */
 export function roundCost(usage: Usage): Usage {
   const { costUsd } = usage;
@@ -15,7 +15,7 @@ export function roundCost(usage: Usage): Usage {
   return rounded === costUsd ? usage : { ...usage, costUsd: rounded };
 }
 
-/** The sum of two usages, with its cost rounded to 1e-9 dollars. A count that is absent in both stays absent. */
+/** The sum of two usages, with the cost rounded to 1e-9 dollars. A count that is absent in both stays absent. */
 export function addUsage(a: Usage, b: Usage): Usage {
   return roundCost(addUsageUnrounded(a, b));
 }
@@ -37,7 +37,7 @@ function lacksCost(usage: Usage): boolean {
   return usage.costUsd === undefined && (usage.inputTokens !== undefined || usage.outputTokens !== undefined);
 }
 
-/** The counts of a usage, each of which may be unknown. */
+/** The counts of a usage. Each may be unknown. */
 export const usageFields = deepFreeze([
   "inputTokens",
   "outputTokens",

@@ -1,19 +1,19 @@
 /**
- * The answers that a person can give.
+ * A person's answers about tool calls.
  */
 import type { Json, ToolOutput } from "../data/message.js";
 import type { PermissionRule } from "./reserved-events.js";
 
 /** A person's answer about a tool call. `rerun`, `result` and `fail` resolve a call that is in doubt. */
 export type Answer =
-  /** The call runs as it is. */
+  /** The call runs unchanged. */
   | { readonly type: "approve" }
   /** The call does not run. */
   | { readonly type: "deny"; readonly note?: string }
   /** The call runs with another input. */
   | {
       readonly type: "modify";
-      /** The input that the call runs with instead. */
+      /** The new input of the call. */
       readonly input: Json;
       readonly inputHash: string;
     }
@@ -22,7 +22,7 @@ export type Answer =
   /** The call, which is in doubt, ended with this result. */
   | {
       readonly type: "result";
-      /** The result, as the person knows it. */
+      /** The result, as far as the person knows it. */
       readonly output: ToolOutput;
       readonly isError?: boolean;
     }
@@ -34,15 +34,15 @@ export type Answer =
       /** The person's reply. */
       readonly value: Json;
     }
-  /** Nobody answers the question. */
+  /** The person declines to answer the question. */
   | { readonly type: "decline"; readonly note?: string };
 
-/** The person's answer before the permission check denied the call. */
+/** A person's answer that was overruled, because the permission check denied the call. */
 export type Overruled = {
   /** `approve` or `rerun`. */
   readonly answer: Answer["type"];
-  /** Who answered, as the caller names them. */
+  /** Who answered, according to the caller. */
   readonly by?: string;
-  /** The rule that denied the call, as the permission check names it. */
+  /** The rule that denied the call, as reported by the permission check. */
   readonly rule?: PermissionRule;
 };

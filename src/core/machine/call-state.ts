@@ -1,31 +1,31 @@
 /**
- * One tool call in the state of a session: where it stands, and what follows from that.
+ * One tool call in the state of a session: its status, and what follows from it.
  */
 
-/** How a call recovers if it had started and has no result. The event that decides to run the call records it. */
+/** How a call recovers if it had started and has no result. Recorded by the event that decides to run the call. */
 export type Recover = "rerun" | "ask" | "fail" | "reconcile";
 
-/** How a call runs, is tried again and recovers. It is recorded when the call is decided. */
+/** How a call runs, is retried and recovers. Recorded when the call is decided. */
 export type CallPolicy = {
   /** What happens if the call had started and has no result. */
   readonly recover: Recover;
-  /** Runs alone among the calls of its step. */
+  /** Whether the call runs alone among the calls of its step. */
   readonly sequential?: boolean;
-  /** How long this call may take to settle after an abort, in milliseconds, instead of the run's `abortGraceMs`. */
+  /** Milliseconds that this call may take to settle after an abort, instead of the run's `abortGraceMs`. */
   readonly graceMs?: number;
   /** Its result comes from outside (`session.provideResult`); nothing is executed here. */
   readonly external?: boolean;
   /** The provider runs the call once it is approved; nothing is executed here. */
   readonly provider?: boolean;
-  /** All effects of the tool are in its steps: the call may be let go between them, and run again. */
+  /** All side effects of the tool are in its steps, so the call may be suspended between steps and run again. */
   readonly durable?: boolean;
-  /** How failures are tried again: at most so many attempts, with waits that double from `baseMs` to `maxMs`. */
+  /** How failures are retried: with a maximum number of attempts, and delays that double from `baseMs` to `maxMs`. */
   readonly retry?: {
-    /** The most attempts, the first included. */
+    /** The maximum number of attempts, including the first. */
     readonly attempts: number;
-    /** The wait before the second attempt, in milliseconds. */
+    /** The delay before the second attempt, in milliseconds. */
     readonly baseMs: number;
-    /** The longest wait, in milliseconds. */
+    /** The maximum delay, in milliseconds. */
     readonly maxMs: number;
   };
   /** The agent that the call hands the session over to; nothing is executed. */
@@ -39,9 +39,9 @@ type CallIdentity = {
   /** `runId`/`modelCallIndex`/position: the identity of the call everywhere. Positions count from 1. */
   readonly callKey: string;
   readonly name: string;
-  /** The entry that holds the call's present input: the model's message, a decision or an answer. */
+  /** The entry that holds the call's current input: the model's message, a decision or an answer. */
   readonly inputSeq: number;
-  /** SHA-256 of the canonical input, if a person is asked. */
+  /** The SHA-256 of the canonical input, if a person is asked. */
   readonly inputHash?: string;
 };
 
@@ -50,41 +50,41 @@ export type OpenQuestion = {
   /** The name of the tool step that asks. */
   readonly step: string;
   readonly expiresAt?: number;
-  /** What ends the wait instead of a person: its time alone, or a signal with this `key`. */
+  /** What ends the wait instead of a person: only its time, or a signal with this `key`. */
   readonly for?: WaitKind;
   /** The key of the signal. */
   readonly key?: string;
 };
 
-/** What a tool may wait for besides people. */
+/** What a tool may wait for, other than people. */
 export type WaitKind = "time" | "signal";
 
-/** A question that was asked at `askedAt` (epoch milliseconds), and whose tool goes on running. */
+/** A question that was asked at `askedAt` (epoch milliseconds) while its tool keeps running. */
 export type HeldQuestion = OpenQuestion & { readonly askedAt: number };
 
-/** How many questions of one call may be open at once. */
+/** The maximum number of open questions per call. */
 export const maxOpenQuestions = 16;
 
-/** The child session of a call, and what it reported last. */
+/** The child session of a call, and the child's last report. */
 type ChildReport = {
   readonly childId?: string;
-  /** Since when the child waits for a person, in epoch milliseconds. Absent: it does not. */
+  /** Since when the child waits for a person, in epoch milliseconds. Absent if it does not. */
   readonly askedAt?: number;
-  /** The child sleeps or waits for a signal. Absent: it does not. */
+  /** Present if the child sleeps or waits for a signal. */
   readonly asleep?: ChildSleep;
-  /** The entry of the child that the report is about. */
+  /** The child's entry that the report is about. */
   readonly childSeq?: number;
 };
 
 /** How long a child session sleeps. */
 export type ChildSleep = {
-  /** When its first sleep or wait ends, in epoch milliseconds. Absent: it waits for signals alone, and for ever. */
+  /** When its first sleep or wait ends, in epoch milliseconds. Absent if it waits only for signals, without an end. */
   readonly until?: number;
 };
 
-/** How many attempts of a call have failed and were tried again. */
+/** The failures of a call. */
 type Failures = {
-  /** How many attempts have failed and were tried again. */
+  /** How many attempts have failed and were retried. */
   readonly failures?: number;
 };
 
@@ -92,9 +92,9 @@ type Failures = {
 export type Call = CallIdentity &
   (
     | {
-        /** The call is checked: its arguments, hooks and the policy. */
+        /** The call is being checked: its arguments, hooks and the policy. */
         readonly status: "deciding";
-        /** A person changed the input. If the call asks again, the time to answer goes on. */
+        /** Set if a person changed the input. If the call asks again, the original expiry still applies. */
         readonly edited?: {
           /** How the call would run. */
           readonly policy: CallPolicy;
@@ -104,16 +104,16 @@ export type Call = CallIdentity &
     /** A person is asked. */
     | {
         readonly status: "asking";
-        /** `provider`: the provider asks whether it may run the call. `tool`: the tool asks, while it runs. */
+        /** `provider`: the provider asks for permission to run the call. `tool`: the running tool asks. */
         readonly why: "policy" | "recovery" | "provider" | "tool";
         readonly policy: CallPolicy;
         readonly attempt: number;
-        /** Epoch milliseconds. From `expiresAt` on, no answer counts. */
+        /** Epoch milliseconds. Answers at or after `expiresAt` do not count. */
         readonly askedAt: number;
         readonly expiresAt?: number;
-        /** The questions of the tool that are not answered yet. The call runs again when there is none. */
+        /** The tool's questions that are not answered yet. The call runs again when none is left. */
         readonly open?: readonly OpenQuestion[];
-        /** How many attempts have failed and were tried again. */
+        /** How many attempts have failed and were retried. */
         readonly failures?: number;
       }
     /** The call may run, and waits for its turn. */
@@ -121,19 +121,19 @@ export type Call = CallIdentity &
         readonly status: "ready";
         readonly policy: CallPolicy;
         readonly attempt: number;
-        /** The last attempt failed, and the call waits for a slot for its next one. */
+        /** Set if the last attempt failed, and the call waits for a slot for the next one. */
         readonly lastFailed?: true;
       } & Failures)
-    /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), at most `ms` from its failure. */
+    /** An attempt failed. The call takes no slot until `until` (epoch milliseconds), which is at most `ms` after the failure. */
     | {
         readonly status: "retrying";
         readonly policy: CallPolicy;
         readonly attempt: number;
-        /** How many attempts have failed and were tried again. */
+        /** How many attempts have failed and were retried. */
         readonly failures: number;
         /** When the next attempt starts, in epoch milliseconds. */
         readonly until: number;
-        /** The length of the wait, in milliseconds. */
+        /** The length of the delay, in milliseconds. */
         readonly ms: number;
       }
     /** The call runs. */
@@ -141,11 +141,11 @@ export type Call = CallIdentity &
         readonly status: "running";
         readonly policy: CallPolicy;
         readonly attempt: number;
-        /** Questions to a person that are open while the call runs: its process waits for the answers. */
+        /** Questions to a person that are open while the call runs. Its process waits for the answers. */
         readonly held?: readonly HeldQuestion[];
       } & ChildReport &
         Failures)
-    /** It is found out what became of the call. */
+    /** The outcome of the call is being found out. */
     | { readonly status: "reconciling"; readonly policy: CallPolicy; readonly attempt: number }
     /** The call waits for a child session. */
     | ({
@@ -153,9 +153,9 @@ export type Call = CallIdentity &
         /** What the call waits for. */
         readonly on: "child";
         readonly policy: CallPolicy;
-        /** The part of the run's `maxTokens` that is kept for the child. */
+        /** The part of the run's `maxTokens` that is reserved for the child. */
         readonly reservedTokens?: number;
-        /** The part of the run's `maxCostUsd` that is kept for the child, in US dollars. */
+        /** The part of the run's `maxCostUsd` that is reserved for the child, in US dollars. */
         readonly reservedCostUsd?: number;
       } & ChildReport)
     /** The call waits for a result from outside. */
@@ -177,33 +177,30 @@ export type Call = CallIdentity &
     | { readonly status: "done"; readonly outcome: CallOutcome }
   );
 
-/**
- * This process can do nothing for the call while all slots are taken: a call that is still ready waits for a child's
- * slot.
- */
+/** Whether this process can do nothing for the call while all slots are taken. A call that is still ready waits for a child's slot. */
 export function isHeldOutside({ status }: Call): boolean {
   return status === "waiting" || status === "asking" || status === "ready" || status === "done";
 }
 
-/** A person must answer this call or its child session, or a caller must provide its result. */
+/** Whether a person must answer this call or its child session, or a caller must provide its result. */
 export function asksOutside(call: Call): call is Call & { readonly askedAt: number } {
   if (call.status === "asking") return !isParked(call);
   return call.status === "waiting" && call.askedAt !== undefined;
 }
 
-/** The tool, or the child session, sleeps or waits for signals. No process holds it, and no person is asked. */
+/** Whether the tool or the child session sleeps or waits for signals. No process holds it, and no person is asked. */
 export function isParked(call: Call): boolean {
   if (call.status === "waiting") return call.on === "child" && call.asleep !== undefined;
   return call.status === "asking" && call.open !== undefined && call.open.every((one) => one.for !== undefined);
 }
 
-/** The questions of a tool that are open; undefined if there is none. */
+/** The open questions of a tool; undefined if there are none. */
 export function openQuestionsOf(call: Call): readonly OpenQuestion[] | undefined {
   if (call.status === "asking") return call.open;
   return call.status === "running" ? call.held : undefined;
 }
 
-/** The open question of a tool by its id; undefined if it is not open. */
+/** The open question with this id; undefined if it is not open. */
 export function questionOf(call: Call, questionId: string): OpenQuestion | undefined {
   return openQuestionsOf(call)?.find(({ step }) => step === questionId);
 }

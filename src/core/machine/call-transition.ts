@@ -48,7 +48,7 @@ export function applyToCall(call: Call, event: CallEvent, seq: number): Call {
 
 type AskingCall = Extract<Call, { status: "asking" }>;
 
-/** The tool is let go, and its slot is free. Questions that it asked side by side come in one commit. */
+/** Suspends the tool and frees its slot. Questions that were asked in parallel are in one commit. */
 function applyQuestion(call: Call, event: EventOf<"tool_asked">): Call {
   const { attempt, step, expiresAt, held, at } = event;
   if (held === true) return applyQuestionWhileRunning(call, event);
@@ -71,7 +71,7 @@ function applyQuestion(call: Call, event: EventOf<"tool_asked">): Call {
   };
 }
 
-/** The tool goes on with its question: nobody else can go on with it, so a crash ends the question, too. */
+/** The tool keeps running with its question. No other process can continue it, so a crash also ends the question. */
 function applyQuestionWhileRunning(call: Call, { attempt, step, expiresAt, at }: EventOf<"tool_asked">): Call {
   if (call.status !== "running" || call.attempt !== attempt) return call;
   const { held = [] } = call;
@@ -85,7 +85,7 @@ function applyToolAnswer(call: CallWithQuestions, { answer, answerId, questionId
   const isAnswer = answer.type === "reply" || answer.type === "decline";
   const question = questionId === undefined ? undefined : questionOf(call, questionId);
   if (!isAnswer || questionId === undefined || question === undefined) return call;
-  // People answer people's questions, and signals end the waits for them. Only its time ends a sleep.
+  // People answer questions, and signals end the waits for signals. A sleep ends only by its time.
   const isBySignal = isSignalMessage(answerId);
   if (question.for === undefined ? isBySignal : question.for === "time" || !isBySignal) return call;
   return removeQuestion(call, questionId);
@@ -97,7 +97,7 @@ function expireQuestion(call: Call, questionId: string, at: number): Call {
   return call.status === "asking" || call.status === "running" ? removeQuestion(call, questionId) : call;
 }
 
-/** The tool runs again when its last question is answered: never half answered. */
+/** The tool runs again only when its last question is answered. */
 function removeQuestion(call: CallWithQuestions, questionId: string): Call {
   if (call.status === "running") {
     const { held = [], ...rest } = call;
@@ -109,7 +109,7 @@ function removeQuestion(call: CallWithQuestions, questionId: string): Call {
   return { status: "ready", policy: call.policy, attempt: call.attempt, ...pickFailures(call), ...pickIdentity(call) };
 }
 
-/** The policy says how often a call may be tried. The effect that made the event goes by the same rule. */
+/** The policy says how often a call may be tried. The effect that created the event follows the same rule. */
 function applyFailure(call: Extract<Call, { status: "running" }>, event: EventOf<"tool_failed">): Call {
   const { policy, attempt } = call;
   if (event.attempt !== attempt || !canRetryCall(call)) return call;
@@ -118,7 +118,7 @@ function applyFailure(call: Extract<Call, { status: "running" }>, event: EventOf
   return { status: "retrying", policy, attempt, failures, until: at + ms, ms, ...pickIdentity(call) };
 }
 
-/** Whether the policy of a running call has attempts left after the present one. */
+/** Whether the policy of a running call allows another attempt after the current one. */
 export function canRetryCall({ policy, failures = 0 }: Extract<Call, { status: "running" }>): boolean {
   return policy.retry !== undefined && failures + 1 < policy.retry.attempts;
 }
@@ -186,7 +186,7 @@ function askReason(call: Call, policy: CallPolicy): Extract<Call, { status: "ask
   return policy.provider === true ? "provider" : "policy";
 }
 
-/** An edited call that asks again keeps the expiry of its first question, unless the decision sets another. */
+/** An edited call that asks again keeps the expiry of its first question, unless the decision sets a new one. */
 function pickExpiry(call: Call, { expiresAt }: { readonly expiresAt?: number }): { readonly expiresAt?: number } {
   const until = expiresAt ?? (call.status === "deciding" ? call.edited?.expiresAt : undefined);
   return until === undefined ? {} : { expiresAt: until };
@@ -252,7 +252,7 @@ function applyAnswer(call: Extract<Call, { status: "asking" }>, event: EventOf<"
   }
 }
 
-/** The call ends here, and the provider is sent the answer. Nobody can change the input: the provider has it. */
+/** The call ends here, and the provider is sent the decision. The input cannot be changed, because the provider already has it. */
 function applyProviderAnswer(call: Call, { type }: Answer, seq: number): Call {
   if (type === "approve") return settleCall(call, "ok", seq);
   return type === "deny" ? settleCall(call, "denied", seq) : call;

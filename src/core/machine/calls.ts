@@ -1,8 +1,7 @@
 /**
  * The tool calls of a step, from the model's message to one result each.
  *
- * 1. A call only moves forward: deciding, asking, ready, running, done. Only an edit of its input takes it back to
- *    deciding.
+ * 1. A call only moves forward: deciding, asking, ready, running, done. Only an edit of its input takes it back to deciding.
  * 2. A ready call becomes running when a slot is free, in the commit that frees the slot.
  * 3. Only running calls are in doubt after a crash. The decision to run a call recorded how it recovers.
  * 4. An answer counts once, and only for the input that the person was shown.
@@ -38,8 +37,7 @@ import { continueAfterCut, finishRun, nextStep, toAwaitingHuman, toPreparing, to
 export type CallsState = ToolRunning | AwaitingHuman;
 
 /**
- * Takes up the calls of a message. They end at once if the message was cut or the run is stopping. So do calls above
- * the limit of a step.
+ * Creates the calls of a message. They end at once if the message was cut or the run is stopping, and so do calls above the limit per step.
  */
 export function startCalls(run: RunState, names: readonly string[], cut: Cut | null, paused = false): ToolRunning {
   const seq = run.seq + 1;
@@ -54,9 +52,8 @@ export function startCalls(run: RunState, names: readonly string[], cut: Cut | n
 }
 
 /**
- * Ends the calls that are not under way; if `outcome` is `interrupted`, all open calls. A call that has started, or may
- * have started, always ends with `interrupted`: its outcome is unknown. A call whose last attempt failed ends with that
- * failure.
+ * Ends the calls that are not under way; if `outcome` is `interrupted`, all open calls. A call that has started, or may have started,
+ * always ends with `interrupted`, because its outcome is unknown. A call whose last attempt failed ends with that failure.
  */
 export function abandonCalls(
   calls: readonly Call[],
@@ -74,8 +71,8 @@ export function abandonCalls(
 }
 
 /**
- * Ends the calls that have not started, because a person gave other directions. A call that has started, or may have
- * started, goes on; so does one whose result comes from outside, because somebody may be at work on it.
+ * Ends the calls that have not started, because a person gave new instructions. Calls that have started, or may have started, continue, and
+ * so do calls with an external result, because work on that result may be under way.
  */
 export function skipUnstarted(calls: readonly Call[], causeSeq: number): readonly Call[] {
   return calls.map((call) => (isUnstarted(call) ? settleCall(call, "skipped", causeSeq) : call));
@@ -86,7 +83,7 @@ function isUnstarted(call: Call): boolean {
   return mayBegin && !mayHaveStarted(call);
 }
 
-/** The call takes a slot: it runs in this process, or in a child session that it started. */
+/** Whether the call takes a slot: it runs in this process, or in a child session that it started. */
 function occupiesSlot(call: Call): boolean {
   return call.status === "running" || (call.status === "waiting" && call.on === "child");
 }
@@ -113,7 +110,7 @@ export function applyToCalls(state: CallsState, event: CallEvent): CallsState | 
   const index = state.calls.findIndex((call) => call.callKey === event.callKey);
   const call = state.calls[index];
   if (call === undefined) return state;
-  // Nobody answers in a run that stops: the question would keep it open until the grace is over.
+  // A stopping run gets no more answers: the question would keep it open until the grace period is over.
   if (event.type === "tool_asked" && state.stopping !== null) return state;
   const next = applyToCall(call, event, state.seq + 1);
   if (next === call) return state;
@@ -122,11 +119,11 @@ export function applyToCalls(state: CallsState, event: CallEvent): CallsState | 
   return settleCalls(recordProgress(after, call, event), event.at);
 }
 
-/** A failed attempt is progress, too: there are only so many. A run that is about to end does not try again. */
+/** Records progress. A failed attempt also counts, because the number of attempts is limited. A run that is about to end does not retry. */
 function recordProgress(state: CallsState, call: Call, event: CallEvent): CallsState {
   if (event.type === "tool_finished") return recordResult(state, call, event);
   if (event.type === "child_waiting" && event.asleep !== undefined) return { ...state, v: formatVersion };
-  // A question is progress: the tool got that far.
+  // A question is progress, because the tool got that far.
   if (event.type === "tool_asked")
     return { ...state, restarts: 0, ...(event.for === undefined ? {} : { v: formatVersion }) };
   if (event.type !== "tool_failed") return state;
@@ -139,7 +136,7 @@ function abandonRetries(calls: readonly Call[], causeSeq: number): readonly Call
   return calls.map((call) => (call.status === "retrying" ? settleCall(call, "error", causeSeq) : call));
 }
 
-/** A tool step of a running call. Only the log keeps it: it is progress, and nothing else changes. */
+/** Records a tool step of a running call. It counts as progress; only the log keeps the step itself. */
 export function applyToolStep(
   state: CallsState,
   event: EventOf<"tool_step_started" | "tool_step_finished">,
@@ -149,13 +146,13 @@ export function applyToolStep(
   return event.type === "tool_step_started" ? { ...state } : { ...state, restarts: 0 };
 }
 
-/** The effects of a result on the run: progress, usage, the end of the run (a done tool), a late result to expect. */
+/** The effects of a result on the run: progress, usage, the end of the run (a done tool), and a late result to expect. */
 function recordResult(state: CallsState, call: Call, event: EventOf<"tool_finished">): CallsState {
   const { outcome, usage, done } = event;
   const seq = state.seq + 1;
   return {
     ...state,
-    // A result that the machine made itself (`settling`) is no progress and used nothing. Any other result is progress.
+    // A result that the machine created itself (`settling`) is not progress and used nothing. Any other result is progress.
     restarts: call.status === "settling" ? state.restarts : 0,
     usage: usage === undefined || call.status === "settling" ? state.usage : addUsageUnrounded(state.usage, usage),
     interrupted:
@@ -166,7 +163,7 @@ function recordResult(state: CallsState, call: Call, event: EventOf<"tool_finish
   };
 }
 
-/** How many interrupted calls are remembered. A late result of an older call is ignored. */
+/** The number of interrupted calls that are remembered. A late result of an older call is ignored. */
 const maxInterrupted = 64;
 
 /** Starts the calls that are ready, and leaves the step when every call has its result. */
@@ -177,26 +174,26 @@ export function settleCalls(state: CallsState, at: number): CallsState | Prepari
   if (calls.every((call) => call.status === "done")) return endStep(state, at);
   const isHeld = state.stopping === null && calls.every(isHeldOutside);
   const asks = isHeld && calls.some(asksOutside);
-  const sleeps = isHeld && !asks && calls.some(isParked) && !calls.some(isAtWork);
-  if (waitOf(state) === (asks ? "human" : sleeps ? "parked" : undefined))
+  const sleeps = isHeld && !asks && calls.some(isParked) && !calls.some(isChildWorking);
+  if (classifyWait(state) === (asks ? "human" : sleeps ? "parked" : undefined))
     return calls === state.calls ? state : { ...state, calls };
   const run = addWaitingTime(state, at);
   if (asks) return toAwaitingHuman(run, { ...pickStepFields(state), calls, since: at });
   return toToolRunning(run, { ...pickStepFields(state), calls, ...(sleeps ? { parkedSince: at } : {}) });
 }
 
-/** What the run as a whole waits for in this state. While it waits, its clock stands still. */
-function waitOf(state: CallsState): "human" | "parked" | undefined {
+/** What the run as a whole waits for in this state. Its clock stops during the wait. */
+function classifyWait(state: CallsState): "human" | "parked" | undefined {
   if (state.status === "awaiting_human") return "human";
   return state.parkedSince === undefined ? undefined : "parked";
 }
 
-/** A child session is at work for the call. */
-function isAtWork(call: Call): boolean {
+/** Whether a child session is working for the call. */
+function isChildWorking(call: Call): boolean {
   return call.status === "waiting" && call.on === "child" && !isParked(call);
 }
 
-/** The results of handoffs follow in the same commit, and the step ends with them. */
+/** The results of handoffs follow in the same commit and end the step. */
 function startHandover(state: CallsState, { calls, handoff }: SettledHandoffs, at: number): CallsState {
   const run = addWaitingTime(state, at);
   return toToolRunning(handoff === undefined ? run : { ...run, handoff }, { ...pickStepFields(state), calls });
@@ -206,7 +203,7 @@ function pickStepFields({ cut, doneSeq, paused = false }: CallsState) {
   return { cut, doneSeq, paused };
 }
 
-/** Adds the time for which the run waited, now that the wait is over. */
+/** Adds the time that the run spent waiting, now that the wait is over. */
 function addWaitingTime(state: CallsState, at: number): RunState {
   const since = state.status === "awaiting_human" ? state.since : state.parkedSince;
   return since === undefined ? state : { ...state, waitedMs: state.waitedMs + Math.max(0, at - since) };
@@ -221,10 +218,7 @@ function endStep(state: CallsState, at: number): Preparing {
   return run.handoff === undefined ? nextStep(run, purpose, at) : toPreparing(run, { for: "handoff", purpose });
 }
 
-/**
- * Gives free slots to ready calls in call order. A sequential call runs alone. A single slot keeps the order of the
- * calls.
- */
+/** Gives free slots to ready calls in call order. A sequential call runs alone. With a single slot, the order of the calls is kept. */
 function scheduleCalls(calls: readonly Call[], concurrency: number, at: number): readonly Call[] {
   if (!calls.some((call) => call.status === "ready")) return calls;
   const underWay = calls.filter(occupiesSlot);
@@ -246,7 +240,7 @@ function scheduleCalls(calls: readonly Call[], concurrency: number, at: number):
   });
 }
 
-/** The call may run yet: with a single slot, no later call runs before it. */
+/** Whether the call may still run. With a single slot, no later call runs before it. */
 function isUndecided({ status }: Call): boolean {
   return status === "deciding" || status === "reconciling" || status === "retrying";
 }

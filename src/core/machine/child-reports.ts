@@ -1,11 +1,11 @@
 /**
  * Reports from a child session to its parent: that it waits for a person, and that it sleeps.
  *
- * 1. The parent is to be told (`parentUntold`) whenever the run begins or ceases to wait for a person, and whenever
- *    other questions are open: also those of a tool that goes on running while it asks. The same applies to long sleeps
- *    and waits for signals. At the end of a run its result is sent instead.
- * 2. Each report has the number of the entry that it is about. So neither a repetition nor a report that comes after a
- *    later one counts.
+ * 1. A report to the parent is due (`parentUntold`) whenever the run starts or stops waiting for a person, and whenever the open questions
+ *    change, including those of a tool that keeps running while it asks. The same applies to long sleeps and waits for signals. At the end
+ *    of a run its result is sent instead.
+ * 2. Each report carries the number of the entry that it is about. Repeated reports, and reports that arrive after a later one, are
+ *    therefore ignored.
  */
 import { defined } from "../data/defined.js";
 import type { Effect } from "./effect.js";
@@ -25,7 +25,7 @@ import {
   type State,
 } from "./state.js";
 
-/** Marks the next state of a child session if its parent is to be told. Mutates it: it is not shared yet. */
+/** Marks the next state of a child session if a report to its parent is due. Mutates the state, which is not shared yet. */
 export function markParentReportDue(before: State, after: State): void {
   if (after.status === "idle" || isTerminal(after)) return;
   if (hasSameQuestions(before, after) && !hasNewQuestionWhileRunning(before, after) && isSameSleep(before, after))
@@ -35,12 +35,12 @@ export function markParentReportDue(before: State, after: State): void {
 
 /** Whether both states sleep until the same time, or neither sleeps. */
 function isSameSleep(before: State, after: State): boolean {
-  const [earlier, now] = [sleepOf(before), sleepOf(after)];
+  const [earlier, now] = [findReportableSleep(before), findReportableSleep(after)];
   return (earlier === undefined) === (now === undefined) && earlier?.until === now?.until;
 }
 
-/** The sleep to report to the parent. Short sleeps are not reported: they are not worth two messages. */
-function sleepOf(state: State): ChildSleep | undefined {
+/** The sleep to report to the parent. Short sleeps are not worth two messages, so they are not reported. */
+function findReportableSleep(state: State): ChildSleep | undefined {
   if (!isAsleep(state) || !isSuspended(state)) return undefined;
   const until = earliestEnd(state);
   return until === undefined ? {} : { until };
@@ -60,7 +60,7 @@ function hasSameQuestions(before: State, after: State): boolean {
   );
 }
 
-/** Whether a tool that goes on running, here or in a session below, has a question that it did not have before. */
+/** Whether a tool that keeps running, here or in a descendant session, has a new question. */
 function hasNewQuestionWhileRunning(before: State, after: State): boolean {
   if (!hasCalls(after)) return false;
   return after.calls.some((call) => {
@@ -75,7 +75,7 @@ function hasNewHeldQuestion(earlier: Call | undefined, held: readonly HeldQuesti
   return held.some(({ step, askedAt }) => !known.some((one) => one.step === step && one.askedAt === askedAt));
 }
 
-/** A child that does not wait, neither now nor at its report before, has one reason to report: a question of a tool. */
+/** A child that is not waiting, and was not waiting at its previous report, has only one reason to report: a tool's question. */
 function reportsNewQuestion(earlier: Call | undefined, call: Call): boolean {
   const report = lastReportSeq(call);
   if (report === undefined || earlier === undefined || lastReportSeq(earlier) === report) return false;
@@ -95,19 +95,19 @@ function isSameQuestion(earlier: Call, call: Call): boolean {
   return isSameReport && isSameCall && openQuestionList(earlier) === openQuestionList(call);
 }
 
-/** The list of a tool's open questions changes with each of them. */
+/** The list of a tool's open questions. The array is replaced with each change. */
 function openQuestionList(call: Call): unknown {
   return call.status === "asking" ? call.open : undefined;
 }
 
-/** The entry of the child that the last report to this call is about. */
+/** The child's entry that the last report to this call is about. */
 function lastReportSeq(call: Call): number | undefined {
   return "childSeq" in call ? call.childSeq : undefined;
 }
 
 /**
- * The parent was told. A later change is still to be told. In a fork of a child session, which has no parent, the entry
- * only counts.
+ * Records that the parent has received a report. A later change is still to be reported. In a fork of a child session, which has no parent,
+ * the entry is only counted.
  */
 export function applyParentTold(state: State, { runId, toldSeq }: EventOf<"parent_told">): State {
   if (state.status === "idle" || isTerminal(state) || state.runId !== runId) return state;
@@ -121,14 +121,14 @@ export function createParentReportEffects(state: ActiveState): readonly Effect[]
   const { runId, parentUntold: seq, session } = state;
   if (seq === undefined || session?.parent === undefined) return [];
   const askedAt = state.status === "awaiting_human" ? state.since : null;
-  const asleep = sleepOf(state);
+  const asleep = findReportableSleep(state);
   const report = { askedAt, ...(asleep === undefined ? {} : { asleep }), seq };
   return [{ type: "tell_parent", key: `${runId}/tell/${seq}`, runId, parent: session.parent, ...report }];
 }
 
 type ChildCall = Extract<Call, { readonly status: "running" } | { readonly status: "waiting"; readonly on: "child" }>;
 
-/** Notes on a call what its child session reported. The report may come before the entry that says that the call waits. */
+/** Records the child session's report on its call. The report may arrive before the entry that says that the call waits. */
 export function applyChildReport(call: Call, { childId, childSeq, askedAt, asleep }: EventOf<"child_waiting">): Call {
   if (!isChildCall(call) || childSeq <= (call.childSeq ?? 0)) return call;
   if (call.childId !== undefined && call.childId !== childId) return call;
@@ -140,7 +140,7 @@ function isChildCall(call: Call): call is ChildCall {
   return call.status === "running" || (call.status === "waiting" && call.on === "child");
 }
 
-/** What a child reported, for the next state of its call. */
+/** The child's last report, for the next state of its call. */
 export function pickChildReport({
   childId,
   childSeq,

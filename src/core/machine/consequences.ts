@@ -1,6 +1,6 @@
 /**
- * Events that follow from a state alone: results that the machine creates, the end of a run, the start of a queued run.
- * They are applied until none is left, and committed together with the event that caused them.
+ * Events that follow from a state alone: results that the machine creates, the end of a run, the start of a queued run. They are applied
+ * until none is left, and committed together with the event that caused them.
  */
 
 import type { Event, EventBody } from "./event.js";
@@ -9,7 +9,7 @@ import { droppedCompactionEvents } from "./requested-compaction.js";
 import type { Call, Preparing, Queued, State, TerminalState } from "./state.js";
 import { transition } from "./transition.js";
 
-/** The events that follow from this state. Each changes the state, so applying them comes to an end. */
+/** The events that follow from this state. Each one changes the state, so applying them terminates. */
 export function consequences(state: State): readonly EventBody[] {
   switch (state.status) {
     case "preparing":
@@ -32,11 +32,11 @@ export function consequences(state: State): readonly EventBody[] {
   }
 }
 
-/** The result of an event: the events it leads to, itself first, and the state after all of them. */
+/** The result of an event: the event itself with the events that follow from it, and the final state. */
 export type Advance = {
   /** The state after the last of these events. */
   readonly state: State;
-  /** The event, and those that follow from it without any outside work. */
+  /** The event itself, and the events that follow from it without any outside work. */
   readonly events: readonly Event[];
 };
 
@@ -99,8 +99,8 @@ export function isPreventable(state: Preparing): boolean {
 }
 
 /**
- * A queued run does not start by itself after an abort, unless the run was aborted to make way for it. Nor does it start
- * before the end of the last run is delivered.
+ * A queued run does not start by itself after an abort, unless the run was aborted to make way for it. It also does not start before the
+ * end of the last run is delivered.
  */
 function startQueuedRun(state: TerminalState): readonly EventBody[] {
   return hasPendingNotice(state) ? none : startNextRun(state);
@@ -114,7 +114,7 @@ function isInterrupting(queued: Queued): boolean {
   return queued.kind === "run" && queued.interrupts === true;
 }
 
-/** Starts the next queued run: the one that interrupted the last run, or else the oldest. */
+/** Starts the next queued run: the run that interrupted the last one, or otherwise the oldest. */
 export function startNextRun({ queue }: State): readonly EventBody[] {
   const next = queue.find(isInterrupting) ?? queue.find(({ kind }) => kind === "run");
   if (next?.kind !== "run") return none;

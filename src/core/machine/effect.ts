@@ -1,18 +1,17 @@
 /**
- * Effects: the work that should be in flight. An effect is a value with a stable key. The driver starts effects that
- * are wanted and not running, and signals effects that are running and no longer wanted. Each effect settles with one
- * event.
+ * Effects: the work that should be in flight. An effect is a value with a stable key. The driver starts effects that are wanted but not
+ * running, and signals running effects that are no longer wanted. Each effect settles with one event.
  */
 import type { ChildSleep } from "./call-state.js";
 import type { Timer } from "./event.js";
 
-/** Work that a state wants in flight. It settles with one event. */
+/** Work that should be in flight in a state. It settles with one event. */
 export type Effect =
-  /** The next model call is prepared: compaction and hooks. */
+  /** Prepares the next model call: compaction and hooks. */
   | { readonly type: "prepare"; readonly key: string; readonly runId: string }
-  /** A summary is made. */
+  /** Creates a summary. */
   | { readonly type: "compact"; readonly key: string; readonly runId: string }
-  /** A model is called. */
+  /** Calls a model. */
   | {
       readonly type: "call_model";
       readonly key: string;
@@ -20,13 +19,13 @@ export type Effect =
       readonly modelCallIndex: number;
       readonly attempt: number;
     }
-  /** The end of the run is prepared: hooks and the shape of the answer. */
+  /** Prepares the end of the run: hooks, and the check of the answer's schema. */
   | { readonly type: "finish"; readonly key: string; readonly runId: string }
-  /** The agent that has the session finishes its step and passes the session on. */
+  /** Finishes the current agent's step and hands the session over. */
   | { readonly type: "hand_over"; readonly key: string; readonly runId: string }
-  /** A call is checked. */
+  /** Checks a call. */
   | { readonly type: "decide"; readonly key: string; readonly runId: string; readonly callKey: string }
-  /** A tool runs. */
+  /** Runs a tool. */
   | {
       readonly type: "run_tool";
       readonly key: string;
@@ -34,7 +33,7 @@ export type Effect =
       readonly callKey: string;
       readonly attempt: number;
     }
-  /** It is found out what became of a call. */
+  /** Finds out what happened to a call. */
   | {
       readonly type: "reconcile";
       readonly key: string;
@@ -42,26 +41,23 @@ export type Effect =
       readonly callKey: string;
       readonly attempt: number;
     }
-  /**
-   * Waits until `until` (epoch milliseconds). If `ms` is present, the wait is no longer than that, even if the clock
-   * jumps.
-   */
+  /** Waits until `until` (epoch milliseconds). If `ms` is present, the wait is no longer than that, even if the clock jumps. */
   | {
       readonly type: "sleep";
       readonly key: string;
       readonly runId: string;
-      /** Which timer it is. */
+      /** The kind of timer. */
       readonly timer: Timer;
       /** When it fires, in epoch milliseconds. */
       readonly until: number;
-      /** The length of the wait, in milliseconds, if it is a backoff. */
+      /** The length of the wait in milliseconds, for a backoff. */
       readonly ms?: number;
       readonly callKey?: string;
       readonly attempt?: number;
-      /** The question of a tool that expires. */
+      /** The tool's question that expires. */
       readonly questionId?: string;
     }
-  /** A child session is aborted. */
+  /** Aborts a child session. */
   | {
       readonly type: "cancel_child";
       readonly key: string;
@@ -71,27 +67,27 @@ export type Effect =
       readonly name: string;
       readonly childId: string;
     }
-  /** Tells the parent session whether this child waits for a person, as of its entry `seq`. */
+  /** Reports to the parent session whether this child waits for a person, as of its entry `seq`. */
   | {
       readonly type: "tell_parent";
       readonly key: string;
       readonly runId: string;
-      /** The call of the parent session that waits. */
+      /** The parent session's call that waits. */
       readonly parent: { readonly sessionId: string; readonly callKey: string };
-      /** Since when it waits, in epoch milliseconds; null: it does not. */
+      /** Since when this child waits, in epoch milliseconds; null if it does not. */
       readonly askedAt: number | null;
-      /** It sleeps or waits for a signal. */
+      /** Present if this child sleeps or waits for a signal. */
       readonly asleep?: ChildSleep;
       readonly seq: number;
     }
   /** Calls the `afterRun` hooks. */
   | { readonly type: "call_after_run_hooks"; readonly key: string; readonly runId: string }
-  /** The parent session is told how this one ended. */
+  /** Reports to the parent session how this one ended. */
   | {
       readonly type: "notify_parent";
       readonly key: string;
       readonly runId: string;
-      /** The call of the parent session that waits. */
+      /** The parent session's call that waits. */
       readonly parent: { readonly sessionId: string; readonly callKey: string };
     };
 

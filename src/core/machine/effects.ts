@@ -1,9 +1,9 @@
 /**
- * The effects that a state wants in flight. The same function serves the first start and every recovery.
+ * The effects that a state wants in flight. The same function is used for the first start and for every recovery.
  *
- * 1. Keys are unique within a state and stable while the same work is wanted.
- * 2. An effect that settled is never wanted again under its key.
- * 3. A state of a run under way that does not wait for an answer has at least one effect.
+ * 1. Keys are unique within a state, and stable while the same work is wanted.
+ * 2. An effect that has settled is never wanted again under the same key.
+ * 3. The state of an active run that does not wait for an answer has at least one effect.
  */
 
 import { createParentReportEffects } from "./child-reports.js";
@@ -57,12 +57,12 @@ function collectRunEffects(state: ActiveState): readonly Effect[] {
   }
 }
 
-/** When the session needs a driver without a new message, in epoch milliseconds. 0: at once; null: never. */
+/** When the session needs a driver even without a new message, in epoch milliseconds. 0: at once; null: never. */
 export function dueAt(state: State): number | null {
   return findDueTime(effects(state));
 }
 
-/** The same for effects that are computed already. */
+/** The same, for effects that are already computed. */
 export function findDueTime(wanted: readonly Effect[]): number | null {
   let due: number | null = null;
   for (const effect of wanted) {
@@ -142,7 +142,7 @@ function createCallEffect(runId: string, call: Call): Effect | undefined {
   }
 }
 
-/** Each question of a tool expires by itself, and each sleep and wait ends by itself. */
+/** Each question of a tool has its own expiry, and so does each sleep and each wait. */
 function addExpiryTimers(wanted: Effect[], runId: string, { callKey }: Call, open: readonly OpenQuestion[]): void {
   for (const { step, expiresAt, for: wait } of open) {
     if (expiresAt === undefined) continue;
@@ -160,9 +160,7 @@ function withDeadline(state: ActiveState, wanted: readonly Effect[]): readonly E
   return [...wanted, { type: "sleep", key, runId: state.runId, timer: "wall_clock", until, ms: maxWallClockMs }];
 }
 
-/**
- * Running effects are no longer wanted, so the driver signals them. Their results still count until the grace is over.
- */
+/** Running effects are no longer wanted, so the driver signals them. Their results still count until the grace period is over. */
 function collectStoppingEffects(state: ActiveState): readonly Effect[] {
   if (state.stopping === null) return none;
   const { until, graceMs } = state.stopping;
@@ -175,7 +173,7 @@ function collectStoppingEffects(state: ActiveState): readonly Effect[] {
     ms: graceMs,
   };
   if (!hasCalls(state)) return [grace];
-  // A child may report before the commit that says that the call waits for it, and that commit may be lost.
+  // A child may report before the commit that records that the call waits for it, and that commit may be lost.
   const children = state.calls.flatMap((call): readonly Effect[] =>
     (call.status === "waiting" || call.status === "running") && "childId" in call && call.childId !== undefined
       ? [
@@ -196,7 +194,7 @@ function collectStoppingEffects(state: ActiveState): readonly Effect[] {
 function collectEndEffects(state: TerminalState): readonly Effect[] {
   const { runId, session, parentNotificationPending, afterRunHooksPending } = state;
   if (afterRunHooksPending === true) return [{ type: "call_after_run_hooks", key: `${runId}/leave`, runId }];
-  // A parent gets the result after everything else of the child's run: whoever follows both sees the run before it.
+  // The parent gets the result after everything else of the child's run, so a reader that follows both sees the run before its result.
   if (parentNotificationPending === true && session?.parent !== undefined)
     return [{ type: "notify_parent", key: `${runId}/notify`, runId, parent: session.parent }];
   return isCompacting(state)

@@ -1,8 +1,8 @@
 /**
- * Events: what happened. The log of a session is a sequence of them. Each is an entry with a gap-free number.
+ * Events: what happened in a session. The log of a session is a sequence of events. Each is an entry with a gap-free number.
  *
- * 1. An event carries every time, id, limit and option that the machine needs. Folding a log needs the log alone.
- * 2. docs/log-format.md describes the format. New fields are optional. An unknown event is refused as a later version's.
+ * 1. An event carries every time, id, limit and option that the machine needs. Folding a log requires only the log.
+ * 2. docs/log-format.md describes the format. New fields are optional. An unknown event is refused as one of a later version.
  */
 import type { Fault, FileChange, Json, ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
@@ -50,13 +50,13 @@ type Body =
       WithPrincipal & {
         readonly type: "run_started";
         readonly limits: RunLimits;
-        /** The request itself; or, if it was queued, the entry that holds it. */
+        /** The request itself, unless it was queued. */
         readonly input?: readonly UserMessage[];
         /** The entry that holds the request, if it was queued. */
         readonly queuedSeq?: number;
         /** The options of the run that override its agent's. */
         readonly options?: RunOptions;
-        /** The span that the request was made in, as W3C's `traceparent`. The run's spans are its children. */
+        /** The span in which the request was made, as a W3C `traceparent`. The run's spans are its children. */
         readonly traceparent?: string;
       })
   /** A request waits for its turn. */
@@ -66,37 +66,37 @@ type Body =
         readonly limits: RunLimits;
         /** The request. */
         readonly input: readonly UserMessage[];
-        /** It takes the place of the run under way, which is aborted with it. */
+        /** The run replaces the run under way, which is aborted. */
         readonly interrupts?: true;
         /** The options of the run that override its agent's. */
         readonly options?: RunOptions;
         /** As in `run_started`. */
         readonly traceparent?: string;
       })
-  /** Something was said to the run under way. */
+  /** A message was added to the run under way. */
   | (WithPrincipal & {
       readonly type: "steered";
-      /** What is said. */
+      /** The messages. */
       readonly input: readonly UserMessage[];
-      /** Who steers: a user, a `beforeStop` hook, or the check of the answer's shape. */
+      /** Where the message came from: a user, a `beforeStop` hook, or the check of the answer's schema. */
       readonly source: "user" | "before_stop" | "output";
-      /** Calls that have not started are skipped. */
+      /** Skips the calls that have not started. */
       readonly skip?: "unstarted";
     })
   /** A wait is over. */
   | (WithRunId & {
       readonly type: "timer_fired";
-      /** Which timer fired. */
+      /** The timer that fired. */
       readonly timer: Timer;
       readonly callKey?: string;
       readonly attempt?: number;
-      /** The question of a tool that expired. */
+      /** The tool's question that expired. */
       readonly questionId?: string;
     })
   /** A call was checked. */
   | (WithCallKey & {
       readonly type: "tool_decided";
-      /** What the policy says. */
+      /** The decision of the policy. */
       readonly decision: PolicyDecision;
     })
   /** A call began to wait for a child session or for a result from outside. */
@@ -105,7 +105,7 @@ type Body =
       /** What the call waits for: a child session, or a result from outside. */
       readonly on: "child" | "external";
       readonly childId?: string;
-      /** The parts of the run's budgets that are kept for a child. */
+      /** The part of the run's token budget that is reserved for the child. */
       readonly reservedTokens?: number;
       /** The same for US dollars. */
       readonly reservedCostUsd?: number;
@@ -114,29 +114,29 @@ type Body =
   | (WithCallKey & {
       readonly type: "tool_finished";
       readonly outcome: CallOutcome;
-      /** What the tool gave. Absent if the machine made the result: its text then follows from the entry `causeSeq`. */
+      /** The output of the tool. Absent if the machine created the result: its text then follows from the entry `causeSeq`. */
       readonly output?: ToolOutput;
-      /** What the tool returned, if its `toModelOutput` made `output` of it. Models never see it. */
+      /** The tool's return value, if `toModelOutput` created `output` from it. Models never see it. */
       readonly returned?: ToolOutput;
       /** The entry from which the text of the result follows. */
       readonly causeSeq?: number;
       readonly attempt?: number;
       readonly timing?: Timing;
-      /** What a child session used. */
+      /** The usage of a child session. */
       readonly usage?: Usage;
-      /** The tool said that the run is done. */
+      /** Set if the tool signalled that the run is done. */
       readonly done?: {
         /** What the tool said. */
         readonly message?: string;
       };
-      /** The limit that ended the child session: the output is what it had found by then. */
+      /** The limit that ended the child session: the output is what it had found until then. */
       readonly cut?: Reason;
       /** How the tool changed the session's data. */
       readonly data?: DataPatch;
       /** Reserved: the files that the tool wrote. */
       readonly files?: readonly FileChange[];
     })
-  /** An attempt of a call failed, and the call is tried again after `retryInMs`. */
+  /** An attempt of a call failed. The call is retried after `retryInMs`. */
   | (WithCallKey & {
       readonly type: "tool_failed";
       readonly attempt: number;
@@ -144,55 +144,53 @@ type Body =
       readonly retryInMs: number;
       readonly timing: Timing;
     })
-  /** Somebody answered a call. */
+  /** A call was answered. */
   | (WithCallKey & {
       readonly type: "answered";
-      /** The id of the answer. It is taken once. */
+      /** The id of the answer. It is accepted once. */
       readonly answerId: string;
       /** The answer. */
       readonly answer: Answer;
-      /** Who decided, as the caller names them. */
+      /** Who decided, according to the caller. */
       readonly by?: string;
-      /** The hash of the input that was shown. An answer to another input does not count. */
+      /** The hash of the input that the person was shown. An answer about another input does not count. */
       readonly inputHash?: string;
-      /** The question of a tool that is answered: the name of its tool step. */
+      /** The tool's question that is answered: the name of its tool step. */
       readonly questionId?: string;
-      /** The person approved, but the permission check denied the call by then. `answer` is that denial. */
+      /** Set if the person approved but the permission check has denied the call since. `answer` is then that denial. */
       readonly overruled?: Overruled;
     })
-  /** Somebody outside a run changed the session's data. */
+  /** The session's data was changed from outside a run. */
   | { readonly type: "data_changed"; readonly patch: DataPatch; readonly by?: string }
   /**
-   * Somebody changed what the session is beside its runs. The fields `model`, `settings` and `limits` are reserved: nothing
-   * fills them yet, and this version does nothing with them.
+   * The session's properties apart from its runs were changed. The fields `model`, `settings` and `limits` are reserved: no code sets them
+   * yet, and this version ignores them.
    */
   | {
       readonly type: "session_changed";
       /** The new title. */
       readonly title?: string;
       readonly model?: string;
-      /** The new settings; null: those of the agent again. */
+      /** The new settings; null returns to the agent's settings. */
       readonly settings?: ModelSettings | null;
       readonly limits?: Partial<RunLimits>;
       readonly by?: string;
     }
-  /** Somebody wants the run to end. */
+  /** An abort of the run was requested. */
   | (WithRunId & { readonly type: "abort_requested"; readonly note?: string; readonly by?: string })
-  /**
-   * Work that was in flight is in doubt. With `fault`, no process died: the fault kept the prepared step from going on.
-   */
+  /** Work that was in flight is in doubt. With `fault`, no process died: the fault kept the prepared step from continuing. */
   | (WithRunId & {
       readonly type: "restarted";
-      /** The id of the process that carries the session on. */
+      /** The id of the process that continues the session. */
       readonly holder: string;
       readonly fault?: Fault;
     })
-  /** The result of a call that was given up came after all. */
+  /** The result of an abandoned call arrived after all. */
   | {
       readonly type: "late_result";
       readonly callKey: string;
       readonly outcome: CallOutcome;
-      /** What the tool gave. */
+      /** The output of the tool. */
       readonly output?: ToolOutput;
       /** As in `tool_finished`. */
       readonly returned?: ToolOutput;
@@ -206,25 +204,25 @@ type Body =
       readonly type: "run_finished";
       readonly reason: Reason;
       readonly fault?: Fault;
-      /** The answer as data, if the run asked for a shape. */
+      /** The answer as data, if the run requested a schema. */
       readonly output?: Json;
-      /** The step whose preparation ended the run: a hook refused or failed, or a budget was used up. */
+      /** The step whose preparation ended the run, because a hook refused or failed or a budget was used up. */
       readonly modelCallIndex?: number;
-      /** Hooks are still to be called: `after_run_hooks_called` follows. */
+      /** Set if hooks are still to be called: `after_run_hooks_called` follows. */
       readonly afterRunHooksPending?: true;
       /** The stop condition that held. */
       readonly condition?: string;
-      /** The first entry of the answer that was refused. It leaves the conversation. */
+      /** The first entry of the refused answer, which leaves the conversation. */
       readonly refusedSeq?: number;
     })
-  /** The hooks that come after a run were called. */
+  /** The hooks that run after the end of a run were called. */
   | (WithRunId & { readonly type: "after_run_hooks_called" })
-  /** A later version of Pawl brought the session to its format. */
+  /** A later version of Pawl converted the session to its format. */
   | {
       readonly type: "migrated";
-      /** The format that the session had before. */
+      /** The previous format of the session. */
       readonly from: number;
-      /** The state that it has now. Folding starts again here. */
+      /** The new state. Folding starts again here. */
       readonly state: State;
     }
   | ModelEventBody
@@ -240,20 +238,20 @@ type Body =
 export type EventBody = Body & {
   /** The hooks that contributed to the event, in the order of their calls. */
   readonly hooks?: readonly HookRecord[];
-  /** The entry `content_redacted` that replaced content of this event; the last one, if there were several. */
+  /** The `content_redacted` entry that replaced content of this event; the last one, if there were several. */
   readonly redacted?: number;
 };
 
-/** An event, and when it happened (epoch milliseconds). */
+/** An event with its time (epoch milliseconds). */
 export type Event = EventBody & { readonly at: number };
 /** The name of an event. */
 export type EventType = Event["type"];
-/** The event of one name. */
+/** The event with this name. */
 export type EventOf<Type extends EventType> = Extract<Event, { readonly type: Type }>;
 
 /** One line of the log. Numbers start at 1 and have no gaps. */
 export type Entry = {
   readonly seq: number;
-  /** What happened, and when. */
+  /** The event and its time. */
   readonly event: Event;
 };

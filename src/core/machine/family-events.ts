@@ -1,5 +1,5 @@
 /**
- * What a child session and its parent say to each other.
+ * The messages between a child session and its parent.
  */
 import type { ChildSleep } from "./call-state.js";
 
@@ -7,25 +7,25 @@ type WithRunId = { readonly runId: string };
 
 export type FamilyEventBody =
   /**
-   * The child session of a call waits for a person since `askedAt` (epoch milliseconds), or does not (null): no more, or
-   * because its tool asks and goes on running. The report is about the child's entry `childSeq`; a report about an
-   * earlier entry than the last one is stale.
+   * The child session of a call has been waiting for a person since `askedAt` (epoch milliseconds), or is not waiting (null): not any more,
+   * or because its tool asks and keeps running. The report is about the child's entry `childSeq`; a report about an earlier entry than the
+   * last report is stale.
    */
   | (WithRunId & {
       readonly type: "child_waiting";
       readonly callKey: string;
       readonly childId: string;
       readonly askedAt: number | null;
-      /** The child sleeps or waits for a signal, and no person is asked. From format 3 on. */
+      /** Set if the child sleeps or waits for a signal, and no person is asked. From format 3 on. */
       readonly asleep?: ChildSleep;
-      /** The entry of the child that this report is about. */
+      /** The child's entry that this report is about. */
       readonly childSeq: number;
     })
-  /** This child session told its parent whether it waited for a person after its entry `toldSeq`, and since when. */
+  /** This child session reported to its parent whether it waited for a person after its entry `toldSeq`, and since when. */
   | (WithRunId & {
       readonly type: "parent_told";
       readonly askedAt: number | null;
-      /** The entry that the parent was told of. */
+      /** The entry that the report to the parent was about. */
       readonly toldSeq: number;
     })
   /** This child session sent the result of its run to its parent. */

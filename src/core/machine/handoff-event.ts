@@ -10,8 +10,8 @@ export type HandoffEventBody = {
   readonly callKey: string;
   /** The agent that had the session. */
   readonly from: string;
-  /** The agent that has it from now on. */
+  /** The agent that has the session from now on. */
   readonly to: string;
-  /** The messages that the next agent is shown, if it is not shown the whole conversation. */
+  /** The messages that the next agent sees, if it does not see the whole conversation. */
   readonly messages?: readonly MessageRef[];
 };

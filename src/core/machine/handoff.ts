@@ -1,10 +1,9 @@
 /**
  * Handoffs: a call passes the session on to another agent.
  *
- * 1. No code runs for such a call: the machine creates its result. It does so when nothing else of the step is open, so
- *    everything that the step requested belongs to the agent that requested it.
- * 2. Only the first handoff, in the order of the calls, counts. A stop, a limit or a done tool that comes before it ends
- *    them all.
+ * 1. No code runs for such a call: the machine creates its result. It does so when no other call of the step is open, so everything that
+ *    the step requested belongs to the agent that requested it.
+ * 2. Only the first handoff in call order counts. A stop, a limit or a done tool that comes first cancels all handoffs.
  * 3. The session changes its agent at `handed_off` and at the start of a run, and nowhere else.
  */
 import type { EventOf } from "./event.js";
@@ -23,10 +22,10 @@ export function isHandoff(call: Call): call is HandoffCall {
   return call.status === "ready" && call.policy.handoff !== undefined;
 }
 
-/** The outcome of the handoffs of a step, once nothing else of the step is open. */
+/** The outcome of a step's handoffs, once no other call of the step is open. */
 export type SettledHandoffs = { readonly calls: readonly Call[]; readonly handoff?: RunState["handoff"] };
 
-/** Settles the handoffs of a step if nothing else of it is open; undefined if there are none, or if it is too early. */
+/** Settles the handoffs of a step once no other call of it is open. Undefined if there are no handoffs, or if it is too early. */
 export function settleHandoffs(
   { counters, limits, seq }: RunState,
   calls: readonly Call[],
@@ -45,7 +44,7 @@ export function settleHandoffs(
   return { calls: settled, handoff: { to: first.policy.handoff, callKey: first.callKey } };
 }
 
-/** The session continues with another agent, which starts with its own model and its own retries. */
+/** Continues the session with another agent, which starts with its own model and its own retries. */
 export function applyHandedOff(state: Preparing, event: EventOf<"handed_off">): Preparing {
   const { handoff, session } = state;
   if (state.for !== "handoff" || state.stopping !== null || handoff === undefined || session === null) return state;

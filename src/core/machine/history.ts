@@ -1,5 +1,5 @@
 /**
- * A conversation from elsewhere that a session begins with.
+ * An imported conversation that a session begins with.
  *
  * 1. It comes directly after `session_created`, in the same commit, and before the first run.
  * 2. It is added once, and never to a session that already exists.
@@ -11,20 +11,20 @@ export type HistorySource = "pawl" | "model_messages" | "ui_messages";
 
 export type HistoryEventBody = {
   readonly type: "history_added";
-  /** Complete: each call has its result. */
+  /** The conversation. It is complete: each call has its result. */
   readonly messages: readonly Message[];
-  /** Where the conversation comes from. */
+  /** The form in which the conversation was given. */
   readonly source: HistorySource;
 };
 
-/** A conversation on its way to the log: in parts, each of which becomes an entry. */
+/** An imported conversation on its way to the log, in parts. Each part becomes an entry. */
 export type SeededHistory = {
-  /** Where the conversation comes from. */
+  /** The form in which the conversation was given. */
   readonly source: HistorySource;
-  /** The messages of each part, or the blob that holds them as JSON, because a message of the inbox is bounded. */
+  /** The messages of each part, or the blob that holds them as JSON, because the size of an inbox message is limited. */
   readonly parts: readonly (readonly Message[] | string)[];
 };
 
-/** Why a run with a history does not begin in a session that exists. */
+/** The note of a run with a history whose session already exists. */
 export const lateHistoryNote =
-  "The session has a conversation already: a history is added only when a session begins. Nothing was run.";
+  "The session already has a conversation. A history can be added only when a session begins. Nothing was run.";

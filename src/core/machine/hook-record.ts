@@ -26,10 +26,10 @@ export type HookRecord = {
   /** How long the hook took, in milliseconds. */
   readonly ms: number;
   /**
-   * `changed`: the loop used what the hook returned. `tripped`: the hook ended the model call. `refused`: the hook
-   * returned something that is not allowed at this point.
+   * `changed`: the loop used the hook's return value. `tripped`: the hook ended the model call. `refused`: the hook returned something that
+   * is not allowed at this point.
    */
   readonly outcome: "ok" | "changed" | "tripped" | "threw" | "timed_out" | "refused";
-  /** What went wrong. */
+  /** The error message. */
   readonly message?: string;
 };

@@ -1,7 +1,7 @@
 /**
  * The inbox: messages that any process may send to a session without holding its lease.
  *
- * The holder turns messages into events when it consumes them; the event follows from the message and the state alone.
+ * The holder turns messages into events when it consumes them. The events follow from the message and the state alone.
  */
 
 import { defined } from "../data/defined.js";
@@ -26,31 +26,31 @@ import {
 } from "./state.js";
 import { transition } from "./transition.js";
 
-/** What is asked of a session. */
+/** A request to a session. */
 export type InboxBody =
-  /** Something is said to the session. */
+  /** An input for the session. */
   | {
       readonly type: "input";
-      /** Whether the input starts a run of its own or joins the one under way. */
+      /** Whether the input starts its own run or joins the run under way. */
       readonly mode: "queue" | "steer";
       readonly runId: string;
-      /** What is said. */
+      /** The messages. */
       readonly input: readonly UserMessage[];
-      /** The limits of the run. A poster without an agent leaves them out; the holder fills in its own. */
+      /** The limits of the run. A sender without an agent omits them, and the holder uses its own. */
       readonly limits?: RunLimits;
       /** The options of the run that override its agent's. */
       readonly options?: RunOptions;
-      /** What the session is bound to if it does not exist yet. The holder fills in the model if it is left out. */
+      /** What the session is bound to if it does not exist yet. The holder sets the model if it is omitted. */
       readonly session: SessionBinding;
       /** The person or account that sent it. */
       readonly by?: string;
-      /** The span that the request was made in, as W3C's `traceparent`. */
+      /** The span in which the request was made, as a W3C `traceparent`. */
       readonly traceparent?: string;
       /** Which calls a steer skips. */
       readonly skip?: "unstarted";
-      /** With `queue`: the run under way is aborted, and this one is the next. */
+      /** With `queue`: the run under way is aborted, and this run is the next. */
       readonly interrupts?: true;
-      /** A conversation from elsewhere, with which the session begins. */
+      /** An imported conversation that the session begins with. */
       readonly history?: SeededHistory;
     }
   /** A call is answered. */
@@ -61,7 +61,7 @@ export type InboxBody =
       readonly answer: Answer;
       readonly by?: string;
       readonly inputHash?: string;
-      /** The question of a tool that is answered. */
+      /** The tool's question that is answered. */
       readonly questionId?: string;
     }
   /** The result of a call from outside. */
@@ -69,12 +69,12 @@ export type InboxBody =
       readonly type: "result";
       readonly callKey: string;
       readonly output: ToolOutput;
-      /** What the tool returned, if its `toModelOutput` made `output` of it. */
+      /** The tool's return value, if `toModelOutput` created `output` from it. */
       readonly returned?: ToolOutput;
       readonly isError?: boolean;
       /**
-       * Set if a child session reports: what it used, and the limit that ended it, if one did. The report may come before
-       * the parent's entry that it waits.
+       * Set if a child session reports: its usage, and the limit that ended it, if any. The report may arrive before the parent's entry
+       * that the call waits.
        */
       readonly child?: {
         readonly usage: Usage;
@@ -82,32 +82,32 @@ export type InboxBody =
         readonly cut?: Reason;
       };
     }
-  /** Begins a session with a conversation from elsewhere, and no run. A session that exists takes none. */
+  /** Begins a session with an imported conversation, without a run. Has no effect on an existing session. */
   | {
       readonly type: "history";
-      /** The conversation with which the session begins. */
+      /** The conversation that the session begins with. */
       readonly history: SeededHistory;
       /** Facts of the session, if it does not exist yet. */
       readonly session: SessionBinding;
     }
-  /** Aborts the run under way; or the named run, which may still be queued. */
+  /** Aborts the run under way, or the named run, which may still be queued. */
   | { readonly type: "abort"; readonly runId?: string; readonly note?: string; readonly by?: string }
-  /** A child session waits for a person since `askedAt`, or no more (null), as of its entry `seq`. */
+  /** A child session has been waiting for a person since `askedAt`, or is no longer waiting (null), as of its entry `seq`. */
   | {
       readonly type: "child";
       readonly callKey: string;
       readonly childId: string;
       readonly askedAt: number | null;
-      /** The child sleeps or waits for a signal. */
+      /** Present if the child sleeps or waits for a signal. */
       readonly asleep?: ChildSleep;
-      /** The entry of the child that the report is about. */
+      /** The child's entry that the report is about. */
       readonly seq: number;
     }
-  /** Asks for a compaction of a session that has had a run. */
+  /** Requests a compaction of a session that has had a run. */
   | ({ readonly type: "compaction_request" } & Omit<CompactionRequest, "type">)
-  /** Changes the data of a session that exists. */
+  /** Changes the data of an existing session. */
   | { readonly type: "data"; readonly patch: DataPatch; readonly by?: string }
-  /** Gives a session that exists another title. */
+  /** Changes the title of an existing session. */
   | {
       readonly type: "session_change";
       /** One line, of 1 to 200 characters. */
@@ -116,30 +116,30 @@ export type InboxBody =
     }
   | ReservedMessage;
 
-/** Messages that the format reserves. This version consumes them without an effect; nothing posts them. */
+/** Messages that the format reserves. This version consumes them without effect, and no code posts them. */
 type ReservedMessage =
   /** Posts a `rules_changed`. */
   { readonly type: "rules_change" } & ReservedFields<"rules_changed">;
 
 type ReservedFields<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
 
-/** What the holder fills in for a poster that has no agent. */
+/** What the holder adds for a sender that has no agent. */
 export type HolderDefaults = {
   readonly limits: RunLimits;
-  /** The model of the agent that takes the message. */
+  /** The model of the agent that handles the message. */
   readonly model: string;
 };
 
-/** A message is consumed once per `id`, however often it is sent. */
+/** A message to a session. It is consumed once per `id`, however often it is sent. */
 export type InboxMessage = {
-  /** The id of the message. It is taken once in a store. */
+  /** The id of the message. A store accepts it once. */
   readonly id: string;
   readonly at: number;
-  /** What is asked. */
+  /** The request. */
   readonly body: InboxBody;
 };
 
-/** The events that a message leads to in this state. None if the message is too late or a repetition. */
+/** The events that a message leads to in this state. None if the message is too late or repeated. */
 export function eventsOf(message: InboxMessage, state: State, defaults: HolderDefaults): readonly EventBody[] {
   let current = state;
   return toCandidateEvents(message, state, defaults).filter((body) => {
@@ -203,7 +203,7 @@ function toCandidateEvents(message: InboxMessage, state: State, defaults: Holder
   }
 }
 
-/** An answer sent after the question expired does not count, even if no process has recorded the expiry yet. */
+/** An answer sent after the question expired does not count, even if the expiry is not recorded yet. */
 function isExpired(
   { at }: InboxMessage,
   { callKey, questionId }: Extract<InboxBody, { type: "answer" }>,
@@ -216,12 +216,12 @@ function isExpired(
   return typeof expiresAt === "number" && at >= expiresAt;
 }
 
-/** A result counts for a call that waits for it. For an interrupted call it becomes a note to the model. */
+/** A result counts for a call that waits for it. For an interrupted call, it becomes a note to the model. */
 function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State): readonly EventBody[] {
   const { callKey, output } = body;
   const outcome = body.isError === true ? "error" : "ok";
-  const beside = defined({ returned: body.returned, cut: body.child?.cut });
-  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output, ...beside }];
+  const extra = defined({ returned: body.returned, cut: body.child?.cut });
+  if (state.interrupted.includes(callKey)) return [{ type: "late_result", callKey, outcome, output, ...extra }];
   if (!hasCalls(state)) return [];
   const awaited = state.calls.some(
     ({ callKey: key, status }) =>
@@ -229,7 +229,7 @@ function resultEvents(body: Extract<InboxBody, { type: "result" }>, state: State
   );
   if (!awaited) return [];
   const used = body.child === undefined ? {} : { usage: body.child.usage };
-  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used, ...beside }];
+  return [{ type: "tool_finished", runId: state.runId, callKey, outcome, output, ...used, ...extra }];
 }
 
 function inputEvents(
@@ -263,8 +263,8 @@ function inputEvents(
 }
 
 /**
- * The run is queued first: the abort may end the run under way at once, and the queued one then starts in the same commit. A run
- * that interrupted before and has not begun gives way, too.
+ * Queues the run first, because the abort may end the run under way at once, and the queued run then starts in the same commit. An earlier
+ * interrupting run that has not begun is also aborted.
  */
 function interruptRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: ActiveState): readonly EventBody[] {
   const { by } = run;
@@ -282,7 +282,7 @@ function interruptRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: Ac
   ];
 }
 
-const interruptedNote = "another request takes its place";
+const interruptedNote = "replaced by another request";
 
 /** Whether the message aborts the run under way in this state. */
 export function abortsRun({ body }: InboxMessage, state: State): boolean {
@@ -291,7 +291,7 @@ export function abortsRun({ body }: InboxMessage, state: State): boolean {
   return body.type === "abort" && (body.runId ?? state.runId) === state.runId;
 }
 
-/** Aborts of the run under way, and the answers sent before them, which would come too late after them. */
+/** Aborts of the run under way, and the answers sent before them. After the aborts, these answers would be too late. */
 export function messagesBeforeRestart(messages: readonly InboxMessage[], state: State): readonly InboxMessage[] {
   const lastAbort = messages.findLastIndex((message) => abortsRun(message, state));
   return messages.filter(
@@ -303,7 +303,7 @@ function sessionCreated(session: SessionBinding, { v }: State, { model }: Holder
   return { type: "session_created", v, ...session, model: session.model ?? model };
 }
 
-/** The run would have to go on from another conversation than its sender knows: it is aborted before it begins. */
+/** Aborts the run before it begins, because it would continue a different conversation than its sender expects. */
 function rejectRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: State): readonly EventBody[] {
   const type = isResting(state) && !hasPendingNotice(state) ? "run_started" : "run_queued";
   return [
@@ -312,7 +312,7 @@ function rejectRun(run: Omit<EventOf<"run_queued">, "type" | "at">, state: State
   ];
 }
 
-/** @throws Error if a part was not read from its blob: a fault of the holder */
+/** @throws Error if a part was not read from its blob, which is a bug in the holder */
 function historyEvents({ source, parts }: SeededHistory): readonly EventBody[] {
   return parts.map((messages) => {
     if (typeof messages === "string") throw new Error(`The blob ${messages} of a history was not read.`);

@@ -4,10 +4,10 @@
 import type { Message } from "../data/message.js";
 
 /**
- * Messages of a list that is sent instead of the conversation. `[seq, nth, count]` names `count` messages of the
- * conversation, in its order. The first of them is message `nth`, counted from 0, of those that entry `seq` shows;
- * `seq` 0 is the entry that holds this reference. Any other message is inline, or in the blob that is named. In the list of
- * a handoff, the `seq` of an inline message is the entry that it belongs to: that of the message that it replaces.
+ * Messages of a list that is sent in place of the conversation. `[seq, nth, count]` names `count` consecutive messages of the conversation.
+ * The first is message number `nth`, counted from 0, of the messages that entry `seq` shows; `seq` 0 is the entry that holds this
+ * reference. Any other message is inline or in the named blob. In the list of a handoff, the `seq` of an inline message is the entry of the
+ * message that it replaces.
  */
 export type MessageRef =
   | readonly [seq: number, nth: number, count: number]

@@ -1,5 +1,5 @@
 /**
- * The events of a model call: how it is prepared, how the conversation is made smaller before it, and how its attempts end.
+ * The events of a model call: its preparation, the compaction before it, and the outcomes of its attempts.
  */
 import type { MessageEnding } from "../data/finish-reason.js";
 import type { AssistantMessage, Fault, FinishReason, Json, ModelFailure, Usage, UserMessage } from "../data/message.js";
@@ -10,11 +10,11 @@ import type { ToolChoice } from "./run-options.js";
 import type { SourceChange, SourceReference, SourcesOfRun } from "./sources.js";
 import type { Purpose } from "./state.js";
 
-/** When an attempt or a call ran: epoch milliseconds and milliseconds. */
+/** When an attempt or a call ran, in epoch milliseconds, and how long, in milliseconds. */
 export type Timing = {
   readonly startedAt: number;
   readonly durationMs: number;
-  /** How long it took until the first delta, in milliseconds. */
+  /** The time until the first delta, in milliseconds. */
   readonly firstDeltaMs?: number;
 };
 
@@ -23,36 +23,36 @@ export type AfterFailure =
   /** The same model is called again. */
   | {
       readonly type: "retry";
-      /** In how many milliseconds the next attempt starts. */
+      /** Milliseconds until the next attempt starts. */
       readonly inMs: number;
     }
-  /** The next model is called. */
+  /** A fallback model is called. */
   | {
       readonly type: "fallback";
-      /** Which model takes over: n is the agent's n-th fallback. */
+      /** The number of the agent's fallback model that takes over, from 1. */
       readonly index: number;
     }
-  /** The conversation is made smaller first. */
+  /** The conversation is compacted first. */
   | { readonly type: "compact" }
-  /** The step ends, and the run with it. */
+  /** The step ends, and the run ends with it. */
   | {
       readonly type: "give_up";
       /** Why the run ends. */
       readonly reason: Reason;
     };
 
-/** A request for a summary, as the log names it. */
+/** A request for a summary, as the log records it. */
 export type SummaryRequest = {
   /** The blob of the system prompt. */
   readonly prompt: string;
-  /** The blob of the text to sum up. */
+  /** The blob of the text to summarise. */
   readonly text: string;
   /**
-   * The text is an instruction: the model was sent the conversation, with the prompt and the tools of the call before, and then
-   * the instruction.
+   * The text is an instruction: the model was sent the conversation with the system prompt and tools of the previous call, followed by the
+   * instruction.
    */
   readonly behind?: true;
-  /** How often it was sent. */
+  /** How often the request was sent. */
   readonly attempts: number;
 };
 
@@ -78,90 +78,89 @@ export type ModelEventBody =
       readonly input?: readonly UserMessage[];
       /** In an agent's first call of a run: the system prompt that its function returned. */
       readonly runPrompt?: RunPrompt;
-      /** In a run's first call: the run's params after validation, if the agent's schema changed them. */
+      /** In a run's first call: the validated params, if the agent's schema changed them. */
       readonly params?: { readonly [name: string]: Json };
-      /** What hooks chose instead of the run's options. */
+      /** The tools that hooks chose, in place of the run's options. */
       readonly activeTools?: readonly string[];
       readonly toolChoice?: ToolChoice;
-      /** Messages that the model is shown after everything else. From then on they belong to the conversation. */
+      /** Messages that the model sees after everything else. They are part of the conversation from this call on. */
       readonly append?: readonly UserMessage[];
-      /**
-       * The blobs of the system prompt and the tool specifications (null: none), if they differ from those of the call
-       * before.
-       */
+      /** The blob of the system prompt (null: none), if it differs from that of the previous call. */
       readonly promptHash?: string | null;
-      /** The blob of the tool specifications, in the same way. */
+      /** The blob of the tool specifications (null: none), if it differs from that of the previous call. */
       readonly toolsHash?: string | null;
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
-      /** Bytes of tool results that the model is shown in all, if the agent bounds them: older results are left out. */
+      /** The maximum total size of tool results, in bytes, if the agent limits it. Older results are omitted. */
       readonly resultBytes?: number;
-      /** What this call is sent instead of the conversation, which stays as it is. */
+      /** What this call is sent in place of the conversation, which does not change. */
       readonly messages?: readonly MessageRef[];
       /** The model of this call, by its name among the agent's `models`. */
       readonly model?: string;
-      /** The settings of the call, if they differ from those of the call before (null: none). None after a compaction. */
+      /**
+       * The settings of the call, if they differ from those of the previous call (null: none). After a compaction there is no previous
+       * call.
+       */
       readonly settings?: ModelSettings | null;
       /** How the provider's prompt cache is used in this call. Absent: with the provider's usual lifetime. */
       readonly promptCache?: "1h" | "off";
       /**
-       * For a last summary: it has the tools and the system prompt of the steps before, so that a provider can read them from
+       * For a final summary: the request has the tools and the system prompt of the earlier steps, so that a provider can read them from
        * its cache. Absent in logs of 0.1, whose summaries had no tools.
        */
       readonly summaryKeepsTools?: true;
-      /** In a run's first call, if its agent has context sources: the texts that the whole run goes by. */
+      /** In a run's first call, if its agent has context sources: the texts that the whole run uses. */
       readonly sources?: readonly SourceReference[];
-      /** How these differ from those of the run before. */
+      /** How these texts differ from those of the previous run. */
       readonly changedSources?: readonly SourceChange[];
       /**
-       * The last message of `append` is about these texts. `changes`: the system prompt keeps the texts that it had, and the
-       * message has those that changed. `prompt`: the system prompt has the new texts, and the message says that they replace
-       * those in earlier messages. Absent: nothing changed, or the system prompt has the new texts, as in
-       * all logs of 0.1.
+       * The last message of `append` is about these texts. `changes`: the system prompt keeps its earlier texts, and the message contains
+       * the changed ones. `prompt`: the system prompt has the new texts, and the message says that they replace those in earlier messages.
+       * Absent: nothing changed, or the system prompt has the new texts, as in all logs of 0.1.
        */
       readonly sourcesTold?: "changes" | "prompt";
     })
-  /** The conversation is to be made smaller before the step's model is called. */
+  /** A compaction before the step's model call begins. */
   | (Partial<WithStep> & { readonly type: "compaction_started" })
-  /** A compaction ended. Without a run: it was made for a person, in a session at rest. */
+  /** A compaction ended. Without a run: it was requested by a person, in a session at rest. */
   | (Partial<WithRunId> & {
       readonly type: "compacted";
       /**
-       * The first entry that is still shown as it is, and the summary that stands for the rest. Both, or nothing
-       * changes.
+       * The first entry that is still shown unchanged. `keptFrom` and `summary` are either both present, or the conversation does not
+       * change.
        */
       readonly keptFrom?: number;
-      /** The summary that stands for the earlier messages. */
+      /** The summary that replaces the earlier messages. */
       readonly summary?: string;
       /** The first entry that a reader of the log needs, if it comes before `keptFrom`. */
       readonly readFrom?: number;
       /** The entry that started the run to which `readFrom` belongs. */
       readonly runStartSeq?: number;
-      /** Texts that stand word for word before the summary, those of earlier compactions included. */
+      /** Texts that are kept word for word before the summary, including those of earlier compactions. */
       readonly retained?: readonly string[];
-      /** How many messages the summary stands for, and the first entry that they come from. */
+      /** The messages that the summary replaces: how many, and the first entry that they come from. */
       readonly replaced?: {
-        /** The first entry of the log that they come from. */
+        /** The first log entry that they come from. */
         readonly from: number;
         readonly messages: number;
       };
-      /** Estimates of what a model is sent, before and after. */
+      /** Estimated sizes of a request before and after. */
       readonly tokensBefore?: number;
       readonly tokensAfter?: number;
       /** The model that wrote the summary. */
       readonly model?: string;
-      /** What that model was asked: the blobs of the system prompt and of the text, and how often each was sent. */
+      /** The requests to that model: the blobs of the system prompt and the text, and how often each was sent. */
       readonly requests?: readonly SummaryRequest[];
       readonly timing?: Timing;
       readonly usage?: Usage;
-      /** Why nothing changes. */
+      /** Why the conversation did not change. */
       readonly fault?: Fault;
-      /** The blob with the session's data as it stands, if there is any. */
+      /** The blob with the current session data, if there is any. */
       readonly dataBlob?: string;
       /** The system prompt of the current run, for a reader that begins here. */
       readonly runPrompt?: RunPrompt;
-      /** The params of the current run after validation, for a reader that begins here. */
+      /** The validated params of the current run, for a reader that begins here. */
       readonly params?: { readonly [name: string]: Json };
-      /** The texts of context sources that the last run went by, for a reader that begins here. */
+      /** The texts of context sources that the last run used, for a reader that begins here. */
       readonly sources?: SourcesOfRun;
     })
   /** A model call ended with a message. */
@@ -169,7 +168,7 @@ export type ModelEventBody =
       readonly type: "model_finished";
       readonly attempt: number;
       readonly model: string;
-      /** How often the request was sent again within this attempt, because the connection closed before any answer. */
+      /** How often the request was resent within this attempt, because the connection closed before any answer. */
       readonly resends?: number;
       /** The message of the model. */
       readonly message: AssistantMessage;
@@ -177,11 +176,11 @@ export type ModelEventBody =
       readonly usage: Usage;
       readonly timing: Timing;
       readonly providerMetadata?: { readonly [provider: string]: { readonly [key: string]: Json } };
-      /** The context window ended the message, and nothing can be done about it. */
+      /** Set if the context window ended the message and no compaction is possible. */
       readonly cut?: "context";
-      /** How the answer ended, where its finish reason alone would mislead. */
+      /** How the answer ended, if its finish reason alone would mislead. */
       readonly ending?: MessageEnding;
-      /** What the provider could not do of what was asked. */
+      /** Requested features that the provider did not support. */
       readonly warnings?: readonly string[];
     })
   /** An attempt of a model call failed. */
@@ -189,14 +188,14 @@ export type ModelEventBody =
       readonly type: "model_failed";
       readonly attempt: number;
       readonly model: string;
-      /** How often the request was sent again, because the connection closed before any answer. */
+      /** How often the request was resent, because the connection closed before any answer. */
       readonly resends?: number;
       readonly failure: ModelFailure;
-      /** What follows. */
+      /** What happens next. */
       readonly next: AfterFailure;
       readonly usage?: Usage;
       readonly timing: Timing;
-      /** The text that came before a stop cut the attempt off; absent if there was none. */
+      /** The text streamed before a stop cut the attempt off; absent if there was none. */
       readonly partial?: {
         /** The text as far as it came. */
         readonly text: string;

@@ -1,5 +1,5 @@
 /**
- * A run that has ended and whose end is not delivered yet: to the parent session, or to the `afterRun` hooks.
+ * A run that has ended but whose end is not delivered yet, to the parent session or to the `afterRun` hooks.
  */
 
 import type { EventOf } from "./event.js";
@@ -7,8 +7,8 @@ import { dropCompaction, isCompacting } from "./requested-compaction.js";
 import { isTerminal, maxRestarts, type State, type TerminalState } from "./state.js";
 
 /**
- * Whether the run has ended, but the parent session or the `afterRun` hooks have not been notified. No other run starts
- * before they are.
+ * Whether the run has ended, but the parent session or the `afterRun` hooks have not been notified. No other run starts before they have
+ * been.
  */
 export function hasPendingNotice(state: State): boolean {
   return isTerminal(state) && (state.parentNotificationPending === true || state.afterRunHooksPending === true);
@@ -35,7 +35,7 @@ function clearNotice(
   return rest;
 }
 
-/** After several restarts, the hooks or the compaction are abandoned: they may be what kills the process. */
+/** After several restarts, the hooks or the compaction are abandoned, because they may be what kills the process. */
 export function applyRestartAtEnd(state: TerminalState, { runId }: EventOf<"restarted">): State {
   const hasHooks = state.afterRunHooksPending === true;
   if (runId !== state.runId || !(hasHooks || isCompacting(state))) return state;

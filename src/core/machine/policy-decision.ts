@@ -5,18 +5,18 @@ import type { Json } from "../data/message.js";
 import type { PermissionRule } from "./reserved-events.js";
 import type { CallPolicy } from "./state.js";
 
-/** How a call that could not be used was repaired: what was wrong with it, and the tool that is called instead. */
+/** How an unusable call was repaired: the problem, and the tool that is called instead. */
 export type Repair = {
   /**
-   * `input`: the arguments were fitted to the schema of a tool with `lenientInput`. `call_tool`: nothing was wrong; the model
-   * called a deferred tool through `call_tool`, as it should.
+   * `input`: the arguments were fitted to the schema of a tool with `lenientInput`. `call_tool`: nothing was wrong; the model correctly
+   * called a deferred tool through `call_tool`.
    */
   readonly by: "near_name" | "json" | "input" | "custom" | "call_tool";
   /** What was wrong with the call. */
   readonly problem: string;
-  /** The tool that is called instead, if it is another one. */
+  /** The tool that is called instead, if it is a different one. */
   readonly name?: string;
-  /** What was changed in the arguments to fit the schema, in words: `offset is read as 1`. */
+  /** The changes that made the arguments fit the schema, as text: `offset is read as 1`. */
   readonly changes?: readonly string[];
 };
 
@@ -45,7 +45,7 @@ export type PolicyDecision = (
       readonly verdict: "deny";
       /** Why the call is denied. The model reads it. */
       readonly reason: string;
-      /** If true, the run ends as well. */
+      /** If true, the run also ends. */
       readonly stopRun?: boolean;
     }
   /** The call is blocked. */
@@ -53,20 +53,20 @@ export type PolicyDecision = (
       readonly verdict: "block";
       /** Why the call is blocked. The model reads it. */
       readonly reason: string;
-      /** If true, the run ends as well. */
+      /** If true, the run also ends. */
       readonly stopRun?: boolean;
-      /** The model requests the same call again and again. */
+      /** Set if the model keeps requesting the same call. */
       readonly repeated?: boolean;
     }
-  /** The call cannot run: the tool is unknown, or the arguments do not parse or do not fit. */
+  /** The call cannot run: the tool is unknown, or the arguments do not parse or do not fit the schema. */
   | {
       readonly verdict: "reject";
       /** Why the call cannot run. The model reads it. */
       readonly message: string;
     }
 ) & {
-  /** How the call was repaired. Its `input` is then the repaired one. */
+  /** How the call was repaired. `input` is then the repaired input. */
   readonly repair?: Repair;
-  /** The rule that decided, as the permission check names it. */
+  /** The rule that decided, as reported by the permission check. */
   readonly rule?: PermissionRule;
 };

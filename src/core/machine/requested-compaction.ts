@@ -1,17 +1,17 @@
 /**
- * Compactions that a person requests, and how every compaction changes the state.
+ * Compactions that a person requests, and the effect of every compaction on the state.
  *
- * 1. Each request is followed by a `compacted` event, even if the compaction is aborted or abandoned. The next compaction
- *    answers all requests before it.
+ * 1. Each request is followed by a `compacted` event, even if the compaction is aborted or abandoned. The next compaction answers all
+ *    earlier requests.
  * 2. Aborting a run also cancels the request.
- * 3. In a session at rest the compaction is a separate effect, and a run that starts meanwhile takes it over. In a run
- *    it comes before a model call, like any other. If the run ends first, the session is compacted at rest.
+ * 3. In a session at rest, the compaction is a separate effect, and a run that starts meanwhile takes it over. In a run, it comes before a
+ *    model call, like any other compaction. If the run ends first, the session is compacted at rest.
  */
 import { defined } from "../data/defined.js";
 import type { EventBody, EventOf } from "./event.js";
 import { type ActiveState, isTerminal, type State, type TerminalState } from "./state.js";
 
-/** One request at a time: further requests wait for the same compaction. */
+/** Records a request. There is one at a time: further requests wait for the same compaction. */
 export function applyCompactionRequested(state: State): State {
   if (state.status === "idle" || state.compactionAsked !== undefined) return state;
   const compactionAsked = { seq: state.seq + 1 };
@@ -56,10 +56,10 @@ const none: readonly never[] = [];
 
 const dropMessages = {
   aborted: "The compaction was aborted.",
-  crash_loop: "The program ended each time that the conversation was summed up.",
+  crash_loop: "The program died each time the conversation was compacted.",
 } as const;
 
-/** Which part of the log a process reads from now on. */
+/** The part of the log that a process reads from now on. */
 export function contextAfterCompaction(
   { keptFrom, summary, readFrom = keptFrom, runStartSeq, dataBlob }: EventOf<"compacted">,
   { seq, context }: State,
@@ -68,7 +68,7 @@ export function contextAfterCompaction(
   return { readFrom, ...defined({ runStartSeq, dataBlob }), compactedSeq: seq + 1 };
 }
 
-/** Whether the entries that a compaction names are in the log, and in order. */
+/** Whether the entries that a compaction refers to are in the log, and in order. */
 export function hasValidRange(
   { keptFrom, readFrom = keptFrom, runStartSeq = 1 }: EventOf<"compacted">,
   { seq }: State,

@@ -1,7 +1,6 @@
 /**
- * Events that the format of the log reserves: this version reads them and never writes them. A later version of Pawl
- * can give each a meaning without a new format number. Until then each is stale in every state, so this version cannot
- * fold a log that holds one.
+ * Events that the log format reserves: this version reads them but never writes them. A later version of Pawl can give them a meaning
+ * without a new format number. Until then they are stale in every state, so this version cannot fold a log that contains one.
  */
 import type { FileChange } from "../data/message.js";
 
@@ -9,11 +8,11 @@ import type { FileChange } from "../data/message.js";
 export type PermissionRule = {
   /** The verdict of the rule. */
   readonly verdict: "allow" | "ask" | "deny";
-  /** The kind of text that the pattern is matched against. */
+  /** What the pattern is matched against. */
   readonly kind: "tool" | "command" | "path" | "domain";
-  /** The rule as it is written: at most 1,000 characters. */
+  /** The pattern, as written: at most 1,000 characters. */
   readonly pattern: string;
-  /** `folder`: it is written in a file of the folder. `option`: it applies to one process. */
+  /** Where the rule comes from. `folder`: a file in the folder. `option`: an option of one process. */
   readonly scope: "session" | "project" | "user" | "folder" | "option";
 };
 
@@ -62,7 +61,7 @@ export type ReservedEventBody =
       readonly type: "files_restoring";
       /** The id of this undo or redo. */
       readonly restoreId: string;
-      /** Whether files are restored or written again. */
+      /** Whether the files are restored or written again. */
       readonly direction: "undo" | "redo";
       /** The files and their contents. */
       readonly files: readonly FileChange[];
@@ -75,11 +74,11 @@ export type ReservedEventBody =
       readonly restoreId: string;
       /** The paths of the files that were written. */
       readonly restored: readonly string[];
-      /** The files that were left as they are. */
+      /** The files that were not changed. */
       readonly conflicts: readonly {
         /** The path of the file. */
         readonly path: string;
-        /** Why it was left. */
+        /** Why the file was not changed. */
         readonly reason: string;
       }[];
     };

@@ -1,16 +1,16 @@
 /**
- * The facts about a session apart from its runs: its agent, its model, its folder, and the sessions that it comes from.
+ * Facts about a session apart from its runs: its agent, its model, its folder, and its origin.
  */
 import { defined } from "../data/defined.js";
 
 /** The facts that a session is bound to. Only an agent of the same name can continue it. */
 export type SessionInfo = {
   readonly agent: string;
-  /** The model of the agent that began the session. A handoff does not change it. */
+  /** The model of the agent that started the session. A handoff does not change it. */
   readonly model: string;
   /** The folder that the agent works in, if it has one. */
   readonly root?: string;
-  /** For lists: the first words of the first request, or the title that a person has given the session since. */
+  /** For lists: the first words of the first request, or a title that a person has set. */
   readonly title?: string;
   /** The call of another session that started this one. */
   readonly parent?: {
@@ -21,12 +21,12 @@ export type SessionInfo = {
   };
   /** The session at the top of a chain of parents. */
   readonly top?: string;
-  /** The person or account that began the session. */
+  /** The person or account that started the session. */
   readonly principal?: string;
-  /** The session and the entry that this one was forked from. Reserved: nothing fills it yet. */
+  /** The session and entry that this session was forked from. Reserved: no code sets it yet. */
   readonly forkedFrom?: {
     readonly sessionId: string;
-    /** The last entry of that session that this one has. */
+    /** The last entry of that session that this session has. */
     readonly seq: number;
   };
 };
@@ -36,7 +36,7 @@ export function pickSessionInfo({ agent, model, root, title, parent, top, princi
   return { agent, model, ...defined({ root, title, parent, top, principal }) };
 }
 
-/** The info with another title; unchanged if `title` is undefined. */
+/** Replaces the title; returns `info` unchanged if `title` is undefined. */
 export function withTitle(info: SessionInfo, title: string | undefined): SessionInfo {
   return title === undefined ? info : { ...info, title };
 }
@@ -46,5 +46,5 @@ export function pickPrincipal({ session }: { readonly session: SessionInfo | nul
   return session?.principal === undefined ? {} : { principal: session.principal };
 }
 
-/** The binding that a message requests for a new session. A poster without an agent leaves the model to the holder. */
+/** The facts that a message requests for a new session. A sender without an agent leaves the model to the holder. */
 export type SessionBinding = Omit<SessionInfo, "model"> & { readonly model?: string };

@@ -1,24 +1,24 @@
 /**
- * The signals for which the calls of a session wait.
+ * The signals that the calls of a session wait for.
  *
  * 1. A signal reaches a wait as an ordinary answer in the session's inbox, which the store posts.
- * 2. The ids of these messages have their own prefix, so the machine can tell a signal from a person's answer.
+ * 2. The ids of these messages have their own prefix, so the machine can distinguish a signal from a person's answer.
  */
 import type { Call } from "./call-state.js";
 import { hasCalls, type State } from "./state.js";
 
-/** A wait of a tool for a signal. */
+/** A tool's wait for a signal. */
 export type SignalWait = {
   readonly callKey: string;
   /** The name of the wait among the steps of the call. */
   readonly step: string;
   /** The key of the signal. */
   readonly key: string;
-  /** In epoch milliseconds. Signals that were sent from then on do not count. */
+  /** In epoch milliseconds. Signals sent at or after this time do not count. */
   readonly expiresAt?: number;
 };
 
-/** The beginning of the ids of messages by which signals reach waits. No other message has such an id. */
+/** The id prefix of messages that deliver signals to waits. No other message has this prefix. */
 export const signalPrefix = "signal/";
 
 /** Whether the message with this id was posted for a signal. */
@@ -28,7 +28,7 @@ export function isSignalMessage(id: string): boolean {
 
 const noWaits: readonly SignalWait[] = [];
 
-/** The open waits for signals of a session. Always the same empty array if there are none. */
+/** The session's open waits for signals. Always the same empty array if there are none. */
 export function signalWaits(state: State): readonly SignalWait[] {
   if (!hasCalls(state) || state.stopping !== null) return noWaits;
   const waits = state.calls.flatMap(waitsOfCall);

@@ -1,15 +1,15 @@
 /**
- * The texts of context sources that apply to a run, as the log names them.
+ * The context source texts that apply to a run, as the log refers to them.
  */
 
-/** Who wrote a text: the author of the agent, its user, or the maker of the folder it works on. */
+/** Who wrote a text: the agent's author, its user, or the author of the folder that it works in. */
 export type SourceTrust = "author" | "user" | "project";
 
 /** A text of a context source. The text itself is a blob of the session. */
 export type SourceReference = {
   /** The name of the source. */
   readonly name: string;
-  /** Where the text is from: a path, or another address. */
+  /** Where the text comes from: a path or another address. */
   readonly path: string;
   /** The SHA-256 of the text. */
   readonly blob: string;
@@ -25,17 +25,17 @@ export type SourcesOfRun = {
   readonly list: readonly SourceReference[];
 };
 
-/** The texts that apply to a run, and where its model finds them. */
+/** The texts that apply to a run, and the texts that its system prompt contains. */
 export type SourcesInForce = SourcesOfRun & {
-  /** The texts in the system prompt: those of an earlier run, if messages have reported the changes since then. */
+  /** The texts in the system prompt. These are the texts of an earlier run, if messages have reported the changes since then. */
   readonly prompt: readonly SourceReference[];
 };
 
-/** How a text differs from that of the previous run. */
+/** How a text differs from its version in the previous run. */
 export type SourceChange = {
   /** The name of the source. */
   readonly name: string;
-  /** Where the text is from. */
+  /** Where the text comes from. */
   readonly path: string;
   /** What happened to the text. */
   readonly change: "added" | "changed" | "removed";

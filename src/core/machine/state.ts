@@ -1,11 +1,10 @@
 /**
  * The state of a session: the durable program counter of its loop.
  *
- * 1. State is plain JSON, small and total: positions in the log (`seq`), counters, limits and keys. It holds no message
- *    content except the session's title and the messages of faults.
- * 2. State and the events that led to it are written in one row. Recovery reads the last row and needs nothing else.
- * 3. What should be in flight follows from the state alone (`effects`), and so does what must happen next
- *    (`consequences`).
+ * 1. State is plain JSON, small and total: log positions (`seq`), counters, limits and keys. It holds no message content except the
+ *    session's title and the messages of faults.
+ * 2. A state and the events that led to it are written in one row. Recovery reads the last row and needs nothing else.
+ * 3. The work that should be in flight follows from the state alone (`effects`), and so do the next events (`consequences`).
  *
  * Fields marked as reserved belong to the format (docs/log-format.md); this version does not write them.
  */
@@ -40,15 +39,15 @@ export type { SessionBinding, SessionInfo } from "./session-info.js";
 export const formatVersion = 3;
 
 /**
- * The format in which a session begins. A session moves on to a newer format with the first entry that an older reader
- * would misunderstand, and not before: so older versions of Pawl can carry on every other session.
+ * The format in which a session begins. A session moves to a newer format only with the first entry that an older reader would
+ * misunderstand, so older versions of Pawl can continue every other session.
  */
 export const initialFormat = 2;
 
-/** The oldest format that is still read. Format 1 came before the first release and was never promised. */
+/** The oldest format that can be read. Format 1 came before the first release and was never supported. */
 export const oldestFormat = 2;
 
-/** An input that waits to be taken. `seq` is the entry that holds its messages. */
+/** An input that is queued. `seq` is the entry that holds its messages. */
 export type Queued =
   | {
       /** An input that joins the run under way. */
@@ -61,70 +60,70 @@ export type Queued =
       readonly seq: number;
     } & QueuedRun);
 
-/** `agent`: the one that the run begins with, if it names one. */
+/** A run that is queued. `agent` is the agent that it begins with, if it names one. */
 type QueuedRun = {
   readonly runId: string;
   readonly limits: RunLimits;
   readonly agent?: string;
-  /** It takes the place of the run under way: it is the next one, also after an abort. */
+  /** The run replaces the run under way: it is the next run, even after an abort. */
   readonly interrupts?: true;
 };
 
-/** Why and until when a run is stopping early: an abort, a limit, a failure, or a refusal that stops the run. */
+/** Why a run is stopping early, and until when: an abort, a limit, a failure, or a refusal that stops the run. */
 export type Stopping = {
   readonly reason: Reason;
-  /** When calls that are still running are given up (epoch milliseconds), and the length of that wait. */
+  /** When calls that are still running are abandoned, in epoch milliseconds. */
   readonly until: number;
-  /** The length of that wait, in milliseconds. */
+  /** The length of the grace period, in milliseconds. */
   readonly graceMs: number;
   readonly fault?: Fault;
 };
 
-/** Failed attempts of one model call with one model. The retry policy counts them, also across restarts. */
+/** The failed attempts of one model call with one model. The retry policy counts them across restarts. */
 export type Failing = {
-  /** When the first of them began, epoch milliseconds. */
+  /** When the first of them began, in epoch milliseconds. */
   readonly since: number;
   /** How many attempts failed. */
   readonly attempts: number;
-  /** How many of them were empty answers. */
+  /** How many of the failures were empty answers. */
   readonly empty: number;
 };
 
-/** What a run has counted. */
+/** The counters of a run. */
 export type Counters = {
   /** Model calls that were committed. */
   readonly totalSteps: number;
   /** Failed attempts. */
   readonly errorCount: number;
-  /** Compactions. One that did not shrink the conversation counts twice. */
+  /** Compactions. A compaction that did not shrink the conversation counts twice. */
   readonly compactionAttempts: number;
-  /** How often a model that reached its output limit was asked to go on. */
+  /** How often a model that reached its output limit was asked to continue. */
   readonly continuations: number;
-  /** How often `beforeStop` hooks have kept the run going. */
+  /** How often `beforeStop` hooks have continued the run. */
   readonly stopPreventions: number;
-  /** Answers that did not have the requested shape and were sent back. */
+  /** Answers that did not fit the requested schema and were sent back. */
   readonly outputRetries: number;
   /** How often the run was handed over to another agent; absent if never. */
   readonly handoffs?: number;
 };
 
 type SessionState = {
-  /** The number of the format: 3 from the session's first sleep or wait for a signal on. */
+  /** The number of the format: 3 after the session's first sleep or wait for a signal, otherwise 2. */
   readonly v: typeof initialFormat | typeof formatVersion;
   /** The last entry folded into this state. */
   readonly seq: number;
   /** What the session is bound to; null before its first entry. */
   readonly session: SessionInfo | null;
-  /** Inputs that wait to be taken, oldest first. */
+  /** Queued inputs, oldest first. */
   readonly queue: readonly Queued[];
-  /** Calls that the machine gave up. Their results may still arrive late. */
+  /** Calls that the machine abandoned. Their results may still arrive late. */
   readonly interrupted: readonly string[];
   /**
-   * What a process reads of the log before it carries on: from which entry, the start of the run that this entry
-   * belongs to, and the compaction that stands for everything before, with the blob of the session's data as of then.
+   * The part of the log that a process reads before it continues. `readFrom` is its first entry, and `runStartSeq` the start of the run to
+   * which that entry belongs. `compactedSeq` is the compaction that replaces everything earlier, and `dataBlob` the session's data then.
    */
   readonly context: {
-    /** The first entry that is read. */
+    /** The first entry to read. */
     readonly readFrom: number;
     /** The entry that started the run to which `readFrom` belongs. */
     readonly runStartSeq?: number;
@@ -134,25 +133,25 @@ type SessionState = {
     readonly dataBlob?: string;
   };
   /**
-   * The entry of a child session after which it began or ceased to wait for a person, or after which other questions
-   * were open. Present until the parent was told.
+   * The entry of a child session after which it started or stopped waiting for a person, or after which its open questions changed. Present
+   * until the parent has been told.
    */
   readonly parentUntold?: number;
   /**
-   * A person asked for a compaction, in this entry. Present until the next compaction has ended. `dropped`: why it is not
-   * made any more.
+   * The entry in which a person requested a compaction. Present until the next compaction has ended. `dropped` says why the compaction is
+   * cancelled.
    */
   readonly compactionAsked?: {
     readonly seq: number;
-    /** Why it is not made. */
+    /** Why the compaction is cancelled. */
     readonly dropped?: "aborted" | "crash_loop";
   };
-  /** The last entry that redacted content. What a reader made of the entries before it earlier is void. */
+  /** The last entry that redacted content. Anything that a reader derived from earlier entries before that is void. */
   readonly redactedSeq?: number;
-  /** Reserved: what a person changed for the session. */
+  /** Reserved: changes that a person made to the session. */
   readonly changes?: {
     readonly model?: string;
-    /** The settings; null: those of the agent. */
+    /** The settings; null means the agent's settings. */
     readonly settings?: ModelSettings | null;
     readonly limits?: Partial<RunLimits>;
   };
@@ -161,35 +160,35 @@ type SessionState = {
     /** The id of the process. */
     readonly processId: string;
     readonly callKey: string;
-    /** Its number on its host. */
+    /** Its process id on its host. */
     readonly pid: number;
     readonly startedAt: number;
   }[];
 };
 
-/** What every state of a run under way has. */
+/** The fields that every state of an active run has. */
 export type RunState = SessionState & {
   readonly runId: string;
   readonly startedAt: number;
   /** The entry that started the run. */
   readonly startSeq: number;
   readonly limits: RunLimits;
-  /** The step under way, from 1. */
+  /** The current step, from 1. */
   readonly modelCallIndex: number;
-  /** Attempts of that step's model call that have begun. No number is used twice, not even after a restart. */
+  /** The number of attempts of the current step's model call that have begun. A number is never reused, even after a restart. */
   readonly attempt: number;
-  /** What the run has counted. */
+  /** The counters of the run. */
   readonly counters: Counters;
   readonly usage: Usage;
   /** Restarts since the last progress. */
   readonly restarts: number;
   /** Milliseconds spent waiting for a person, a time or a signal. */
   readonly waitedMs: number;
-  /** The model to use: 0 is the agent's, n its n-th fallback. The run does not go back to an earlier model. */
+  /** The model to use: 0 is the agent's model, n is its n-th fallback. The run does not return to an earlier model. */
   readonly fallback: number;
-  /** The failed attempts of the present step's model call with the present model; null if there is none. */
+  /** The failed attempts of the current step's model call with the current model; null if there are none. */
   readonly failing: Failing | null;
-  /** Compactions since the last answer of a model. A compaction that does not shrink the conversation counts twice. */
+  /** Compactions since the model's last answer. A compaction that does not shrink the conversation counts twice. */
   readonly compactionsInRow: number;
   /** Present while the run is stopping early. */
   readonly stopping: Stopping | null;
@@ -202,8 +201,8 @@ export type RunState = SessionState & {
 };
 
 /**
- * Why a model is called: for a step; to go on after the output cap; to go on after its provider paused; to remind it to
- * call the done tool; for the last summary.
+ * Why a model is called: for a step; to continue after the output limit; to continue after its provider paused; to remind it to call the
+ * done tool; or for the final summary.
  */
 export type Purpose = "step" | "continue" | "unpause" | "remind" | "summary";
 
@@ -237,34 +236,34 @@ export type Preparing = RunState & {
         readonly reason: Reason;
       }
   );
-/** A model is called, or the next attempt waits. */
+/** A model is being called, or the next attempt is waiting. */
 export type ModelRunning = RunState & {
   readonly status: "model_running";
   readonly purpose: Purpose;
   /** The model sees the log up to this entry, the same in each attempt. */
   readonly contextSeq: number;
-  /** The model that was chosen by name for this call. Gone when its retry policy gives it up. */
+  /** The name of the model chosen for this call. Removed when the retry policy gives that model up. */
   readonly model?: string;
-  /** A wait before the next attempt: its end (epoch milliseconds) and its length. */
+  /** The delay before the next attempt; null if there is none. */
   readonly backoff: {
     /** When the next attempt starts, in epoch milliseconds. */
     readonly until: number;
-    /** The length of the wait, in milliseconds. */
+    /** The length of the delay, in milliseconds. */
     readonly ms: number;
   } | null;
 };
-/** Calls of a step are decided, run or wait for something that is no person. */
+/** Calls of a step are being decided, are running, or wait for something other than a person. */
 export type ToolRunning = RunState & {
   readonly status: "tool_running";
   /** The calls of the step, in order. */
   readonly calls: readonly Call[];
-  /** The message was cut, so its calls are not run. */
+  /** Why the message of the step was cut, so that its calls are not run; null if it is complete. */
   readonly cut: Cut | null;
   /** The entry of the call that signalled done. */
   readonly doneSeq: number | null;
-  /** The provider has not finished its turn: it waits for the results of these calls. */
+  /** Set if the provider has not finished its turn and waits for the results of these calls. */
   readonly paused?: boolean;
-  /** Since when every open call sleeps or waits for a signal, in epoch milliseconds. The run's clock stands still. */
+  /** Since when every open call has been sleeping or waiting for a signal, in epoch milliseconds. The run's clock is stopped. */
   readonly parkedSince?: number;
 };
 /** Every open call waits for a person or for a result from outside. */
@@ -272,23 +271,23 @@ export type AwaitingHuman = RunState & {
   readonly status: "awaiting_human";
   /** The calls of the step, in order. */
   readonly calls: readonly Call[];
-  /** When the wait began, epoch milliseconds. */
+  /** When the wait began, in epoch milliseconds. */
   readonly since: number;
-  /** Why the message of the step was cut; null if it is whole. */
+  /** Why the message of the step was cut; null if it is complete. */
   readonly cut: Cut | null;
-  /** The entry of the result that said that the run is done; null if there is none. */
+  /** The entry of the result that signalled done; null if there is none. */
   readonly doneSeq: number | null;
-  /** The provider paused the message, and is to go on with it. */
+  /** Set if the provider paused the message and is to continue it. */
   readonly paused?: boolean;
 };
 type Ended = RunState & {
   readonly reason: Reason;
-  /** The parent session has not been notified of the end yet. */
+  /** Set until the parent session has been notified of the end. */
   readonly parentNotificationPending?: boolean;
-  /** The `afterRun` hooks have not been called yet. */
+  /** Set until the `afterRun` hooks have been called. */
   readonly afterRunHooksPending?: boolean;
 };
-/** The run gave an answer, or a limit ended it as planned. */
+/** The run produced an answer, or a limit ended it as planned. */
 export type Completed = Ended & { readonly status: "completed" };
 /** The run failed. */
 export type Failed = Ended & { readonly status: "failed"; readonly fault?: Fault };
@@ -297,7 +296,7 @@ export type Aborted = Ended & { readonly status: "aborted" };
 
 /** The state of a session after an entry of its log. */
 export type State = Idle | Preparing | ModelRunning | ToolRunning | AwaitingHuman | Completed | Failed | Aborted;
-/** A state with a run under way. */
+/** A state with an active run. */
 export type ActiveState = Preparing | ModelRunning | ToolRunning | AwaitingHuman;
 /** A state after a run. */
 export type TerminalState = Completed | Failed | Aborted;
@@ -315,26 +314,26 @@ export const initialState: Idle = deepFreeze({
   context: { readFrom: 1 },
 });
 
-/** A run fails at this many restarts without progress (rule 16 of docs/architecture.md). */
+/** The number of restarts without progress at which a run fails (rule 16 of docs/architecture.md). */
 export const maxRestarts = 5;
 
-/** Whether no run is under way. */
+/** Whether no run is active. */
 export function isResting(state: State): state is Idle | TerminalState {
   return state.status === "idle" || isTerminal(state);
 }
 
-/** Whether a run has ended, and no other one is under way. */
+/** Whether a run has ended and no other run is active. */
 export function isTerminal(state: State): state is TerminalState {
   return state.status === "completed" || state.status === "failed" || state.status === "aborted";
 }
 
-/** The coarse state of a session, as stores keep it. */
+/** The coarse state of a session, as stores record it. */
 export function activityOf(state: State): "resting" | "active" | "waiting" {
   if (isResting(state)) return "resting";
   return isWaiting(state) ? "waiting" : "active";
 }
 
-/** A run is under way and cannot go on before a person or another session answers, a time comes or a signal arrives. */
+/** Whether an active run cannot continue before a person or another session answers, a time comes or a signal arrives. */
 export function isWaiting(state: State): boolean {
   if (state.status === "awaiting_human") return true;
   return (
@@ -345,21 +344,18 @@ export function isWaiting(state: State): boolean {
   );
 }
 
-/** Every open call sleeps or waits for a signal: nobody is asked, and no work is in flight, here or in a child. */
+/** Whether every open call sleeps or waits for a signal: no person is asked, and no work is in flight, here or in a child. */
 export function isAsleep(state: State): state is ToolRunning & { readonly parkedSince: number } {
   return state.status === "tool_running" && state.parkedSince !== undefined;
 }
 
-/**
- * Whether the run stops for now: it waits for a person, or it sleeps or waits for a signal, and that for longer than
- * `shortWaitMs`.
- */
+/** Whether the run is suspended: it waits for a person, or it sleeps or waits for a signal for longer than `shortWaitMs`. */
 export function isSuspended(state: State): state is AwaitingHuman | ToolRunning {
   if (state.status === "awaiting_human") return true;
   return isAsleep(state) && (earliestEnd(state) ?? Number.POSITIVE_INFINITY) > state.parkedSince + shortWaitMs;
 }
 
-/** When the first of the sleeps and waits of a run ends, in epoch milliseconds; undefined if none ends by itself. */
+/** When the first of a run's sleeps and waits ends, in epoch milliseconds; undefined if none has an end. */
 export function earliestEnd({ calls }: ToolRunning): number | undefined {
   const ends = calls.flatMap((call) =>
     call.status === "waiting" && call.on === "child"
@@ -370,8 +366,7 @@ export function earliestEnd({ calls }: ToolRunning): number | undefined {
 }
 
 /**
- * A sleep or wait that ends within this time stays with its process and its lease: giving the session back and claiming it
- * again costs more.
+ * A sleep or wait up to this length stays with its process and its lease, because releasing the session and claiming it again costs more.
  */
 export const shortWaitMs = 5_000;
 
@@ -380,7 +375,7 @@ export function hasCalls(state: State): state is ToolRunning | AwaitingHuman {
   return state.status === "tool_running" || state.status === "awaiting_human";
 }
 
-/** The call of this key in the step under way; undefined if there is none. */
+/** The call with this key in the current step; undefined if there is none. */
 export function callOf(state: State, callKey: string): Call | undefined {
   return hasCalls(state) ? state.calls.find((call) => call.callKey === callKey) : undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The way from one step to the next, and to the end of a run.
+ * The transitions from one step to the next, and to the end of a run.
  */
 import type { Reason } from "../data/reasons.js";
 import {
@@ -53,7 +53,7 @@ const optionalFields = Object.keys({
   redactedSeq: true,
 } satisfies { readonly [Field in OptionalField]: true }) as readonly OptionalField[];
 
-/** Written out: to look fields up by their names in a loop is measurable on the hot path. */
+/** Written out, because looking the fields up by name in a loop is measurable on the hot path. */
 function hasOptionalFields(state: RunState): boolean {
   const { handoff, parentUntold, changes, processes, compactionAsked, redactedSeq } = state;
   if (compactionAsked !== undefined || redactedSeq !== undefined) return true;
@@ -119,7 +119,7 @@ export function toAwaitingHuman(
   return state;
 }
 
-/** The clock of a run stops while the run waits for a person, a time or a signal, unless its limits say otherwise. */
+/** The clock of a run is stopped while the run waits for a person, a time or a signal, unless its limits say otherwise. */
 export function isClockHeld(state: ActiveState): boolean {
   return (state.status === "awaiting_human" || isAsleep(state)) && state.limits.wallClockIncludesWaiting !== true;
 }
@@ -133,7 +133,7 @@ export function nextStep(run: RunState, purpose: Exclude<Purpose, "summary">, at
   return { ...next, modelCallIndex: run.modelCallIndex + 1, attempt: 0, failing: null };
 }
 
-/** The run is about to end for this reason. No handoff comes any more. */
+/** Prepares the end of the run, for this reason. A pending handoff is dropped. */
 export function finishRun(run: RunState, reason: Reason): Preparing {
   return toPreparing(dropHandoff(run), { for: "finish", reason });
 }
@@ -145,8 +145,8 @@ export function dropHandoff(run: RunState): RunState {
 }
 
 /**
- * The next state after a cut answer. At the output limit the model is asked to continue, and after an unknown finish reason
- * it may ask for its calls again: both together at most `maxContinuations` times.
+ * The next state after a cut answer. At the output limit, the model is asked to continue; after an unknown finish reason, it may request
+ * its calls again. Both together happen at most `maxContinuations` times.
  */
 export function continueAfterCut(run: RunState, cut: Cut, at: number): Preparing {
   switch (cut) {
@@ -169,10 +169,10 @@ export function continueAfterCut(run: RunState, cut: Cut, at: number): Preparing
   }
 }
 
-/** How many compactions may follow each other without an answer of a model between them (CTX-3). */
+/** The maximum number of consecutive compactions without a model's answer in between (CTX-3). */
 const maxInRow = 2;
 
-/** Whether another compaction is allowed in this run, and at this point. */
+/** Whether another compaction is allowed at this point of the run. */
 export function isCompactionAllowed({ counters, limits, compactionsInRow }: RunState): boolean {
   return counters.compactionAttempts < limits.maxCompactions && compactionsInRow < maxInRow;
 }
@@ -187,7 +187,7 @@ export function findReachedLimit(run: RunState, at: number): Reason | undefined 
   return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
 }
 
-/** The budget that is used up; undefined if there is none. It forbids another attempt, too. */
+/** The budget that is used up; undefined if none is. It also forbids further attempts. */
 export function findSpentBudget({ limits, usage }: RunState): Reason | undefined {
   if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
     return "max_tokens";

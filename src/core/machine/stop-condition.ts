@@ -15,7 +15,7 @@ export type PlainCondition =
       /** Only calls with this outcome count. Default: any. */
       readonly outcome?: CallOutcome;
     }
-  /** The source and the flags of a regular expression. */
+  /** The source and flags of a regular expression. */
   | {
       /** A regular expression that the text of the step matches. */
       readonly text: string;
@@ -27,11 +27,11 @@ export type PlainCondition =
 export type RecordedCondition =
   | PlainCondition
   | {
-      /** The name of a function of the author. */
+      /** The name of the author's function. */
       readonly function: string;
     };
 
-/** How events, results and traces name a condition. A long pattern is cut. */
+/** The name of a condition in events, results and traces. A long pattern is cut. */
 export function nameOfCondition(condition: RecordedCondition): string {
   if ("steps" in condition) return `stepCount(${condition.steps})`;
   if ("function" in condition) return `${functionPrefix}${condition.function}`;
@@ -43,7 +43,7 @@ export function nameOfCondition(condition: RecordedCondition): string {
   return `textMatches(/${text.length > maxPattern ? `${text.slice(0, maxPattern)}…` : text}/${flags})`;
 }
 
-/** Whether a recorded name is that of a function. */
+/** Whether a recorded name belongs to a function. */
 export function isFunctionCondition(condition: string): boolean {
   return condition.startsWith(functionPrefix);
 }

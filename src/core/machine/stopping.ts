@@ -1,5 +1,5 @@
 /**
- * The early end of a run: calls that have not started end at once; work in flight is signalled and waited for.
+ * The early end of a run. Calls that have not started end at once; work in flight is signalled and waited for.
  */
 
 import type { Fault } from "../data/message.js";
@@ -8,7 +8,7 @@ import { abandonCalls, settleCalls } from "./calls.js";
 import { type ActiveState, type Call, hasCalls, type Stopping } from "./state.js";
 import { finishRun } from "./steps.js";
 
-/** From here on no work starts. The run ends when no work is in flight, or when the grace period is over. */
+/** Stops the run: from now on no work starts. The run ends when no work is in flight, or when the grace period is over. */
 export function stopRun(state: ActiveState, reason: Reason, at: number, fault?: Fault): ActiveState {
   const graceMs = computeGraceMs(state);
   const stopping: Stopping = { reason, until: at + graceMs, graceMs, ...(fault === undefined ? {} : { fault }) };
@@ -35,8 +35,8 @@ export function abandonWork(state: ActiveState, at: number): ActiveState {
 }
 
 /**
- * Abandons the work of a process that is gone. Child sessions live on: they are notified, and the run waits for them until
- * the grace period is over.
+ * Abandons the work of a process that is gone. Child sessions survive: they are notified, and the run waits for them until the grace period
+ * is over.
  */
 export function abandonLocalWork(state: ActiveState, at: number): ActiveState {
   if (state.stopping === null || !hasCalls(state) || !state.calls.some(waitsForChild)) return abandonWork(state, at);

@@ -1,10 +1,9 @@
 /**
- * How long a forced tool choice of a run holds.
+ * How long a run's forced tool choice applies.
  *
- * 1. The log alone decides: a choice with `everyStep: true` holds for each model call of the run, one without it for
- *    the first. After that the model may call tools, and may also answer: a choice that stayed forced would keep the run
- *    from ending.
- * 2. A hook's choice is for its own model call, and does not come through here.
+ * 1. The log alone decides: a choice with `everyStep: true` applies to each model call of the run, any other choice only to the first.
+ *    After that, the model may call tools and may also answer. A choice that stayed forced would keep the run from ending.
+ * 2. A hook's choice applies to its own model call, and is not handled here.
  */
 import type { RunToolChoice, ToolChoice } from "./event.js";
 

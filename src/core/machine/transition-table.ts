@@ -11,7 +11,7 @@ import type { Status } from "./state.js";
 /** Whether an event of a type can apply in a state. */
 export type Pair = "applies" | "stale" | "misuse";
 
-/** This version has no use for reserved events: they change no state. */
+/** Reserved events change no state in this version. */
 const reservedEvents: { readonly [E in ReservedEventType]: "stale" } = {
   rules_changed: "stale",
   process_started: "stale",
@@ -58,9 +58,9 @@ const restingEvents = {
 } as const;
 
 /**
- * Content is redacted only at rest: a run under way has it in memory.
+ * Content is redacted only at rest, because an active run has it in memory.
  *
- * A child session reports the end of a run to its parent with `parent_notified`, so `parent_told` is for runs under way.
+ * A child session reports the end of a run to its parent with `parent_notified`, so `parent_told` is only for active runs.
  */
 const activeEvents = {
   ...restingEvents,
@@ -76,9 +76,8 @@ const activeEvents = {
 } as const;
 
 /**
- * `run_queued` applies only while the end of the last run is not delivered yet. `abort_requested` applies to runs that
- * are still queued: after an abort they do not start by themselves. It also applies to a compaction that a person
- * requested.
+ * `run_queued` applies only while the end of the last run is not delivered yet. `abort_requested` applies to queued runs, which do not
+ * start by themselves after an abort, and to a compaction that a person requested.
  */
 const terminalEvents = {
   ...restingEvents,
@@ -91,7 +90,7 @@ const terminalEvents = {
   compacted: "applies",
 } as const;
 
-/** For each status of a session and each type of event: whether the event can apply. */
+/** For each status of a session and each type of event, whether the event can apply. */
 export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = deepFreeze({
   idle: { ...restingEvents, session_created: "applies", history_added: "applies", late_result: "stale" },
   preparing: {

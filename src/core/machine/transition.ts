@@ -1,11 +1,11 @@
 /**
- * The loop as a pure function: a state and an event give the next state. The same log always gives the same state.
+ * The loop as a pure function: a state and an event determine the next state. The same log always leads to the same state.
  *
  * 1. An event that does not apply changes nothing: the same object is returned, and `refusal` says why.
  * 2. An event that applies is one entry: `seq` goes up by one.
  * 3. Only `tool_finished` gives a call its result, once.
- * 4. Every step enters through `preparing`. The limits of the run are checked there, but not before its first step.
- * 5. No work starts once `stopping` is set. Work in flight is waited for until the grace is over.
+ * 4. Every step enters through `preparing`. The limits of the run are checked there, except before its first step.
+ * 5. No work starts once `stopping` is set. The run waits for work in flight until the grace period is over.
  */
 
 import { type Reason, statusOf } from "../data/reasons.js";
@@ -52,15 +52,15 @@ export function transition(state: State, event: Event): State {
   const next = applyEvent(state, event);
   if (next === state) return state;
   if (event.type === "migrated") return { ...next, seq: state.seq + 1 };
-  // Mutates the state that `applyEvent` has just created. A copy is measurable on the hot path.
+  // Mutates the state that `applyEvent` has just created, because a copy is measurable on the hot path.
   (next as { seq: number }).seq = state.seq + 1;
   if (next.session?.parent !== undefined) markParentReportDue(state, next);
   return next;
 }
 
-/** Why an event does not apply: it comes too late (`stale`), or it is an error of the caller (`misuse`). */
+/** Why an event does not apply: it arrived too late (`stale`), or the caller made a mistake (`misuse`). */
 export type Refusal = {
-  /** `stale`: it comes too late and is left out. `misuse`: it can never come here. */
+  /** `stale`: the event arrived too late and is ignored. `misuse`: the event is never valid here. */
   readonly type: "stale" | "misuse";
   /** Why the event is refused. */
   readonly message: string;
@@ -72,11 +72,14 @@ export function refusal(state: State, event: Event): Refusal | undefined {
   if (pair === "misuse")
     return { type: "misuse", message: `'${event.type}' cannot happen while a session is '${state.status}'` };
   if ((event.type === "run_started" || event.type === "history_added") && state.session === null)
-    return { type: "misuse", message: `'${event.type}' cannot happen while a session is 'idle' and not created yet` };
+    return {
+      type: "misuse",
+      message: `'${event.type}' cannot happen while a session is 'idle' and has not been created`,
+    };
   if (pair === "applies" && transition(state, event) !== state) return undefined;
   return {
     type: "stale",
-    message: `'${event.type}' comes late, or twice: the session is '${state.status}' and past it`,
+    message: `'${event.type}' is late or repeated: the session is '${state.status}' and has moved on`,
   };
 }
 
@@ -177,7 +180,7 @@ function applyToRun(state: ActiveState, event: RunEvent): State {
   }
 }
 
-/** A run starts once: the id of a known run starts nothing, and a queued run starts only from the queue. */
+/** Starts a run once: the id of a known run starts nothing, and a queued run starts only from the queue. */
 function startRun(state: State, event: EventOf<"run_started">): State {
   if (state.session === null || hasPendingNotice(state)) return state;
   if (isTerminal(state) && state.runId === event.runId) return state;
@@ -221,7 +224,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   return compactionAsked === undefined ? preparing : { ...preparing, compactionAsked };
 }
 
-/** A session at rest starts a run instead of queuing it, unless the end of its last run is not delivered yet. */
+/** Queues a run. A session at rest starts the run instead, unless the end of its last run is not delivered yet. */
 function queueRun(state: State, event: EventOf<"run_queued">): State {
   if (state.status === "idle" || (isTerminal(state) && !hasPendingNotice(state))) return state;
   const isKnown =
@@ -234,10 +237,10 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
 }
 
 /**
- * A steer is shown before the next model call. If the run is about to end, the steer keeps it going. It may skip the
- * calls that have not started. A steer from the loop itself (a `beforeStop` hook, the output check) does so a bounded number of times and never past a limit (FIN-8);
- * after that the run ends: with `invalid_output` for the output check, otherwise with the reason that it was about to
- * end with.
+ * Adds a message to the run, shown before the next model call. If the run is about to end, the message continues it. It may skip the calls
+ * that have not started. A message from the loop itself (a `beforeStop` hook, the output check) continues the run only a limited number of
+ * times, and never past a limit (FIN-8). After that the run ends: with `invalid_output` for the output check, and otherwise with the reason
+ * that it was about to end with.
  */
 function steer(state: ActiveState, event: EventOf<"steered">): State {
   const isFinishing = state.status === "preparing" && state.for === "finish";
@@ -264,10 +267,10 @@ function skipCalls(state: ActiveState, { skip, at }: EventOf<"steered">): State 
   return settleCalls({ ...state, calls: skipUnstarted(state.calls, state.seq + 1) }, at);
 }
 
-/** How often an answer that does not have the requested shape is sent back (OUT-2). */
+/** How often an answer that does not fit the requested schema is sent back (OUT-2). */
 export const maxOutputRetries = 1;
 
-/** A run that is aborted while it is queued never starts. */
+/** Aborts a run. A run that is aborted while queued never starts. */
 function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort_requested">): State {
   if (runId === state.runId) {
     if (isTerminal(state)) return dropCompaction(state, "aborted");
@@ -277,7 +280,7 @@ function requestAbort(state: Exclude<State, Idle>, { runId, at }: EventOf<"abort
   return queue.length === state.queue.length ? state : { ...state, queue };
 }
 
-/** A denied or blocked call may stop the whole run. */
+/** Applies a decision. A denied or blocked call may stop the whole run. */
 function applyToolDecided(state: CallsState, event: EventOf<"tool_decided">): State {
   const next = applyToCalls(state, event);
   const { decision } = event;
@@ -310,7 +313,7 @@ function applyTimerFired(state: ActiveState, event: EventOf<"timer_fired">): Sta
   }
 }
 
-/** A run that waits for an answer has no work in flight, so opening its session is no restart. */
+/** A run that waits for an answer has no work in flight, so opening its session does not count as a restart. */
 function applyRestarted(before: Idle | ActiveState, event: EventOf<"restarted">): State {
   if (before.status === "idle" || event.runId !== before.runId || isWaiting(before)) return before;
   const state: ActiveState = { ...before, restarts: before.restarts + 1 };
@@ -334,7 +337,7 @@ function applyRestarted(before: Idle | ActiveState, event: EventOf<"restarted">)
   }
 }
 
-/** Ends a run: with the end that it reached, or with one that was found while the named model call was prepared. */
+/** Ends a run, with the end that it reached or with one that was found while the named model call was prepared. */
 function applyRunFinished(state: Preparing, event: EventOf<"run_finished">): State {
   if (state.for !== "finish" && state.stopping === null && event.modelCallIndex !== state.modelCallIndex) return state;
   const { parentUntold: _, handoff: __, ...ended } = pickRunState(state);

@@ -1,5 +1,5 @@
 /**
- * References from the log to blobs in the store: prompts, specifications of tools, outputs that were cut, files.
+ * References from the log to blobs in the store: prompts, tool specifications, truncated outputs and files.
  */
 
 import type { FilePart, Message, ToolOutput } from "../data/message.js";
@@ -7,7 +7,7 @@ import type { Event } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
 import type { SourceReference } from "../machine/sources.js";
 
-/** Marks a file part whose data is the name of a blob and its size. A colon cannot occur in base64. */
+/** Marks a file part whose data is the hash of a blob and its size. A colon cannot occur in base64. */
 export const blobScheme = "blob:";
 
 /** A file whose content is a blob of the session. */
@@ -31,7 +31,7 @@ export function isUrlFile({ data }: FilePart): boolean {
   return /^https?:/i.test(data.slice(0, 8));
 }
 
-/** A file in words: its media type, its name and its size or URL. */
+/** Describes a file as text: its media type, its name, and its size or URL. */
 export function describeFile(file: FilePart): string {
   const { mediaType, filename } = file;
   const bytes = fileSize(file);
@@ -39,14 +39,14 @@ export function describeFile(file: FilePart): string {
   return [mediaType, ...name, bytes === undefined ? file.data : `${bytes} bytes`].join(", ");
 }
 
-/** The blobs that an output names. */
+/** The blobs that an output refers to. */
 export function blobsOfOutput(output: ToolOutput): readonly string[] {
   const whole = output.type !== "json" && output.full !== undefined ? [output.full.blob] : [];
   const files = output.type === "content" ? output.parts.filter((part) => part.type === "file") : [];
   return [...whole, ...files.flatMap((file) => blobOf(file) ?? [])];
 }
 
-/** The output that a model is shown of an event; undefined if it holds none. */
+/** The output of an event that a model sees; undefined if there is none. */
 export function outputIn(event: Event): ToolOutput | undefined {
   switch (event.type) {
     case "tool_finished":
@@ -59,7 +59,7 @@ export function outputIn(event: Event): ToolOutput | undefined {
   }
 }
 
-/** What the tool itself returned, if the model was shown another output. */
+/** The tool's own return value, if the model sees a different output. */
 function returnedIn(event: Event): ToolOutput | undefined {
   return event.type === "tool_finished" || event.type === "late_result" ? event.returned : undefined;
 }
@@ -73,7 +73,7 @@ function blobsOfSources(sources: readonly SourceReference[] | undefined): readon
   return sources === undefined ? [] : sources.map(({ blob }) => blob);
 }
 
-/** The blobs that an event names. A fork copies them; a log without them is damaged. */
+/** The blobs that an event refers to. A fork copies them; a log without them is damaged. */
 export function blobsOf(event: Event): readonly string[] {
   if (event.type === "handed_off") return (event.messages ?? []).flatMap(blobsOfRef);
   if (event.type === "history_added") return blobsOfMessages(event.messages);

@@ -1,9 +1,9 @@
 /**
  * Finds what a model call changed since the previous request, if the provider could not use its prompt cache.
  *
- * 1. It follows from the log alone. A compaction forgets the previous call, so that a reader that begins there agrees.
- * 2. A change of tools, prompt or messages is always reported. A change that matters only to some providers is reported if the
- *    usage shows that it did.
+ * 1. The result follows from the log alone. A compaction forgets the previous call, so that a reader that begins there agrees.
+ * 2. A change of tools, prompt or messages is always reported. A change that matters only to some providers is reported if the usage shows
+ *    that it mattered.
  */
 import type { CacheBreak, CacheUsage } from "../data/cache-break.js";
 import { isSameJson } from "../data/json.js";
@@ -27,7 +27,7 @@ export function createCacheRecord(broke: CacheBreak | null = null): CacheRecord 
   };
 }
 
-/** A handoff changes the agent: the next call reports that, whatever else it changes. */
+/** Records a handoff. The next call reports the handoff, whatever else changes. */
 export function recordHandoff(cache: CacheRecord): void {
   cache.upcoming = "handoff";
 }
@@ -55,7 +55,7 @@ export function recordCachedCall(
   };
   const isRepeated = cache.usage === null && last !== null;
   const found = cache.upcoming ?? (last === null ? null : findDifference(last, now, transcript, before.count));
-  // A call that was prepared and never answered changes as much as it did the first time.
+  // A call that was prepared but never answered changes as much as it did the first time.
   cache.broke = found ?? (isRepeated ? cache.broke : null);
   cache.suspect = last === null ? null : guessCause(last, now, transcript, at);
   cache.call = now;
@@ -94,7 +94,7 @@ function hasImage(message: Message | undefined): boolean {
   });
 }
 
-/** Records how many tokens the provider read and wrote; `usage` stays null if the provider did not report them. */
+/** Records how many tokens the provider read and wrote. `usage` stays null if the provider did not report them. */
 export function recordCacheUsage(cache: CacheRecord, { model, usage }: EventOf<"model_finished">): void {
   const { inputTokens, cacheReadTokens, cacheWriteTokens } = usage;
   const expected = cache.expected;
@@ -105,7 +105,7 @@ export function recordCacheUsage(cache: CacheRecord, { model, usage }: EventOf<"
   if (cache.broke === null && isReported && expected !== null && isCacheMiss(read, expected, cache))
     cache.broke = cache.suspect;
   cache.usage = isReported ? toCacheUsage(read, cacheWriteTokens ?? 0, expected, cache.broke) : null;
-  // A provider that reports writes has cached exactly these tokens. Others may have cached the whole request.
+  // A provider that reports writes has cached exactly these tokens. Other providers may have cached the whole request.
   cache.isExact = cacheWriteTokens !== undefined;
   cache.expected = cache.isExact ? read + (cacheWriteTokens ?? 0) : (inputTokens ?? null);
 }
@@ -120,8 +120,8 @@ function toCacheUsage(read: number, written: number, expected: number | null, br
 }
 
 /**
- * Providers that do not report writes read whole blocks only, and cache nothing of short requests. Without a change that
- * explains it, a small difference is not worth reporting.
+ * Providers that do not report writes read only whole blocks, and do not cache short requests. A small difference is not worth reporting
+ * unless a change explains it.
  */
 function isCacheMiss(read: number, expected: number, { isExact, suspect }: CacheRecord): boolean {
   if (!isExact) return expected >= 2_048 && read < expected * 0.5;

@@ -1,11 +1,11 @@
 /**
- * Makes the call ids that a provider is sent unique within the conversation, even if the model repeats an id.
+ * Makes the call ids that are sent to a provider unique within the conversation, even if the model repeats an id.
  */
 import type { AssistantMessage } from "../data/message.js";
 
 /**
- * The message with unique ids; the same object if its ids are unique already, as they nearly always are. A result in
- * the message belongs to the first call with its id.
+ * Returns the message with unique ids; the same object if its ids are already unique, which is nearly always the case. A result in the
+ * message belongs to the first call with its id.
  */
 export function makeIdsUnique(ids: Set<string>, message: AssistantMessage): AssistantMessage {
   let renamed: Map<string, string[]> | null = null;
@@ -27,7 +27,7 @@ export function makeIdsUnique(ids: Set<string>, message: AssistantMessage): Assi
   return changed ? { ...message, parts } : message;
 }
 
-/** An id that ends in a number, such as Kimi's `functions.read_file:3`, keeps its form and gets another number. */
+/** An id that ends in a number, such as Kimi's `functions.read_file:3`, keeps its form and gets a new number. */
 function createUniqueId(ids: ReadonlySet<string>, preferred: string): string {
   if (preferred !== "" && !ids.has(preferred)) return preferred;
   const isNumbered = /:\d+$/.test(preferred);

@@ -27,17 +27,17 @@ export function createCallRecords(
   return records;
 }
 
-/** The last call that the model requested, and how often in a row it did so. */
+/** The last call that the model requested, and how many times in a row. */
 export type LastCall = {
   /** The call. */
   readonly part: ToolCallPart;
-  /** How often it was requested in a row. */
+  /** How many times in a row it was requested. */
   readonly times: number;
 };
 
 /**
- * Counts calls that repeat the call before them, across steps (TOOL-10). Calls above the limit of a step are not run
- * (LIM-2): they get a cause and do not count as repeats. Returns the last call that counts.
+ * Counts calls that repeat the previous call, across steps (TOOL-10). Calls above the limit per step are not run (LIM-2): they get a cause
+ * and do not count as repeats. Returns the last call that counts.
  */
 export function countRepeats(
   records: CallRecords,
@@ -95,7 +95,7 @@ export function recordCallEntry(records: CallRecords, { seq, event }: Entry): vo
   }
 }
 
-/** Records why calls without a result are skipped. The cause is used only for calls that the steering message ends. */
+/** Records why calls without a result are skipped. The cause is used only for the calls that the steering message ends. */
 export function recordSkip(records: CallRecords, seq: number): void {
   for (const call of records.values()) if (call.result === undefined) call.cause = { seq, text: skippedBySteerText };
 }
@@ -123,7 +123,7 @@ function recordDecision(call: CallRecord, seq: number, { decision }: EventOf<"to
   }
 }
 
-/** A question with the input from before an edit reverts the edit. Any other input comes from a hook. */
+/** Records a new input. A question with the input from before an edit reverts the edit; any other input comes from a hook. */
 function recordInput(call: CallRecord, input: Json, isQuestion: boolean): void {
   const { beforeEdit } = call;
   const isReverted = isQuestion && call.edited && beforeEdit !== undefined && isSameJson(input, beforeEdit.input);

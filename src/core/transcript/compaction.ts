@@ -1,8 +1,8 @@
 /**
  * Compaction of the transcript: a summary replaces the oldest messages.
  *
- * 1. The transcript after a compaction follows from the entries from `readFrom` on. A process that reads only these
- *    builds the same transcript as a process that reads the whole log.
+ * 1. The transcript after a compaction follows from the entries from `readFrom` on. A process that reads only these builds the same
+ *    transcript as a process that reads the whole log.
  * 2. A result stays with its call.
  */
 
@@ -17,7 +17,7 @@ import { forgetAttempts, plainSummary, type RunRecord } from "./run-record.js";
 import { forgetNotes, sourcesAfterCompaction } from "./source-notes.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** The message that the model is shown instead of the replaced messages. */
+/** The message that the model sees in place of the replaced messages. */
 export function summaryMessage(summary: string, retained: readonly string[] = []): UserMessage {
   return createUserMessage(summaryText(summary, retained));
 }
@@ -27,8 +27,8 @@ export function createUserMessage(text: string): UserMessage {
 }
 
 /**
- * The entries that a reader needs after a compaction that keeps the messages shown since entry `since`. Words of kept
- * messages may be in earlier entries. So may input that is not shown yet, and the start of an answer that goes on.
+ * The entries that a reader needs after a compaction that keeps the messages shown since entry `since`. Content of kept messages may be in
+ * earlier entries, and so may input that is not shown yet and the start of an answer that continues.
  */
 export function compactionRange(transcript: Transcript, since: number): CompactionRange {
   const { seqs, origins, later, queued, run, runs, summaries } = transcript;
@@ -36,7 +36,7 @@ export function compactionRange(transcript: Transcript, since: number): Compacti
   const keptFrom = seqs[cut] ?? since;
   const unshown = [...later.map(({ seq }) => seq), ...queued.keys()];
   const first = Math.min(keptFrom, ...origins.slice(cut), ...unshown, run?.answerSeq ?? keptFrom);
-  // A reader that begins within a call for a last summary would take its answer for one of the conversation.
+  // A reader that begins within the call for a final summary would take its answer for part of the conversation.
   const readFrom = summaries.find(({ from, until }) => from < first && first <= until)?.from ?? first;
   const runStartSeq = runs.findLast((start) => start < readFrom);
   return {
@@ -48,13 +48,13 @@ export function compactionRange(transcript: Transcript, since: number): Compacti
 
 type CompactionRange = Pick<EventOf<"compacted">, "keptFrom" | "readFrom" | "runStartSeq">;
 
-/** Nobody sees a summary that ends a run, and what it asks for is not run. A compaction must not begin within its call. */
+/** Records a summary that ends a run. It is not shown, and its calls are not run. A compaction must not begin within its call. */
 export function recordSummary(transcript: Transcript, { preparedSeq }: RunRecord, seq: number): void {
   transcript.summaries = [...transcript.summaries, { from: preparedSeq, until: seq }];
   transcript.calls = new Map();
 }
 
-/** Notes the request of a person, or makes the compaction, which answers all requests before it. */
+/** Records a person's request, or applies the compaction, which answers all earlier requests. */
 export function applyCompactionEvent(
   transcript: Transcript,
   event: EventOf<"compaction_requested" | "compacted">,
@@ -84,10 +84,10 @@ function applyCompaction(transcript: Transcript, event: EventOf<"compacted">): v
   transcript.pauses = noPauses;
   resetLastSent(transcript.lastSent);
   transcript.cache = createCacheRecord("compaction");
-  // A process that reads the log from `readFrom` on does not know these, so the next `prepared` event must name them.
+  // A process that reads the log from `readFrom` on does not know these hashes, so the next `prepared` event must contain them.
   transcript.promptHash = undefined;
   transcript.toolsHash = undefined;
-  // An earlier entry may name those of an agent that another one has taken over from since.
+  // The sources in an earlier entry may belong to an agent that has handed the session over since.
   transcript.sources = sourcesAfterCompaction(event.sources);
   forgetNotes(transcript);
   if (transcript.appended !== null && dropped.includes(transcript.appended.seq)) transcript.appended = null;
@@ -95,9 +95,9 @@ function applyCompaction(transcript: Transcript, event: EventOf<"compacted">): v
     run.compacted = event;
     run.params = event.params ?? null;
     run.prompt = event.runPrompt ?? null;
-    // Which earlier step it was is only known to who has read the whole log.
+    // Only a process that has read the whole log knows which earlier step it was.
     if (run.leftSteps < run.steps) run.leftSteps = 0;
-    // The next model call names its own. A process that reads the log from `readFrom` on may not know the last one.
+    // The next model call records its own values. A process that reads the log from `readFrom` on may not know the last call.
     run.purpose = "step";
     run.summary = plainSummary;
     run.preparedSeq = run.startSeq;
@@ -111,8 +111,8 @@ function applyCompaction(transcript: Transcript, event: EventOf<"compacted">): v
 }
 
 /**
- * The entry of an output that is kept whole, if the model still sees a part of one; that of the compaction's cut, if the
- * summary speaks of one; else 0.
+ * The entry of a stored output of which the model still sees a part. Otherwise, the entry of the compaction's cut if the summary mentions
+ * an output, or 0.
  */
 function findKeptSeq({ compaction, origins, later, shownResults }: Transcript, keptFrom: number): number {
   const { keptSeq } = shownResults;
@@ -121,10 +121,7 @@ function findKeptSeq({ compaction, origins, later, shownResults }: Transcript, k
   return texts.some((text) => /output \d/i.test(text)) ? keptFrom : 0;
 }
 
-/**
- * The index of the first message that is kept. Results are kept together with their calls, which are the message
- * before.
- */
+/** The index of the first message to keep. Results are kept together with their calls, which are in the previous message. */
 function findCutIndex({ messages, seqs }: Transcript, from: number): number {
   const index = seqs.findIndex((seq) => seq >= from);
   const cut = index === -1 ? messages.length : index;
@@ -132,8 +129,8 @@ function findCutIndex({ messages, seqs }: Transcript, from: number): number {
 }
 
 /**
- * Makes ids unique among the kept messages. An id that was changed because of a replaced message becomes the provider's
- * id again. `current` is the message with the calls of the present step; with its new ids, it is returned.
+ * Makes ids unique among the kept messages. An id that was changed because of a replaced message gets the provider's id back. `current` is
+ * the message with the calls of the current step; it is returned with its new ids.
  */
 function reassignIds(transcript: Transcript, current: AssistantMessage | undefined): AssistantMessage | undefined {
   const { messages, ids, originals } = transcript;
@@ -158,7 +155,7 @@ function reassignIds(transcript: Transcript, current: AssistantMessage | undefin
   return renewedCurrent;
 }
 
-/** The message with ids that are unique in the transcript. Returns `known` if it has exactly these ids already. */
+/** The message with ids that are unique in the transcript. Returns `known` if it already has exactly these ids. */
 export function addWithUniqueIds(
   transcript: Transcript,
   message: AssistantMessage,
@@ -180,7 +177,7 @@ function hasSameIds(a: AssistantMessage, b: AssistantMessage): boolean {
   });
 }
 
-/** Results under the ids of the calls in the message before them. */
+/** The results with the ids of the calls in the preceding message. */
 export function alignResultIds(message: AssistantMessage, results: ToolMessage): ToolMessage {
   const calls = toolCallsOf(message);
   return {

@@ -1,14 +1,14 @@
 /**
- * What changes in a transcript when another agent takes the session over.
+ * The changes to a transcript when another agent takes over the session.
  *
- * 1. The list of a handoff takes the place of the conversation once. What is said later follows it.
- * 2. Each message of the list belongs to an entry, and the entries never go back. An added message belongs to the entry
- *    that the list names for it, or else to that of the next message that was there before; after the last one, to the
- *    handoff. So a later compaction takes it away together with its neighbours, and a reader that begins at that
- *    compaction builds the same transcript.
- * 3. A reference to what a compaction took away gives nothing.
- * 4. Results have the ids of the calls in the message before them. Anyone who begins to read at a later compaction may know
- *    the calls under other ids than those that the filter saw.
+ * 1. The list of a handoff replaces the conversation once. Later messages follow the list.
+ * 2. Each message of the list belongs to an entry, and the entry numbers never decrease. An added message belongs to the entry that the
+ *    list names for it, or otherwise to the entry of the next message that was already there. After the last such message, it belongs to
+ *    the handoff. A later compaction therefore removes it together with its neighbours, and a reader that begins at that compaction builds
+ *    the same transcript.
+ * 3. A reference to content that a compaction removed resolves to nothing.
+ * 4. Results have the ids of the calls in the preceding message. A process that begins to read at a later compaction may know the calls
+ *    under other ids than the filter saw.
  */
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";
@@ -20,7 +20,7 @@ import { invalidateFrom } from "./last-sent.js";
 import { forgetNotes } from "./source-notes.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** From here on another agent goes on: with its own prompt, tools and hooks, and with a provider that has counted nothing. */
+/** From here on another agent continues, with its own prompt, tools and hooks, and with a provider that has not counted any tokens. */
 export function applyHandoff(transcript: Transcript, seq: number, { messages }: EventOf<"handed_off">): void {
   transcript.countedTokens = null;
   if (messages !== undefined) replaceMessages(transcript, seq, messages);
@@ -28,16 +28,18 @@ export function applyHandoff(transcript: Transcript, seq: number, { messages }: 
   const { run } = transcript;
   if (run === null) return;
   run.prompt = null;
-  // A prompt belongs to its model call, and the filter may have left it out.
+  // A prompt belongs to its model call, and the filter may have removed it.
   if (messages !== undefined) run.lastPrompt = null;
   dropOverrides(run);
   recordHandoff(transcript.cache);
-  // The hooks of the agent that had the session were told of its steps and compactions, if it has hooks.
+  // The hooks of the previous agent, if any, were already called for its steps and compactions.
   run.leftSteps = run.steps;
   run.compacted = null;
 }
 
-/** What a run overrides belongs to the agent that it began with; its output schema, its params and who can be asked do not. */
+/**
+ * A run's overrides belong to the agent that the run began with, except its output schema, its params and whether a person can be asked.
+ */
 export function dropOverrides(run: { options: RunOptions }): void {
   const { interactive, providerOptions, output, params } = run.options;
   run.options = {
@@ -60,7 +62,7 @@ function replaceMessages(transcript: Transcript, seq: number, refs: readonly Mes
   transcript.messages = messages;
   seqs.splice(0, seqs.length, ...positioned.map((item) => item.seq));
   origins.splice(0, origins.length, ...positioned.map(({ origin }) => origin));
-  // Without its place at the start, the summary is a message like any other.
+  // If it is not the first message, the summary is an ordinary message.
   if (summary !== undefined && messages[0] !== summary) transcript.compaction = null;
   if (appended?.messages.some((message) => !messages.includes(message))) transcript.appended = null;
   forgetNotes(transcript);
@@ -103,10 +105,10 @@ function resolvePositions(
     const range: PositionedMessage[] = [];
     let origin = seq;
     for (let index = first; index < first + nth + count && seqs[index] === seq; index += 1) {
-      // Anyone who reads the log later must find the messages before it in its entry, too, to count them.
+      // A process that reads the log later must also find the preceding messages of the entry, to count them.
       origin = Math.min(origin, origins[index] ?? seq);
       const message = messages[index];
-      // Results are shown only to whoever knows their calls, which are the message before.
+      // Results are shown only together with their calls, which are in the previous message.
       if (message?.role === "tool") origin = Math.min(origin, origins[index - 1] ?? seq);
       if (message !== undefined && index >= first + nth) range.push({ message, seq, origin });
     }
@@ -114,7 +116,7 @@ function resolvePositions(
   });
 }
 
-/** The entry of each reference, from the last to the first: the numbers never decrease in the list. */
+/** The entry of each reference, resolved from last to first. The numbers never decrease within the list. */
 function resolveSeqs(refs: readonly MessageRef[], handoffSeq: number): readonly number[] {
   const ownerSeqs: number[] = [];
   let next = handoffSeq;

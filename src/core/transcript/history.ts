@@ -1,5 +1,5 @@
 /**
- * A conversation from elsewhere, shown before everything else.
+ * Shows an imported conversation before everything else.
  */
 import type { Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
@@ -22,7 +22,7 @@ function toShownMessage(transcript: Transcript, message: Message): Message {
   return message.role === "tool" && last?.role === "assistant" ? alignResultIds(last, message) : message;
 }
 
-/** Whether a model cannot be shown the message as it is: blobs are replaced by their bytes, or files by words. */
+/** Whether the message must be converted before a model can see it: blobs are replaced by their bytes, or files by a description. */
 export function hasFiles(message: Message): boolean {
   return message.role === "tool"
     ? message.parts.some(({ output }) => output.type === "content")

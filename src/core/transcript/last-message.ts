@@ -1,10 +1,9 @@
 /**
- * The last message of a run, and how the end of the run affects it: it may have been cut off, or refused.
+ * The last message of a run, and how the end of the run affects it: it may have been cut off or refused.
  *
- * 1. A text that was cut off is shown when the run ends, with a note that it was cut off. Until then another attempt may
- *    replace it.
- * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and
- *    the results of its calls. Words of the user stay.
+ * 1. Text that was cut off is shown when the run ends, with a note. Until then another attempt may replace it.
+ * 2. A refused answer leaves the conversation with all of its parts: the messages that it continued, their prompts, and the results of its
+ *    calls. User messages stay.
  */
 import { type AssistantMessage, guardTrippedCode, type Message } from "../data/message.js";
 import type { EventOf } from "../machine/event.js";
@@ -40,7 +39,7 @@ export function endRun(transcript: Transcript, seq: number, event: EventOf<"run_
   if (run.cutOff !== null) showCutOff(transcript, run, run.cutOff, seq);
 }
 
-/** The first entry of a refused answer. A guard may refuse an answer at a message that continues others. */
+/** The first entry of a refused answer. A guard may refuse an answer at a message that continues earlier ones. */
 function findRefusedSeq(
   transcript: Transcript,
   { answerSeq }: RunRecord,
@@ -50,7 +49,7 @@ function findRefusedSeq(
   return refusedSeq ?? (continuesAnswer(transcript) ? answerSeq : undefined);
 }
 
-/** Without the message: refused content stays only in the log. */
+/** The attempt without its message, because refused content stays only in the log. */
 export function toAnswerAttempt(last: LastMessage | null): AnswerAttempt | null {
   if (last === null) return null;
   const { message: _message, cut: _cut, ...attempt } = last;
@@ -63,7 +62,7 @@ function showCutOff(transcript: Transcript, run: RunRecord, cutOff: CutOff, seq:
   run.last = { modelCallIndex, attempt, message, cut: true };
   run.partial = (continuedText(transcript) + text).trim();
   run.cutOff = null;
-  // The request for the last summary is not part of the conversation, and neither is the answer to it.
+  // The request for the final summary is not part of the conversation, and neither is its answer.
   if (run.purpose === "summary") return;
   transcript.messages.push(message, createUserMessage(cutOffNote));
   transcript.seqs.push(seq, seq);
@@ -88,14 +87,14 @@ function withdrawAnswer(transcript: Transcript, run: RunRecord, refusedSeq: numb
   }
 }
 
-/** The index of the first message of this entry or a later one. A result and its call go together. */
+/** The index of the first message of this entry or a later one. A result stays with its call. */
 function findFirstSince({ messages, seqs }: Transcript, seq: number): number {
   const index = seqs.findIndex((shownSince) => shownSince >= seq);
   if (index === -1) return messages.length;
   return messages[index]?.role === "tool" ? index - 1 : index;
 }
 
-/** Not only the user's own words: hints and notes of the agent's author also stay. */
+/** Whether the message is a user message. This includes hints and notes from the agent's author, which also stay. */
 function isUserMessage(message: Message | undefined): boolean {
   if (message?.role !== "user") return false;
   const [part, ...others] = message.parts;

@@ -1,8 +1,9 @@
 /**
- * What two consecutive model calls have in common: a provider's cache holds the beginning of a request that stays the same.
+ * The common beginning of two consecutive requests, which a provider's cache can hold.
  *
  * 1. It follows from the log alone. After a compaction the previous call is unknown, whichever process reads the log.
- * 2. A call that is sent the conversation as it is costs a comparison of two numbers. Only other lists are compared.
+ * 2. A call that is sent the unmodified conversation costs only a comparison of two numbers. Only other lists are compared message by
+ *    message.
  */
 import { isSameJson } from "../data/json.js";
 import type { Json } from "../data/message.js";
@@ -15,12 +16,12 @@ export function createLastSent(): LastSent {
   return { list: null, count: 0, reused: 0, activeTools: undefined, sameChoice: true };
 }
 
-/** A compaction puts another message in front of all others. */
+/** Resets the record, because a compaction puts a new message before all others. */
 export function resetLastSent(last: LastSent): void {
   Object.assign(last, createLastSent());
 }
 
-/** The messages from this index on differ from those that were sent. */
+/** Records that the messages from this index on differ from those that were sent. */
 export function invalidateFrom(last: LastSent, index: number): void {
   if (last.list === null) last.count = Math.min(last.count, index);
 }

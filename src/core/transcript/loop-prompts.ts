@@ -1,8 +1,8 @@
 /**
  * All texts that the loop itself writes for a model.
  *
- * 1. Their wording is part of what a model is sent. Changing it changes the requests that are rebuilt from a log, and so
- *    also the golden files.
+ * 1. Their wording is part of each request. Changing it changes the requests that are rebuilt from a log, and therefore also the golden
+ *    files.
  * 2. The machine and the transcript contain no other English for models.
  */
 import type { Json } from "../data/message.js";
@@ -24,13 +24,13 @@ export const handedOverPrompt = "Go on.";
 export const finalSummaryPrompt =
   "The limit of steps is reached, and no more tools can be used. Sum up what was done, what was found, and what is left to do.";
 
-/** The same for a request that still has the tools of the previous steps, and the shape that their prompt asks for. */
+/** The same for a request that still has the tools of the previous steps and a prompt that asks for a schema. */
 export const finalSummaryWithTools = `${finalSummaryPrompt} Answer in plain words, and call no tool.`;
 
 /** Follows the beginning of an answer that an abort or a limit cut off. */
 export const cutOffNote = "[Note, not from the user: the answer above was cut off.]";
 
-/** Why a call above the limit of a step is not run. */
+/** Why a call above the limit per step is not run. */
 export function excessCallsText(requested: number, limit: number): string {
   return `${requested} calls were asked for at once, and ${limit} may be; ask again for what is still needed`;
 }
@@ -44,7 +44,7 @@ export const skippedBySteerText = "the user sent new directions before it starte
 /** Why a call is denied if its approval expired. */
 export const approvalExpiredText = "nobody answered before the approval expired";
 
-/** The result of a tool that gave no output. */
+/** The result of a tool that returned no output. */
 export const noOutputText = "(no output)";
 
 /** The result of a call that has no output from a tool. `cause` says why, if that is known. */
@@ -70,7 +70,7 @@ export function refusalText(outcome: CallOutcome, cause?: string): string {
   }
 }
 
-/** The result of a call that asked to hand the session over; undefined if the call did not get that far. */
+/** The result of a call that requested a handoff; undefined if the call did not get that far. */
 export function handoffText(to: string, outcome: CallOutcome): string | undefined {
   switch (outcome) {
     case "ok":
@@ -107,9 +107,9 @@ export function lateResultText(callKey: string, output: string): string {
 }
 
 /**
- * The tools that read an output by the number of its entry (src/tools/outputs/output-tools.ts). These are the only tool names in
- * the core. The transcript is built from the entries of the log alone, and the names of an agent's tools are not in an
- * entry but in a blob, which the transcript does not read.
+ * The tools that read an output by its entry number (src/tools/outputs/output-tools.ts). These are the only tool names in the core. The
+ * transcript is built from log entries alone, and the names of an agent's tools are not in an entry but in a blob, which the transcript
+ * does not read.
  */
 const outputTools = "read_output and search_output";
 

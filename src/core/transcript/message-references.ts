@@ -1,27 +1,27 @@
 /**
- * Lists that are sent instead of the conversation: creates their references, and resolves them to messages.
+ * Lists that are sent in place of the conversation: creates references to messages, and resolves them.
  *
- * 1. A list may hold messages of the conversation, in any order, and other messages. The former become references, the
- *    latter are stored once: inline, or in a blob.
- * 2. A reference counts from the first message that an entry shows. A compaction cuts between entries, so references
- *    mean the same for a process that reads the log from the compaction on.
- * 3. A reference to messages that a compaction removed resolves to none.
+ * 1. A list may contain messages of the conversation, in any order, and other messages. The former become references; the latter are stored
+ *    once, inline or in a blob.
+ * 2. A reference counts from the first message that an entry shows. A compaction cuts between entries, so references mean the same to a
+ *    process that reads the log from the compaction on.
+ * 3. A reference to messages that a compaction removed resolves to nothing.
  */
 import type { Message } from "../data/message.js";
 import type { ListedMessage, MessageRef } from "../machine/message-ref.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** Messages of the conversation, each with the entry that shows it. 0: the entry that is about to be written. */
+/** Messages of the conversation, each with the entry that shows it. 0 is the entry that is about to be written. */
 export type ShownMessages = { readonly messages: readonly Message[]; readonly seqs: readonly number[] };
 
 /** A message that is not part of the conversation. */
 export type AddedMessage = Exclude<MessageRef, readonly unknown[]>;
 
 /**
- * The references of a list.
- * @param storeMessage returns how a message is stored that is not part of the conversation
- * @param options.acrossEntries false: a reference names messages of one entry only. A list that outlives the next
- *   compaction needs this, because a compaction may remove the entry with which a longer reference begins.
+ * Creates the references of a list.
+ * @param storeMessage stores a message that is not part of the conversation, and returns its reference
+ * @param options.acrossEntries if false, each reference covers messages of one entry only. A list that outlives the next compaction needs
+ * this, because a compaction may remove the first entry of a longer reference.
  */
 export function createReferences(
   list: readonly Message[],
@@ -80,7 +80,7 @@ function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]
   return Array.isArray(ref);
 }
 
-/** The index of the first message of an entry, going back from one that it shows. */
+/** The index of the first message of an entry, searching back from one that it shows. */
 function findFirstIndex(seqs: readonly number[], seq: number, from: number): number {
   let index = from;
   while (index > 0 && seqs[index - 1] === seq) index -= 1;

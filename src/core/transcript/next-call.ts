@@ -1,9 +1,9 @@
 /**
- * What the next model call would be shown, before its `prepared` entry is written.
+ * The messages that the next model call would see, before its `prepared` entry is written.
  *
- * 1. It follows from the transcript and the preparing state. Folding the entry shows the same messages, in this order:
- *    the conversation, a prompt to continue, input that arrived meanwhile, and additions.
- * 2. A provider that paused has not finished its turn: nothing may come between its messages.
+ * 1. They follow from the transcript and the preparing state. Folding the entry shows the same messages, in this order: the conversation, a
+ *    prompt to continue, input that arrived meanwhile, and additions.
+ * 2. A provider that paused has not finished its turn, so nothing may come between its messages.
  */
 import type { Message, UserMessage } from "../data/message.js";
 import type { Preparing } from "../machine/state.js";
@@ -13,16 +13,16 @@ import type { ShownMessages } from "./message-references.js";
 import type { RunRecord } from "./run-record.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** The model call that is prepared. It sees the log up to `seq`, the last entry before its own. */
+/** The model call that is being prepared. It sees the log up to `seq`, the last entry before its own. */
 export type NextCall = Pick<Extract<Preparing, { for: "step" }>, "modelCallIndex" | "purpose" | "seq">;
 
-/** The prompt that the entry adds; null if there is none, or if a restart prepares the step again and the prompt is shown. */
+/** The prompt that the entry adds. Null if there is none, or if a restart prepares the step again and the prompt is already shown. */
 export function nextPrompt({ run }: Pick<Transcript, "run">, call: NextCall): UserMessage | null {
   const text = promptForPurpose(call);
   return text === null || isPromptShown(run, call) ? null : createUserMessage(text);
 }
 
-/** The loop's own prompt for this purpose; null if it has none. */
+/** The loop's own prompt for this purpose; null if there is none. */
 export function promptForPurpose({ purpose }: Pick<NextCall, "purpose">): string | null {
   if (purpose === "continue") return continuePrompt;
   return purpose === "remind" ? doneToolReminder : null;
@@ -32,7 +32,7 @@ export function isPromptShown(run: RunRecord | null, { modelCallIndex }: Pick<Ne
   return run?.lastPrompt?.modelCallIndex === modelCallIndex;
 }
 
-/** Input that arrived during the last model call, and is shown for the first time. */
+/** Input that arrived during the last model call and is now shown for the first time. */
 export function nextInput({ later }: Pick<Transcript, "later">, call: NextCall): readonly UserMessage[] {
   if (later.length === 0 || call.purpose === "unpause") return none;
   return later.flatMap(({ seq, message }) => (seq <= call.seq ? [message] : []));
@@ -40,7 +40,7 @@ export function nextInput({ later }: Pick<Transcript, "later">, call: NextCall):
 
 const none: readonly UserMessage[] = Object.freeze([]);
 
-/** All messages, and the entry that shows each: 0 for those that come with the entry of this call. */
+/** All messages, and the entry that shows each; 0 for messages that are shown by the entry of this call. */
 export function nextMessages(
   transcript: Pick<Transcript, "messages" | "seqs" | "later" | "run">,
   call: NextCall,

@@ -1,10 +1,10 @@
 /**
- * Replaces content in what a log holds: the words of people, models and tools, and nothing that the machine goes by.
+ * Replaces content in a log: text of people, models and tools, but nothing that the machine depends on.
  *
- * 1. The shape stays: as many parts, calls and messages as before, so an entry gives as many public events as before.
- * 2. Ids, names of tools, states and hashes are not content. Hashes and blobs of content that changed are replaced by
- *    those of the new content, so that a log stays consistent with itself.
- * 3. A part that changed loses its provider's metadata: a signature or an id there stands for the words that are gone.
+ * 1. The structure stays: the number of parts, calls and messages does not change, so an entry still has the same number of public events.
+ * 2. Ids, tool names, states and hashes are not content. Hashes and blobs of changed content are replaced by those of the new content, so
+ *    that the log stays consistent.
+ * 3. A changed part loses its provider metadata, because a signature or an id there refers to the removed text.
  */
 import type { Json, Message } from "../data/message.js";
 import type { Event } from "../machine/event.js";
@@ -12,11 +12,11 @@ import type { InboxBody } from "../machine/inbox.js";
 import type { State } from "../machine/state.js";
 import { blobScheme } from "./blob-references.js";
 
-/** The blob in place of another one. */
+/** The replacement of a blob. */
 export type ReplacedBlob = {
   readonly hash: string;
   readonly bytes: number;
-  /** Nothing of the former blob is left: a file of which it was the content cannot stay a file. */
+  /** Whether nothing of the former blob is left. A file with this content cannot stay a file. */
   readonly isErased: boolean;
 };
 
@@ -28,25 +28,25 @@ export type Replacement = {
   readonly json: (value: Json, field: string) => Json;
   /** The base64 of a file; null if the file cannot stay. */
   readonly file: (data: string) => string | null;
-  /** Whether no file stays, whatever is in it. */
+  /** Whether to remove every file, whatever its content. */
   readonly allFiles: boolean;
-  /** What stands in place of a file that cannot stay: text, and the same as base64. */
+  /** The replacement for a file that is removed: text, and the same text as base64. */
   readonly mark: { readonly text: string; readonly base64: string };
-  /** The blobs that were replaced, by their hash. */
+  /** The replaced blobs, by their former hash. */
   readonly blobs: ReadonlyMap<string, ReplacedBlob>;
-  /** The hashes of inputs that were replaced. A change of an input adds to it. */
+  /** The hashes of replaced inputs. Changing an input adds its hash. */
   readonly hashes: Map<string, string>;
   readonly hashInput: (input: Json) => string;
 };
 
 type PlainObject = { readonly [field: string]: Json };
 
-/** Fields whose strings are content, wherever they are. */
+/** Fields whose strings are content, wherever they occur. */
 const contentFields: ReadonlySet<string> = new Set([
   ...["text", "message", "note", "title", "keep", "summary", "question", "problem", "systemPrompt", "filename", "url"],
   ...["invalid", "description", "warnings", "retained", "stopSequences", "cause", "unset"],
 ]);
-/** Fields that hold data of any shape. */
+/** Fields with data of any shape. */
 const freeFormFields: ReadonlySet<string> = new Set([
   "value",
   "set",
@@ -57,7 +57,7 @@ const freeFormFields: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The same event with other content; the same object if nothing changed.
+ * The event with its content replaced; the same object if nothing changed.
  * @param callPosition only this call of the message, counted from 1 as in a call key
  */
 export function redactEvent(event: Event, how: Replacement, callPosition?: number): Event {
@@ -70,26 +70,26 @@ export function redactEvent(event: Event, how: Replacement, callPosition?: numbe
   return parts === message.parts ? event : ({ ...object, message: { ...message, parts } } as unknown as Event);
 }
 
-/** The same for a message that a blob holds. */
+/** The same for a message stored in a blob. */
 export function redactMessage(message: Message, how: Replacement): Message {
   return walkObject(message as unknown as PlainObject, { how, parent: "message", role: "" }) as unknown as Message;
 }
 
-/** The same for a message to a session that is not in its log yet. */
+/** The same for an inbox message that is not in the log yet. */
 export function redactInboxBody<Body extends InboxBody>(body: Body, how: Replacement): Body {
   return walkObject(body as unknown as PlainObject, { how, parent: body.type, role: "" }) as unknown as Body;
 }
 
-/** The same state with other content; the same object if nothing changed. */
+/** The state with its content replaced; the same object if nothing changed. */
 export function redactState(state: State, how: Replacement): State {
   return walkObject(state as unknown as PlainObject, { how, parent: "state", role: "" }) as unknown as State;
 }
 
 type WalkContext = {
   readonly how: Replacement;
-  /** The field of the object, or the type of the event. */
+  /** The field that holds the object, or the type of the event. */
   readonly parent: string;
-  /** Of the message around it; empty outside of messages. */
+  /** The role of the enclosing message; empty outside messages. */
   readonly role: string;
 };
 
@@ -107,22 +107,22 @@ function walk(value: Json, field: string, context: WalkContext): Json {
   );
 }
 
-/** An array or an object is a copy only if one of its members is another one. */
+/** Returns the original array unless one of its members changed. */
 function keepIfSame<Values extends readonly Json[]>(before: Values, after: readonly Json[]): readonly Json[] {
   return after.every((item, index) => item === before[index]) ? before : after;
 }
 
 function isFreeForm(field: string, parent: string): boolean {
   if (freeFormFields.has(field)) return true;
-  // The answer of a run, or the shape that one is asked for. What a tool gave has a shape of the log's.
+  // The answer of a run, or the schema that was requested for it. A tool's output has a structure that the log defines.
   if (field === "output") return parent === "run_finished" || parent === "options";
-  // What a tool is called with. Elsewhere it is a list of messages.
+  // The input of a tool call. Elsewhere, `input` is a list of messages.
   return field === "input" && (parent === "decision" || parent === "answer" || parent === "tool_call");
 }
 
 function walkString(value: string, field: string, { how, parent }: WalkContext): string {
   if (isFreeForm(field, parent)) return how.json(value, field) as string;
-  // The requests of a compaction name blobs.
+  // The requests of a compaction refer to blobs.
   if (contentFields.has(field) && parent !== "requests") return how.text(value, field);
   if (field === "reason" && (parent === "decision" || parent === "approval")) return how.text(value, field);
   return how.blobs.get(value)?.hash ?? how.hashes.get(value) ?? value;
@@ -145,7 +145,7 @@ function walkObject(object: PlainObject, context: WalkContext): PlainObject {
   return changed;
 }
 
-/** A hash of an input says which input was approved, and would let its words be guessed. */
+/** The hash of an input identifies the approved input, and would allow its text to be guessed. */
 function recordInputHash(before: PlainObject, after: PlainObject, { hashes, hashInput }: Replacement): void {
   const { input } = before;
   const newInput = after.input;
@@ -167,7 +167,7 @@ function hasContentChanged(before: PlainObject, after: PlainObject): boolean {
   return Object.keys(before).some((field) => field !== "providerMetadata" && before[field] !== after[field]);
 }
 
-/** A file of a model stays a file: text of a model would be one more public event. */
+/** A model's file stays a file, because a model's text would be an additional public event. */
 function walkFile(part: PlainObject, data: string, { how, role }: WalkContext): PlainObject {
   const changed = replaceFile(data, how);
   if (changed === null && role === "assistant") return { type: "file", mediaType: "text/plain", data: how.mark.base64 };
@@ -182,7 +182,7 @@ function replaceFile(data: string, how: Replacement): string | null {
   if (how.allFiles) return null;
   if (/^https?:/i.test(data.slice(0, 8))) {
     const url = how.text(data, "url");
-    // What is left of an address that was masked as a whole is none.
+    // A URL that was masked completely is removed.
     return url === how.mark.text ? null : url;
   }
   if (!data.startsWith(blobScheme)) return how.file(data);

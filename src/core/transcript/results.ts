@@ -1,5 +1,5 @@
 /**
- * The results of tool calls as a model is shown them: with notes on an edit, a cut or a late arrival.
+ * The results of tool calls as a model sees them, with notes about an edit, a cut or a late arrival.
  */
 
 import type { Fault, Json, ProviderApproval, ToolCallPart, ToolOutput, ToolResultPart } from "../data/message.js";
@@ -20,39 +20,39 @@ import type { CallSteps } from "./tool-steps.js";
 /** A call of the current step, or of the last step of a run that has ended. */
 export type CallRecord = {
   readonly callKey: string;
-  /** The call as the model requested it, under an id that is unique here. */
+  /** The call as the model requested it, under an id that is unique in the transcript. */
   readonly part: ToolCallPart;
-  /** The input that would run now: after hooks and edits. */
+  /** The input that would run now, after hooks and edits. */
   input: Json;
-  /** The tool that runs instead of the one that the model named, if the call was repaired. */
+  /** The tool to run instead of the one that the model named, if the call was repaired. */
   tool?: string;
   /** How the call was repaired. */
   repair?: Repair;
-  /** The call was decided, so its `tool_call` event is public. */
+  /** Whether the call was decided, so that its `tool_call` event is public. */
   decided: boolean;
-  /** A hook or a person changed the input that the model wrote. */
+  /** Whether a hook or a person changed the input that the model wrote. */
   changed: boolean;
-  /** A person changed the input. */
+  /** Whether a person changed the input. */
   edited: boolean;
-  /** The call before a person's edit. It is asked about again if the edit cannot be used. */
+  /** The call before a person's edit. The person is asked about it again if the edit is unusable. */
   beforeEdit?: {
     /** The input before a person changed it. */
     readonly input: Json;
     /** Whether a hook or a person had already changed that input. */
     readonly changed: boolean;
   };
-  /** How often in a row the model has requested this call, counting this time. */
+  /** How many times in a row the model has requested this call, including this time. */
   timesInRow: number;
   /** The question to the person, if a person is asked. */
   question?: string;
   /** The agent that the call hands the session over to. */
   handoff?: string;
-  /** Why the call did not run, or the result that a person gave instead. `seq` is the entry that says so. */
+  /** Why the call did not run, or the result that a person provided instead. `seq` is the entry that records this. */
   cause?: {
     readonly seq: number;
     /** The text of the result. */
     readonly text?: string;
-    /** The output that a person gave. */
+    /** The output that a person provided. */
     readonly output?: ToolOutput;
   };
   /** The durable steps of its tool; absent if there are none. */
@@ -70,7 +70,7 @@ export type CallRecord = {
   };
 };
 
-/** An attempt of a tool call that failed. */
+/** A failed attempt of a tool call. */
 export type FailedTry = {
   readonly attempt: number;
   readonly fault: Fault;
@@ -83,20 +83,20 @@ export function toolNameOf({ tool, part }: Pick<CallRecord, "tool" | "part">): s
   return tool ?? part.name;
 }
 
-/** Facts about all results that the model is shown. */
+/** Facts about all results that the model sees. */
 export type ShownResults = {
-  /** The maximum size of the results that the next model call is shown, in bytes; undefined if there is no limit. */
+  /** The maximum size of the results in the next model call, in bytes; undefined if there is no limit. */
   budget: number | undefined;
-  /** Whether a result has held files. */
+  /** Whether any result has contained files. */
   hasFiles: boolean;
   /** The last entry whose output the model sees only in part, so that it may want to read the rest; 0 if there is none. */
   keptSeq: number;
 };
 
-/** In bytes. A smaller result is always shown: a note in place of it would save nothing. */
+/** In bytes. A smaller result is always shown, because a note in its place would save nothing. */
 export const minOmittedBytes = 400;
 
-/** Only for results that may be omitted or that hold files: remembering one costs more than all other work on it here. */
+/** Only for results that may be omitted or that contain files, because storing an entry here costs more than all other work on a result. */
 const resultSeqs = new WeakMap<ToolResultPart, number>();
 
 /** The entry that holds the output of a result, if a note may replace the result. */
@@ -104,7 +104,7 @@ export function findResultSeq(part: ToolResultPart): number | undefined {
   return resultSeqs.get(part);
 }
 
-/** A result as the model is shown it. Also records its entry and whether it holds files. */
+/** Renders a result for the model. Also records its entry and whether it contains files. */
 export function showResult(results: ShownResults, call: CallRecord): ToolResultPart {
   const part = renderResult(call);
   if (call.result !== undefined && !isSmall(part.output)) resultSeqs.set(part, call.result.seq);
@@ -113,13 +113,13 @@ export function showResult(results: ShownResults, call: CallRecord): ToolResultP
   return part;
 }
 
-/** Without counting bytes: a UTF-16 unit takes at most three. */
+/** Avoids counting bytes: a UTF-16 unit takes at most three bytes. */
 function isSmall(output: ToolOutput): boolean {
   if (output.type === "json") return typeof output.value !== "object" && typeof output.value !== "string";
   return output.type === "text" && output.text.length * 3 < minOmittedBytes;
 }
 
-/** Records an output that was cut, or that holds files, which some models cannot be shown. */
+/** Records an output that was truncated, or that contains files, which some models cannot be shown. */
 export function trackStoredOutput(
   results: ShownResults,
   { output, seq }: { readonly output: ToolOutput | undefined; readonly seq: number },
@@ -129,7 +129,7 @@ export function trackStoredOutput(
   if (hasFile || output.full !== undefined) results.keptSeq = Math.max(results.keptSeq, seq);
 }
 
-/** A result as the model is shown it: a note on an edit comes first, and a note on a cut output last. */
+/** Renders a result: a note about an edit comes first, and a note about a truncated output last. */
 function renderResult(call: CallRecord): ToolResultPart {
   const { part, result } = call;
   const output =
@@ -143,7 +143,7 @@ function renderResult(call: CallRecord): ToolResultPart {
   return {
     ...markedPart,
     ...(approvalId === undefined ? {} : { approval: toProviderApproval(approvalId, call) }),
-    // Providers expect some of it back with the result, for example the caller or a signature.
+    // Providers expect some of this metadata back with the result, for example the caller or a signature.
     ...(providerMetadata === undefined ? {} : { providerMetadata }),
   };
 }
@@ -159,7 +159,7 @@ function textOutput(text: string): ToolOutput {
   return { type: "text", text };
 }
 
-/** Adds to a cut output the number under which the model can read the whole output. */
+/** Adds a note to a truncated output with the number under which the model can read all of it. */
 function addReference({ output, seq }: { readonly output: ToolOutput; readonly seq: number }): ToolOutput {
   if (output.type === "json" || output.full === undefined) return output;
   const note = truncatedOutputNote(seq);
@@ -168,7 +168,7 @@ function addReference({ output, seq }: { readonly output: ToolOutput; readonly s
     : { type: "content", parts: [...output.parts, { type: "text", text: note }] };
 }
 
-/** Precedes the output of a child session with a note, if a limit ended the session. */
+/** Adds a note before the output of a child session that a limit ended. */
 function addCutNote(output: ToolOutput, cut: Reason | undefined): ToolOutput {
   return cut === undefined ? output : prependNote(cutShortText(cut), output);
 }
@@ -180,8 +180,7 @@ function prependNote(note: string, output: ToolOutput): ToolOutput {
 }
 
 /**
- * A result that arrived after its call was interrupted, as a note. It is a tool's output, so it must not pass for the
- * user's words.
+ * A result that arrived after its call was interrupted, as a note. It is a tool's output, so it must not be mistaken for a user's message.
  */
 export function lateResultNote({ callKey, output, cut }: EventOf<"late_result">, seq: number): string {
   const text = output === undefined ? noOutputText : textOfOutput(addCutNote(addReference({ output, seq }), cut));

@@ -1,5 +1,5 @@
 /**
- * Facts about the run under way, from the log, that are neither messages nor calls.
+ * Facts from the log about the current run, apart from its messages and calls.
  */
 
 import { type AssistantMessage, type Json, onlyCallsCode, type Usage, type UserMessage } from "../data/message.js";
@@ -9,7 +9,7 @@ import type { RunLimits } from "../machine/run-limits.js";
 import type { Purpose } from "../machine/state.js";
 import type { LastCall } from "./call-records.js";
 
-/** Facts about the run under way, or the last run. */
+/** Facts about the current run, or the last run. */
 export type RunRecord = {
   readonly runId: string;
   readonly startedAt: number;
@@ -17,66 +17,66 @@ export type RunRecord = {
   readonly startSeq: number;
   /** The request. */
   input: readonly UserMessage[];
-  /** What the run overrides, as far as it still holds. */
+  /** The run's overrides, as far as they still apply. */
   options: RunOptions;
   readonly limits: RunLimits;
   /** The person or account that sent the request. */
   readonly by?: string;
-  /** The span that the request was made in, as W3C's `traceparent`. */
+  /** The span in which the request was made, as a W3C `traceparent`. */
   readonly traceparent?: string;
-  /** The run's params after validation, if the agent's schema changed those in the options. */
+  /** The validated params of the run, if the agent's schema changed those in the options. */
   params: { readonly [name: string]: Json } | null;
-  /** The system prompt that the agent's function returned for this run; null if none is known. */
+  /** The system prompt that the agent's function returned for this run; null if unknown. */
   prompt: RunPrompt | null;
-  /** What hooks chose for the present step instead of the run's options. */
+  /** The hooks' choices for the current step, in place of the run's options. */
   choices: HookChoices;
   /** The last step after which the `afterStep` hooks were called. */
   leftSteps: number;
-  /** A compaction for which the `onCompacted` hooks have not been called yet. */
+  /** A compaction whose `onCompacted` hooks have not been called yet. */
   compacted: EventOf<"compacted"> | null;
   purpose: Purpose;
-  /** How the present model call asks for a last summary, if it does. */
+  /** How the current model call requests a final summary, if it does. */
   summary: {
-    /** Whether it has the tools of the steps before. */
+    /** Whether the request has the tools of the previous steps. */
     readonly keepsTools: boolean;
-    /** Whether an attempt has called tools and said nothing, so that the next one must not call any. */
+    /** Whether an attempt contained only tool calls, so that the next attempt must not contain any. */
     readonly forbidsCalls: boolean;
   };
-  /** The entry that prepared the present model call. */
+  /** The entry that prepared the current model call. */
   preparedSeq: number;
-  /** The first of the steps in a row that only continue a turn that the provider paused. */
+  /** The first of the consecutive steps that only continue a turn that the provider paused. */
   pausedSince: number | null;
-  /** The last prompt to continue an answer or to call the done tool: its step and its entry. */
+  /** The last prompt to continue an answer or to call the done tool, with its step and entry. */
   lastPrompt: { readonly modelCallIndex: number; readonly seq: number } | null;
-  /** The entry with the first part of the present answer: a model's message, or the start of the run. */
+  /** The entry with the first part of the current answer: a model's message, or the start of the run. */
   answerSeq: number;
-  /** The text of the present answer, untrimmed: of the present step, and of the answers that it continues. */
+  /** The untrimmed text of the current answer, including the answers that it continues. */
   answer: string;
   /** The model's last message; null if there is none, or if it was refused. */
   last: LastMessage | null;
   /** The answer that was refused at the end. */
   refused: AnswerAttempt | null;
-  /** The text of the present attempt, if it was cut off; it becomes the last message when the run ends. */
+  /** The text of the current attempt, if it was cut off. It becomes the last message when the run ends. */
   cutOff: CutOff | null;
-  /** The failed attempts of the last model call that had one. A compaction forgets them. */
+  /** The failed attempts of the last model call that had any. A compaction forgets them. */
   failedAttempts: {
     readonly modelCallIndex: number;
     /** The attempts that failed. */
     readonly attempts: readonly FailedAttempt[];
   } | null;
-  /** The answer as far as it came, if it was cut off at the end of the run. */
+  /** The part of the answer that arrived, if it was cut off at the end of the run. */
   partial?: string;
-  /** The message of the done tool in the present step. */
+  /** The message of the done tool in the current step. */
   doneMessage: string | undefined;
-  /** The usage of the present step so far, with its failed attempts. */
+  /** The usage of the current step so far, including its failed attempts. */
   stepUsage: { readonly modelCallIndex: number; readonly usage: Usage };
   /** Model calls that were committed. */
   steps: number;
-  /** The last call that the model asked for, and how often in a row it did so. */
+  /** The last call that the model requested, and how many times in a row. */
   lastCall: LastCall | null;
-  /** The step in which the model was warned that it repeats itself. */
+  /** The step in which the model was warned about repeating a call. */
   repeatWarningStep: number | null;
-  /** The answer as data, if the run asked for a shape. */
+  /** The answer as data, if the run requested a schema. */
   output?: Json;
   /** The stop condition that ended the run. */
   condition?: string;
@@ -85,7 +85,7 @@ export type RunRecord = {
 /** Who sent a request, and from where. */
 export type SentFrom = Pick<EventOf<"run_queued">, "by" | "traceparent">;
 
-/** The record of a run that begins. */
+/** Creates the record of a run that starts. */
 export function createRunRecord(
   { runId, at, limits }: EventOf<"run_started">,
   {
@@ -128,11 +128,11 @@ export function createRunRecord(
   };
 }
 
-/** A summary without tools, as 0.1 asked for it. */
+/** A summary without tools, as version 0.1 requested it. */
 export const plainSummary: RunRecord["summary"] = { keepsTools: false, forbidsCalls: false };
 const summaryWithTools: RunRecord["summary"] = { keepsTools: true, forbidsCalls: false };
 
-/** Notes which model call comes next. */
+/** Records the next model call. */
 export function recordPrepared(run: RunRecord, seq: number, event: EventOf<"prepared">): void {
   run.purpose = event.purpose;
   run.summary = event.summaryKeepsTools === true ? summaryWithTools : plainSummary;
@@ -141,7 +141,7 @@ export function recordPrepared(run: RunRecord, seq: number, event: EventOf<"prep
   run.choices = pickChoices(event);
 }
 
-/** The attempt that gave an answer, and the one whose answer it continued, because that was cut or paused. */
+/** The attempt that produced an answer, and the attempt whose cut or paused answer it continues. */
 export type AnswerAttempt = {
   readonly modelCallIndex: number;
   readonly attempt: number;
@@ -149,18 +149,18 @@ export type AnswerAttempt = {
   readonly continues?: AnswerAttempt;
 };
 
-/** A message of a model. `cut`: a stop cut it off. */
+/** A model's message. `cut`: a stop cut it off. */
 export type LastMessage = AnswerAttempt & {
   /** The message. */
   readonly message: AssistantMessage;
-  /** The message was cut off. */
+  /** Set if the message was cut off. */
   readonly cut?: true;
 };
 
 /** A failed attempt of a model call. */
 export type FailedAttempt = {
   readonly attempt: number;
-  /** What happened. */
+  /** The error message. */
   readonly message: string;
   readonly durationMs: number;
   readonly retryInMs?: number;
@@ -171,13 +171,13 @@ export type CutOff = {
   readonly seq: number;
   readonly modelCallIndex: number;
   readonly attempt: number;
-  /** The text as far as it came. */
+  /** The text that arrived. */
   readonly text: string;
 };
 
 /**
- * Whether the present model call goes on with the answer before it: that was cut at the output limit, or its provider
- * paused, and did not wait for results from here.
+ * Whether the current model call continues the previous answer: that answer was cut at the output limit, or its provider paused without
+ * waiting for results from this process.
  */
 export function continuesAnswer({ run, calls }: AnswerState): boolean {
   return run?.purpose === "continue" || (run?.purpose === "unpause" && calls.size === 0);
@@ -185,7 +185,7 @@ export function continuesAnswer({ run, calls }: AnswerState): boolean {
 
 type AnswerState = { readonly run: RunRecord | null; readonly calls: ReadonlyMap<string, unknown> };
 
-/** The text of the answer that the present model call goes on with. */
+/** The text of the answer that the current model call continues. */
 export function continuedText(transcript: AnswerState): string {
   return continuesAnswer(transcript) ? (transcript.run?.answer ?? "") : "";
 }
@@ -197,7 +197,7 @@ export function recordHooks(run: RunRecord, hooks: readonly HookRecord[]): void 
   if (hooks.some(({ hook }) => hook === "onCompacted")) run.compacted = null;
 }
 
-/** A process that reads the log from a compaction on does not know of the attempts before. */
+/** Forgets the attempts, because a process that reads the log from a compaction on does not know the earlier ones. */
 export function forgetAttempts(run: RunRecord): void {
   run.cutOff = null;
   run.pausedSince = null;
@@ -210,7 +210,7 @@ export function recordRepeatWarning(run: RunRecord, { decision }: EventOf<"tool_
     run.repeatWarningStep ??= run.stepUsage.modelCallIndex;
 }
 
-/** Failed attempts that are kept of one model call, the last ones. */
+/** The maximum number of failed attempts kept per model call. The last ones are kept. */
 const maxFailedAttempts = 20;
 
 export function recordFailedAttempt(run: RunRecord, event: EventOf<"model_failed">): void {
@@ -222,7 +222,7 @@ export function recordFailedAttempt(run: RunRecord, event: EventOf<"model_failed
   run.failedAttempts = { modelCallIndex, attempts: [...earlierAttempts, failed].slice(-maxFailedAttempts) };
 }
 
-/** What hooks chose for a call. Most calls share one object. */
+/** The hooks' choices for a call. Most calls share one object. */
 function pickChoices({ activeTools, toolChoice, providerOptions }: EventOf<"prepared">): HookChoices {
   if (activeTools === undefined && toolChoice === undefined && providerOptions === undefined) return noChoices;
   return {

@@ -1,4 +1,6 @@
-/** The session's data, kept up to date entry by entry. */
+/**
+ * The session's data, updated entry by entry.
+ */
 import { applyPatch, type DataPatch, emptyData } from "../data/session-data.js";
 import type { Event } from "../machine/event.js";
 import type { Transcript } from "./transcript-record.js";

@@ -1,15 +1,15 @@
 /**
- * The texts of context sources in a transcript, and the messages that reported their changes.
+ * The context source texts in a transcript, and the messages that report changes to them.
  *
- * 1. The system prompt keeps its texts until a compaction, so that a provider can read it from its cache. Until then,
- *    changes are reported in messages.
+ * 1. The system prompt keeps its texts until a compaction, so that a provider can read it from its cache. Until then, messages report
+ *    changes.
  * 2. A message about texts is not an addition of the context manager, although the log stores both in one list.
  */
 import type { EventOf } from "../machine/event.js";
 import type { SourcesOfRun } from "../machine/sources.js";
 import type { Transcript } from "./transcript-record.js";
 
-/** Records what the entry of a model call adds to the conversation, and which texts apply from there on. */
+/** Records the additions of a model call's entry to the conversation, and the texts that apply from there on. */
 export function noteAdditions(transcript: Transcript, seq: number, event: EventOf<"prepared">): void {
   const { append = [], sources, sourcesTold, changedSources } = event;
   const note = sourcesTold === undefined ? undefined : append.at(-1);

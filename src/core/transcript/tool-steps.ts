@@ -1,20 +1,20 @@
 /**
- * The tool steps of a call and the questions of its tool, from the log: what a tool that runs again is given.
+ * The log's tool steps of a call and the questions of its tool, which a tool that runs again receives.
  */
 import type { Fault, Json } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { WaitKind } from "../machine/state.js";
 import type { ValueBlob } from "../machine/tool-step-events.js";
 
-/** A tool step that is over, or a question that is answered. */
+/** A finished tool step, or an answered question. */
 export type StepRecord = {
-  /** The name of the step, with a count if the name came before. */
+  /** The name of the step, with a count if the name is repeated. */
   readonly step: string;
 } & (
   | {
-      /** The step gave a value. */
+      /** The step returned a value. */
       readonly outcome: "ok";
-      /** The value; absent if a blob has it. */
+      /** The value; absent if it is in a blob. */
       readonly value?: Json;
       /** The blob with the value, if it is large. */
       readonly valueBlob?: ValueBlob;
@@ -25,31 +25,31 @@ export type StepRecord = {
       readonly fault: Fault;
     }
   | {
-      /** The step was a question, and it is over. */
+      /** The step was a question, which is settled. */
       readonly outcome: "answered";
-      /** What became of the question. */
+      /** The outcome of the question. */
       readonly answer: QuestionAnswer;
     }
 );
 
-/** What became of a question. */
+/** The outcome of a question. */
 export type QuestionAnswer =
   /** A person answered. */
   | {
       readonly type: "answered";
-      /** What the person answered. */
+      /** The person's answer. */
       readonly value: Json;
       readonly by?: string;
     }
-  /** A person does not want to answer. */
+  /** A person declined to answer. */
   | { readonly type: "declined"; readonly note?: string }
-  /** Nobody answered in time. */
+  /** No answer came in time. */
   | { readonly type: "expired" };
 
-/** A question as it was asked, or a sleep or wait as it began. */
+/** A question, sleep or wait as it began. */
 export type QuestionRecord = {
   readonly step: string;
-  /** What the person is asked. */
+  /** The question for the person. */
   readonly message: string;
   /** The JSON Schema that the answer must fit. */
   readonly schema?: Json;
@@ -58,32 +58,32 @@ export type QuestionRecord = {
   /** Epoch milliseconds. */
   readonly askedAt: number;
   readonly expiresAt?: number;
-  /** Its process waits for the answer: a tool that runs again is not given it. */
+  /** Set if its process waits for the answer. A tool that runs again does not receive this answer. */
   readonly held?: true;
-  /** No person is asked: the tool sleeps, or waits for a signal. */
+  /** Set if no person is asked: the tool sleeps, or waits for a signal. */
   readonly for?: WaitKind;
   /** The key of the signal. */
   readonly key?: string;
 };
 
-/** What the log says of a call's tool steps. The lists grow: a call may have a thousand steps. */
+/** The log's records of a call's tool steps. The lists are mutable, because a call may have a thousand steps. */
 export type CallSteps = {
-  /** In the order of the log, which is the order in which a tool that runs again is given them. */
+  /** In log order, which is also the order in which a tool that runs again receives them. */
   readonly done: StepRecord[];
-  /** Steps that may run once only, and have begun. */
+  /** Steps that may run only once and have begun. */
   readonly started: string[];
   /** The questions, answered or not. */
   readonly asked: QuestionRecord[];
 };
 
-/** A call of the present step. */
+/** A call of the current step. */
 type WithSteps = { steps?: CallSteps };
 
 type StepEntry = Entry & {
   readonly event: EventOf<"tool_step_started" | "tool_step_finished" | "tool_asked" | "answered" | "timer_fired">;
 };
 
-/** Mutates the record of a call: adds what an entry says of its tool steps. */
+/** Adds what an entry says about tool steps to the record of a call. Mutates the record. */
 export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "event">): void {
   call.steps ??= { done: [], started: [], asked: [] };
   const { done, started, asked } = call.steps;
@@ -108,8 +108,8 @@ export function recordToolStep(call: WithSteps, { event }: Pick<StepEntry, "even
 }
 
 /**
- * The call is tried again: steps that failed run again, the others are kept. A step in doubt is kept, too: it may have
- * taken effect, and it may run once only.
+ * Prepares a retry of the call: steps that failed run again, other steps are kept. A step in doubt is also kept, because it may have taken
+ * effect and may run only once.
  */
 export function forgetFailedSteps({ steps }: WithSteps): void {
   if (steps === undefined) return;
@@ -153,7 +153,7 @@ function toQuestionRecord(event: EventOf<"tool_asked">): QuestionRecord {
   };
 }
 
-/** What the tool is told of an answer, or of the end of its question. */
+/** The tool's view of an answer, or of the end of its question. */
 export function toQuestionAnswer(event: EventOf<"answered" | "timer_fired">): QuestionAnswer {
   if (event.type === "timer_fired") return { type: "expired" };
   const { answer, by } = event;
@@ -162,7 +162,7 @@ export function toQuestionAnswer(event: EventOf<"answered" | "timer_fired">): Qu
   return { type: "declined", ...(note === undefined ? {} : { note }) };
 }
 
-/** The names of the steps of a call that ended well, for a person or a model that wonders how far it came. */
+/** The names of a call's successful steps, to show a person or a model how far the call came. */
 export function listFinishedSteps({ steps }: WithSteps): string | undefined {
   const names = (steps?.done ?? []).flatMap(({ step, outcome }) => (outcome === "error" ? [] : [step]));
   if (names.length === 0) return undefined;

@@ -13,19 +13,16 @@ import type { SourceReference, SourcesInForce } from "../machine/sources.js";
 import type { CallRecord, ShownResults } from "./results.js";
 import type { RunRecord } from "./run-record.js";
 
-/** Fields that are empty in most sessions are null or share a value, because a process may hold many transcripts. */
+/** A transcript. Fields that are empty in most sessions are null or share a value, because a process may hold many transcripts. */
 export type Transcript = {
   /**
-   * The messages that the model sees. This array grows; copy it to keep it. If messages are replaced or removed, the
-   * transcript gets another array, so that the first messages of an array stay what they were.
+   * The messages that the model sees. This array grows; copy it to keep it. If messages are replaced or removed, the transcript gets a new
+   * array, so that the beginning of an array never changes.
    */
   messages: Message[];
-  /** For each message, the entry from which on it is shown. The numbers never decrease. */
+  /** For each message, the first entry from which it is shown. The numbers never decrease. */
   readonly seqs: number[];
-  /**
-   * For each message, the entry that holds its content. Input that arrives during a model call is shown later than its
-   * entry.
-   */
+  /** For each message, the entry that holds its content. Input that arrives during a model call is shown later than its entry. */
   readonly origins: number[];
   /** The calls of the current or last step, in order. */
   calls: Map<string, CallRecord>;
@@ -46,13 +43,13 @@ export type Transcript = {
       readonly options?: RunOptions;
       /** The person or account that sent it. */
       readonly by?: string;
-      /** The span that it was made in, as W3C's `traceparent`. */
+      /** The span in which it was made, as a W3C `traceparent`. */
       readonly traceparent?: string;
     }
   >;
   /** The entries that started the runs whose messages are shown. */
   runs: readonly number[];
-  /** The calls for a last summary, from the entry that prepared each to its answer, which is never shown. */
+  /** The calls for a final summary: from the entry that prepared each call to its answer, which is never shown. */
   summaries: readonly {
     /** The entry that prepared the call. */
     readonly from: number;
@@ -63,7 +60,7 @@ export type Transcript = {
   run: RunRecord | null;
   /** The ids of all calls that are shown. */
   readonly ids: Set<string>;
-  /** For each message whose ids had to be changed, the message as the model sent it. */
+  /** For each message whose ids were changed, the message as the model sent it. */
   originals: Map<AssistantMessage, AssistantMessage> | null;
   /** The replacement of the messages that the last compaction removed. */
   compaction: {
@@ -74,7 +71,7 @@ export type Transcript = {
   } | null;
   /** A person's request for a compaction that has not ended yet. */
   asked: {
-    /** What the summary should keep, in words. */
+    /** What the summary should keep, in the person's words. */
     readonly keep?: string;
   } | null;
   /** The messages that the context manager added last, as long as the model still sees them. */
@@ -83,94 +80,91 @@ export type Transcript = {
     /** The additions of the context manager. */
     readonly messages: readonly UserMessage[];
   } | null;
-  /** The results that a model is shown, if the agent bounds their size. */
+  /** The results that a model sees, if the agent limits their size. */
   readonly shownResults: ShownResults;
-  /**
-   * The blobs with the system prompt and the tool specifications of the last model call. Null: none; undefined:
-   * unknown.
-   */
+  /** The blob of the last model call's system prompt. Null: it had none; undefined: unknown. */
   promptHash: string | null | undefined;
-  /** The blob of the tool specifications that were sent last. */
+  /** The blob of the tool specifications that were sent last. Null: there were none; undefined: unknown. */
   toolsHash: string | null | undefined;
-  /** The texts of context sources that applied to the last run; null if its agent has none. */
+  /** The context source texts that applied to the last run; null if its agent has none. */
   sources: SourcesInForce | null;
-  /** The messages that reported changes of such texts, as long as the model still sees them; null if there are none. */
+  /** The messages that reported changes to context source texts, as long as the model still sees them; null if there are none. */
   sourceNotes: {
     /** The messages, the oldest first. */
     readonly messages: readonly UserMessage[];
     /** The texts that applied when the last message was added. */
     readonly list: readonly SourceReference[];
   } | null;
-  /** The settings of the last model call; null: none. A compaction resets them: the next call names its settings. */
+  /** The settings of the last model call; null if it had none. A compaction resets them, and the next call records its settings. */
   settings: ModelSettings | null;
-  /** How the last model call used the provider's prompt cache; null: with its usual lifetime. */
+  /** How the last model call used the provider's prompt cache; null: with the usual lifetime. */
   promptCache: "1h" | "off" | null;
   /** The pauses between model calls since the last compaction. */
   pauses: CallPauses;
-  /** What the last model call was sent, if that was not the conversation as it is; null if it was. */
+  /** The messages that were sent to the last model call in place of the conversation; null if it was sent the conversation. */
   sentList: readonly ListedMessage[] | null;
   /** The messages and tools that were sent last. */
   readonly lastSent: LastSent;
-  /** What the provider's prompt cache holds of it. */
+  /** The state of the provider's prompt cache. */
   cache: CacheRecord;
   /** The session's data. */
   data: SessionData;
-  /** How many tokens a provider has counted; null if no provider has. */
+  /** The number of tokens that a provider has counted; null if none has. */
   countedTokens: CountedTokens | null;
 };
 
 /** Pauses between model calls that outlast a prompt cache of 5 minutes, but not one of an hour. */
 export type CallPauses = {
-  /** When the last model call that was answered began, in epoch milliseconds; null if there is none. */
+  /** When the last answered model call began, in epoch milliseconds; null if there is none. */
   readonly lastCallAt: number | null;
-  /** How many there were. */
+  /** The number of pauses. */
   readonly count: number;
 };
 
 /** The last model call, as far as a provider's prompt cache depends on it. */
 export type CacheRecord = {
-  /** What was sent besides messages; null if that is unknown. */
+  /** The parts of the request other than messages; null if unknown. */
   call: {
-    /** The blob of the system prompt; undefined if it is unknown. */
+    /** The blob of the system prompt; undefined if unknown. */
     readonly promptHash: string | null | undefined;
-    /** The blob of the tools' specifications; undefined if it is unknown. */
+    /** The blob of the tool specifications; undefined if unknown. */
     readonly toolsHash: string | null | undefined;
     /** Which tools the model could or had to call. */
     readonly toolChoice: ToolChoice;
     /** The setting `reasoning`; null if it was not set. */
     readonly reasoning: string | null;
-    /** Whether a message had an image: from the first one on, providers read the messages again. */
+    /** Whether any message contained an image. The first image makes providers read the messages again. */
     readonly hasImages: boolean;
     /** The lifetime that was requested. */
     readonly promptCache: Transcript["promptCache"];
   } | null;
-  /** What the next call will change, for a reason that is known already. */
+  /** The change that the next call will report, if it is already known. */
   upcoming: CacheBreak | null;
-  /** What this call changed; null if it only added messages. */
+  /** The change that this call made; null if it only added messages. */
   broke: CacheBreak | null;
-  /** The presumed reason if its provider reads less than it could. */
+  /** The presumed reason if the provider reads less than it could. */
   suspect: CacheBreak | null;
-  /** How many tokens a provider could read in the next call; null if that is unknown. */
+  /** How many tokens a provider could read in the next call; null if unknown. */
   expected: number | null;
-  /** Whether the provider has reported what it wrote. */
+  /** Whether the provider has reported its cache writes. */
   isExact: boolean;
   /** The model that answered last. */
   model: string | null;
-  /** What the provider has reported of this call; null before its answer, and if it reports nothing. */
+  /** The cache usage that the provider reported for this call; null before its answer, and if it reports none. */
   usage: CacheUsage | null;
 };
 
 /** The last model call, and what it had in common with the previous call. */
 export type LastSent = {
-  /** What it was sent, if that was not the conversation as it is; null if it was. */
+  /** The messages that were sent in place of the conversation; null if the conversation was sent. */
   list: readonly ListedMessage[] | null;
-  /** How many messages. */
+  /** The number of messages. */
   count: number;
-  /** How many leading messages are those of the previous call. */
+  /** How many leading messages are the same as in the previous call. */
   reused: number;
-  /** The names of the tools that the model could use; undefined: all. */
+  /** The names of the tools that the model could use; undefined means all. */
   activeTools: readonly string[] | undefined;
-  /** Whether it could use the same tools as in the previous call. */
+  /** Whether the model could use the same tools as in the previous call. */
   sameChoice: boolean;
 };
 

@@ -1,14 +1,13 @@
 /**
- * The transcript: the part of the log that a model sees. Each entry updates it, so a step costs the same at the end of
- * a long session as at its start.
+ * The transcript: the part of the log that a model sees. Each entry updates it, so a step costs the same at the end of a long session as at
+ * its start.
  *
- * 1. Every tool call has exactly one result, in the order of the calls; a message with calls is followed by all of
- *    them.
- * 2. A model call sees the log up to its `contextSeq`. Later input is shown after the message and the results of that
- *    call. While a provider pauses, input waits until its turn is over.
- * 3. Ids of calls are unique within the transcript, even if the provider repeats an id.
- * 4. A message that was shown to a model never changes, and its object stays the same. A compaction removes the oldest
- *    messages; it may restore the provider's ids in kept messages. The end of a run may remove a refused answer.
+ * 1. Every tool call has exactly one result, in the order of the calls. A message with calls is followed by all of their results.
+ * 2. A model call sees the log up to its `contextSeq`. Later input is shown after the message and the results of that call. While a
+ *    provider pauses, input waits until its turn is over.
+ * 3. Call ids are unique within the transcript, even if the provider repeats an id.
+ * 4. A message that was shown to a model never changes, and its object stays the same. A compaction removes the oldest messages; it may
+ *    restore the provider's ids in kept messages. The end of a run may remove a refused answer.
  * 5. The size of the transcript grows with the messages that the model sees, not with the log.
  */
 
@@ -82,7 +81,7 @@ export function createTranscript(): Transcript {
 const noRequests: Transcript["queued"] = new Map();
 const noOptions = {};
 
-/** Mutates the transcript: adds the next entry of the log. */
+/** Adds the next entry of the log to the transcript. Mutates the transcript. */
 export function appendEntry(transcript: Transcript, { seq, event }: Entry): void {
   if (event.hooks !== undefined && transcript.run !== null) recordHooks(transcript.run, event.hooks);
   applyDataChange(transcript, event);
@@ -199,7 +198,7 @@ function startRun(transcript: Transcript, seq: number, event: EventOf<"run_start
   for (const message of input) addMessage(transcript, seq, message, origin);
   transcript.calls = new Map();
   transcript.runs = transcript.runs.concat(seq);
-  // Another agent may have other context sources.
+  // Another agent may have different context sources.
   if ((event.options ?? queued?.options)?.agent !== undefined) transcript.sources = null;
   const options = event.options ?? queued?.options ?? noOptions;
   transcript.run = createRunRecord(event, { seq, input, options, sent: queued ?? event });
@@ -233,7 +232,7 @@ function applyPrepared(transcript: Transcript, seq: number, event: EventOf<"prep
   const prompt = promptForPurpose(event);
   if (prompt !== null) showPrompt(transcript, run, seq, event, prompt);
   else if (!continuesAnswer(transcript)) run.answer = "";
-  // A provider that paused has not finished its turn: nothing may come between its messages.
+  // A provider that paused has not finished its turn, so nothing may come between its messages.
   if (event.purpose !== "unpause") addLaterInput(transcript, event.contextSeq, seq);
   for (const message of event.append ?? []) addMessage(transcript, seq, message);
   noteAdditions(transcript, seq, event);
@@ -244,7 +243,7 @@ function applyPrepared(transcript: Transcript, seq: number, event: EventOf<"prep
   transcript.pauses = countPause(transcript.pauses, event.at);
 }
 
-/** A hook may change the input of a run before a model has seen it. */
+/** Replaces the input of a run. A hook may do this before a model has seen the input. */
 function replaceInput(transcript: Transcript, run: RunRecord, input: readonly UserMessage[]): void {
   const { messages, seqs, origins, lastSent } = transcript;
   run.input = input;
@@ -257,7 +256,7 @@ function replaceInput(transcript: Transcript, run: RunRecord, input: readonly Us
   origins.splice(from, count, ...input.map(() => run.startSeq));
 }
 
-/** Shows a prompt once per step: a restart prepares the same step again. */
+/** Shows a prompt once per step, because a restart prepares the same step again. */
 function showPrompt(
   transcript: Transcript,
   run: RunRecord,
@@ -280,7 +279,7 @@ function addModelMessage(transcript: Transcript, seq: number, event: EventOf<"mo
   run.leftSteps = 0;
   run.doneMessage = undefined;
   const text = untrimmedTextOf(event.message);
-  // The model goes on exactly where it stopped, which may be within a word: nothing comes between the parts.
+  // The model continues exactly where it stopped, possibly within a word, so nothing is inserted between the parts.
   const isContinuation = continuesAnswer(transcript);
   run.answer = isContinuation ? run.answer + text : text;
   if (!isContinuation) run.answerSeq = seq;
@@ -297,7 +296,7 @@ function addModelMessage(transcript: Transcript, seq: number, event: EventOf<"mo
   if (event.ending === "unclear")
     for (const call of transcript.calls.values()) call.cause = { seq, text: unclearEndText };
   addMessage(transcript, seq, message);
-  // The count is of what was sent. Another list than the conversation says nothing of the conversation's size.
+  // The count covers what was sent. If that was not the conversation, it says nothing about the conversation's size.
   if (transcript.sentList === null)
     transcript.countedTokens = toCountedTokens(event.usage, transcript.messages.length) ?? transcript.countedTokens;
 }

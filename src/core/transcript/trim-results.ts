@@ -1,10 +1,10 @@
 /**
- * Omits the oldest tool results from the messages for a model if the agent sets a budget (CTX-8). The log keeps all.
+ * Omits the oldest tool results from the messages for a model if the agent sets a budget (CTX-8). The log keeps all results.
  *
- * 1. It is a view: the omitted results follow from the messages and the budget in the log, and from nothing else.
+ * 1. This is a view: the omitted results follow only from the messages and the budget in the log.
  * 2. The results of the last step are always shown, so the model sees each result at least once.
- * 3. Once the results exceed the budget, the oldest are omitted until half of it is used. The rest then stays the same
- *    for many steps, which providers' caches need.
+ * 3. Once the results exceed the budget, the oldest are omitted until half of the budget is used. The rest then stays unchanged for many
+ *    steps, which providers' caches require.
  */
 import { deepFreeze } from "../data/freeze.js";
 import type { Message, ToolMessage, ToolOutput, ToolResultPart } from "../data/message.js";
@@ -14,13 +14,13 @@ import type { Transcript } from "./transcript-record.js";
 
 type ShownResult = { readonly message: ToolMessage; readonly part: ToolResultPart; readonly bytes: number };
 
-/** The size that an image or another file counts as, in bytes. */
+/** The size in bytes that an image or another file counts as. */
 const fileBytes = 6_400;
 
 const sizes = new WeakMap<ToolResultPart, number>();
 const views = new WeakMap<ToolMessage, { readonly omittedCount: number; readonly message: ToolMessage }>();
 
-/** The messages for the model: the transcript's own array if no budget is set or the budget is not exceeded. */
+/** The messages for the model. This is the transcript's own array if no budget is set or the budget is not exceeded. */
 export function trimMessages({
   messages,
   shownResults: { budget },

@@ -7,7 +7,7 @@ import type { EventOf } from "../machine/event.js";
 import type { State } from "../machine/state.js";
 import type { PublicEventBody } from "./public-event.js";
 
-/** If a guard ended the attempt, a front end has to remove the deltas that it has shown: `attempt_withdrawn` says so. */
+/** If a guard ended the attempt, a front end must remove the deltas that it has shown; `attempt_withdrawn` tells it to. */
 export function attemptFailedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
   const failed = attemptFailedEvent(event, after);
   const { runId, modelCallIndex, attempt } = event;
@@ -15,7 +15,7 @@ export function attemptFailedEvents(event: EventOf<"model_failed">, after: State
   return [failed, { type: "attempt_withdrawn", runId, modelCallIndex, attempt }];
 }
 
-/** A failed attempt. A limit or the end of the run may prevent the planned next attempt: then `next` is `give_up`. */
+/** A failed attempt. A limit or the end of the run may prevent the planned next attempt; `next` is then `give_up`. */
 function attemptFailedEvent(event: EventOf<"model_failed">, after: State): PublicEventBody {
   const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
   const used = usage === undefined ? {} : { usage: roundCost(usage) };

@@ -1,5 +1,5 @@
 /**
- * The public events of what happens to a tool call.
+ * The public events of a tool call.
  */
 import { defined } from "../data/defined.js";
 import type { EventOf } from "../machine/event.js";
@@ -147,7 +147,7 @@ function toApprovalRequest(
   } as const;
 }
 
-/** A question of a child session belongs to the run of the parent, too. */
+/** A question of a child session also belongs to the run of the parent. */
 function childQuestionEvent(runId: string, asked: PendingApproval): PublicEventBody {
   const { sessionId, runId: _run, askedAt: _at, ...call } = asked;
   return { type: "approval_requested", ...call, runId, childId: sessionId };
@@ -157,7 +157,7 @@ function lateResultEvent({ callKey, outcome, output, returned, cut }: EventOf<"l
   return { type: "late_result", callKey, outcome, ...defined({ output, returned, cut }) };
 }
 
-/** A restart may turn calls that were running into questions. */
+/** A restart may turn running calls into questions. */
 export function recoveryQuestionEvents(
   transcript: Transcript,
   before: State,

@@ -1,8 +1,8 @@
 /**
  * The questions of child sessions, as their parent shows them.
  *
- * The log of a parent records which entry of a child was reported to it. The questions are those that were open after this
- * entry of the child's log. So a parent shows the same questions whenever its log is read.
+ * The parent's log records which entry of a child was reported to it. The questions are those that were open after this entry of the
+ * child's log, so a parent shows the same questions whenever its log is read.
  */
 
 import { findChildCalls } from "../machine/child-reports.js";
@@ -14,14 +14,14 @@ import type { PendingApproval } from "./pending-approval.js";
 export type ChildPlace = { readonly childId: string; readonly seq: number };
 
 /**
- * Returns the questions that a child session had open after its entry `seq`, those of its own children included.
- * `seq` is undefined if the child has reported nothing yet.
+ * Returns the questions that a child session had open after its entry `seq`, including those of its own children. `seq` is undefined if the
+ * child has not reported yet.
  */
 export type ChildQuestions = (childId: string, seq: number | undefined) => readonly PendingApproval[];
 
 export const noQuestions: ChildQuestions = () => [];
 
-/** The entries of children's logs whose questions the public events of an entry show. */
+/** The entries in the logs of children whose questions are shown by an entry's public events. */
 export function questionPlaces(before: State, event: Event, after: State): readonly ChildPlace[] {
   const reports: ChildPlace[] = [];
   const add = (childId: string | undefined, seq: number | undefined): void => {
@@ -45,8 +45,8 @@ function findEarlierReport(before: State, callKey: string): ChildPlace | undefin
 }
 
 /**
- * The questions that a child reports and that were not open at its previous report. A child that does not wait may have
- * some: those of a tool that keeps running.
+ * The questions in a child's report that were not open at its previous report. A child that does not wait may have some: questions of a
+ * tool that keeps running.
  */
 export function findNewQuestions(
   before: State,

@@ -1,12 +1,12 @@
 /**
  * The public events of a session: a pure view of the entries of its log (STRM-4, STRM-6).
  *
- * 1. The order within a step is: reasoning, text, message, then for each call `call_start`, `tool_call`, `tool_result`
- *    and `call_complete`. The events of parallel calls interleave.
- * 2. `final` comes once, as the last event of a run. `suspended` comes each time that the run begins to wait for a
- *    person, and when another question joins while it waits.
- * 3. The text and the message of a step that may be the last one are held back until the run has ended. An answer that
- *    is refused at the end is therefore in no event.
+ * 1. The order within a step is: reasoning, text, message, then for each call `call_start`, `tool_call`, `tool_result` and `call_complete`.
+ *    The events of parallel calls interleave.
+ * 2. `final` comes once, as the last event of a run. `suspended` comes each time the run starts to wait for a person, and when another
+ *    question is added while it waits.
+ * 3. The text and the message of a step that may be the last one are held back until the run has ended. An answer that is refused at the
+ *    end is therefore not in any event.
  */
 
 import { defined } from "../data/defined.js";
@@ -38,13 +38,13 @@ import { toSessionEvent } from "./session-events.js";
  * @param transcript the transcript after the entry
  * @param before the state before the entry
  * @param after the state after it
- * @param questions gives the questions of child sessions: at least those of `questionPlaces`
+ * @param questions returns the questions of child sessions: at least those of `questionPlaces`
  *
  * @example
  * ```ts
  * import { appendEntry, createTranscript, initialState, publicEvents, type State, transition } from "pawl/core";
  *
- * // What a log says: the state, the conversation, and what happened, without a store or a model.
+ * // Replays a log without a store or a model: the state, the conversation, and what happened.
  * let state: State = initialState;
  * const transcript = createTranscript();
  * const log = await store.read("march");
@@ -75,9 +75,9 @@ export function publicEvents(
   add(runEndEvents(sessionId, transcript, before, after));
   const isQuestion = event.type === "child_waiting" || event.type === "tool_asked";
   const hasNewQuestion = isQuestion && events.some(({ type }) => type === "approval_requested");
-  // A run that sleeps may come to wait for a person as well, and go on sleeping after the last answer.
-  const waitsAnew = !isSuspended(before) || before.status !== after.status;
-  if (isSuspended(after) && (waitsAnew || hasNewQuestion)) {
+  // A sleeping run may also start to wait for a person, and continue to sleep after the last answer.
+  const hasStartedWaiting = !isSuspended(before) || before.status !== after.status;
+  if (isSuspended(after) && (hasStartedWaiting || hasNewQuestion)) {
     const approvals = after.status === "awaiting_human" ? approvalsOf(sessionId, after, transcript, questions) : [];
     const waits = listWaits(after);
     add([{ type: "suspended", runId: after.runId, approvals, ...(waits.length === 0 ? {} : { waits }) }]);
@@ -85,7 +85,7 @@ export function publicEvents(
   return events;
 }
 
-/** Mutates its argument, which was created for this event. A copy is measurable on the hot path. */
+/** Adds the position. Mutates its argument, which was created for this event, because a copy is measurable on the hot path. */
 function addPosition(body: PublicEventBody, sessionId: string, seq: number, index: number, at: number): PublicEvent {
   const event = body as { -readonly [Key in "sessionId" | "seq" | "index" | "at"]?: PublicEvent[Key] };
   event.sessionId = sessionId;
@@ -180,8 +180,8 @@ function sourcesChangedEvent(
 }
 
 /**
- * The events of an answer. If the answer ends the run, its text comes with `final` only, so that no reader gets it
- * twice; and its message right before `final`.
+ * The events of an answer. If the answer ends the run, its text comes only with `final`, so that readers do not get it twice, and its
+ * message comes right before `final`.
  */
 function messageEvents(
   event: EventOf<"model_finished">,
@@ -231,7 +231,7 @@ function isEndingNormally(state: State): boolean {
   return isFinishing(state) && "stopping" in state && state.stopping === null;
 }
 
-/** A steer may keep an answer from ending the run. That answer has no text and no message yet, so they come first. */
+/** A steering message may keep an answer from ending the run. The answer's text and message were held back, so they come first. */
 function steeredEvents(
   { input, source, skip, by }: EventOf<"steered">,
   { run, calls }: Transcript,

@@ -1,5 +1,5 @@
 /**
- * The failed attempts of a tool call, and of the model call that requested it, in public events.
+ * The failed attempts of a tool call, and of the model call that requested it, for public events.
  */
 import type { EventOf, Repair } from "../machine/event.js";
 import type { CallRecord } from "../transcript/results.js";
@@ -13,7 +13,7 @@ export function toolFailedEvent(
   return { type: "tool_failed", attempt, fault, durationMs: timing.durationMs, retryInMs, ...call };
 }
 
-/** The attempts that failed before the call had its result. */
+/** The attempts that failed before the call got its result. */
 export function collectFailedAttempts(
   { callKey, failed }: CallRecord,
   { run }: Transcript,
@@ -30,7 +30,7 @@ export function collectFailedAttempts(
 
 const noAttempts = {};
 
-/** How the call was repaired before it was decided on. */
+/** How the call was repaired before it was decided. */
 export function pickRepair({ decision: { repair } }: EventOf<"tool_decided">): { readonly repair?: Repair } {
   return repair === undefined ? noAttempts : { repair };
 }

@@ -23,8 +23,7 @@ type ResultBase = {
   /** The answer, or a fixed sentence for the reason if the model gave none. */
   readonly text: string;
   /**
-   * The text of an answer that an abort or a limit cut off, as far as it came. It is not in `text`. Absent if nothing
-   * had come.
+   * The part of an answer that arrived before an abort or a limit cut it off. It is not included in `text`. Absent if nothing had arrived.
    */
   readonly partial?: string;
   readonly usage: Usage;
@@ -32,26 +31,26 @@ type ResultBase = {
   readonly steps: number;
 };
 
-/** The answer as data, if the run asked for a shape. */
+/** The answer as data, if the run requested a schema. */
 type WithOutput<Output> = [Output] extends [never]
   ? {
-      /** The answer as data; its type is that of the schema. */
+      /** The answer as data, with the type of the schema. */
       readonly output?: Json;
     }
   : {
-      /** The answer as data; its type is that of the schema. */
+      /** The answer as data, with the type of the schema. */
       readonly output: Output;
     };
 
-/** How a run ended, or why it stopped in this process. `Output` is the type that the schema of the answer gives. */
+/** How a run ended, or why it stopped in this process. `Output` is the type of the answer's schema. */
 export type RunResult<Output = never> = ResultBase &
   (
     | ({
-        /** The run came to its end, and `text` is the answer. */
+        /** The run completed, and `text` is the answer. */
         readonly status: "completed";
         /** Why the run ended, for example `stop` or `stop_condition`. */
         readonly reason: Reason;
-        /** With the reason `stop_condition`: the condition that held, for example `stepCount(5)`. */
+        /** With reason `stop_condition`: the condition that held, for example `stepCount(5)`. */
         readonly condition?: string;
       } & WithOutput<Output>)
     /** The run ended early. */
@@ -61,17 +60,17 @@ export type RunResult<Output = never> = ResultBase &
         /** What went wrong. */
         readonly error?: Fault;
       }
-    /** Somebody ended the run. */
+    /** The run was aborted. */
     | { readonly status: "aborted"; readonly reason: Reason }
     /** The run waits for a person, or for a result from outside. */
     | {
         readonly status: "awaiting_human";
-        /** The open questions, those of child sessions included. */
+        /** The open questions, including those of child sessions. */
         readonly approvals: readonly PendingApproval[];
       }
     /**
-     * Tools of the run sleep, or wait for signals. The run goes on when the time comes or the signal arrives, in whichever
-     * process drives the store: a worker, a call of `resume`, a serverless tick.
+     * Tools of the run sleep or wait for signals. The run continues when the time comes or the signal arrives, in whichever process drives
+     * the store: a worker, a call of `resume`, a serverless tick.
      */
     | {
         readonly status: "waiting";
@@ -83,7 +82,7 @@ export type RunResult<Output = never> = ResultBase &
         readonly status: "interrupted";
         /** Why the run stopped in this process. */
         readonly reason: InterruptedReason;
-        /** If false, the store has nothing of the request: there is nothing to resume. Send the request again. */
+        /** If false, the store has no record of the request, so there is nothing to resume. Send the request again. */
         readonly resumable: boolean;
         /** What went wrong. */
         readonly error?: Fault;
@@ -92,7 +91,7 @@ export type RunResult<Output = never> = ResultBase &
 
 /**
  * The calls of a session that wait for an answer or a result from outside, in call order.
- * @param questions gives the questions of child sessions, which stand in the place of the call that waits for the child
+ * @param questions returns the questions of child sessions, which replace the call that waits for the child
  */
 export function approvalsOf(
   sessionId: string,
@@ -129,8 +128,7 @@ export function approvalsOf(
 }
 
 /**
- * When the oldest open question of a session or of a child session was asked, in epoch milliseconds; null if there is no
- * open question.
+ * When the oldest open question of a session or of its child sessions was asked, in epoch milliseconds; null if there is no open question.
  */
 export function askedAt(state: State): number | null {
   if (!hasCalls(state)) return null;
@@ -148,9 +146,8 @@ function findAskedAt(call: Call, { stopping }: CallsState): number | undefined {
 }
 
 /**
- * The result of a run that has ended, or that waits for a person, a time or a signal; null while the run goes on. A sleep or
- * wait of up to five seconds counts as going on. The approvals are those of the session itself, without those of child
- * sessions.
+ * The result of a run that has ended, or that waits for a person, a time or a signal; null while the run is active. A run counts as active
+ * during a sleep or wait of up to five seconds. The approvals include only the session's own, not those of child sessions.
  *
  * @example
  * ```ts
@@ -230,8 +227,8 @@ function createEndResult(
 }
 
 /**
- * The text of a run that ended without an answer: its reason, and what went wrong. Why an answer was refused is left to
- * `error`: the words may quote the answer, and programs show this text to the person who must not get it.
+ * The text of a run that ended without an answer: its reason and the error message. The message of a refusal is only in `error`, because it
+ * may quote the answer, and programs show this text to the person who must not see the answer.
  */
 export function textOfEnd(reason: Reason, fault?: Pick<Fault, "message">): string {
   const { text } = reasons[reason];
@@ -239,10 +236,7 @@ export function textOfEnd(reason: Reason, fault?: Pick<Fault, "message">): strin
   return `${text.replace(/\.$/, "")}: ${fault.message.trim()}`;
 }
 
-/**
- * The model's answer at the end. Text beside tool calls is an answer only if the calls end the run or the message was
- * cut.
- */
+/** The model's answer at the end. Text next to tool calls is an answer only if the calls end the run or the message was cut. */
 function findFinalAnswer(reason: Reason, { run, calls }: Transcript): string {
   if (run === null) return "";
   const canEndWithDoneTool = reason === "done" || reason === "invalid_output";
@@ -251,8 +245,8 @@ function findFinalAnswer(reason: Reason, { run, calls }: Transcript): string {
 }
 
 /**
- * What a run that a limit ended has found by then: its answer, as far as it came; otherwise the last two texts that the
- * model wrote beside its calls. Empty if it wrote nothing.
+ * The findings of a run that a limit ended: the part of its answer that arrived, or otherwise the last two texts that the model wrote next
+ * to its calls. Empty if it wrote nothing.
  */
 export function collectFindings(reason: Reason, transcript: Transcript): string {
   const { run, messages, seqs } = transcript;
@@ -271,7 +265,7 @@ export function collectFindings(reason: Reason, transcript: Transcript): string 
   return both.length <= maxFound ? both : last;
 }
 
-/** Characters of two texts together. One text alone fits an entry of the log, because it comes from one. */
+/** The maximum length of both texts together, in characters. A single text fits into a log entry, because it came from one. */
 const maxFound = 250_000;
 
 const endsWithinStep: ReadonlySet<Reason> = new Set([

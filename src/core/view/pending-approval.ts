@@ -1,13 +1,10 @@
 /**
- * A question to a person or to another program, as results and events show it.
+ * A question to a person or another program, as results and events show it.
  */
 import type { JsonObject } from "../data/is-object.js";
 import type { Json } from "../data/message.js";
 
-/**
- * A call that waits for an approval, for an answer to a recovery question or to a question of its tool, or for a result
- * from outside.
- */
+/** A call that waits for an approval, for the answer to a recovery question or to its tool's question, or for a result from outside. */
 export type PendingApproval = {
   readonly sessionId: string;
   readonly runId: string;
@@ -16,17 +13,17 @@ export type PendingApproval = {
   readonly name: string;
   /** The input that the call would run with. */
   readonly input: Json;
-  /** SHA-256 of the canonical input. An answer with this hash counts only for this input. */
+  /** The SHA-256 of the canonical input. An answer with this hash counts only for this input. */
   readonly inputHash?: string;
-  /** `tool`: the tool asks while it runs. Answer `reply` or `decline`. */
+  /** `tool`: the running tool asks. Answer with `reply` or `decline`. */
   readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
-  /** The question for the person, in words. */
+  /** The text of the question. */
   readonly question?: string;
-  /** Which question of the tool this is. */
+  /** Identifies the question among those of the tool. */
   readonly questionId?: string;
   /** The JSON Schema that the answer to a tool must fit. */
   readonly schema?: JsonObject;
-  /** A page where the tool's question is to be settled. */
+  /** A page where the tool's question can be settled. */
   readonly url?: string;
   /** Epoch milliseconds. */
   readonly askedAt: number;

@@ -22,15 +22,15 @@ import type { SourceChange } from "../machine/sources.js";
 import type { CallOutcome, SessionInfo, WaitKind } from "../machine/state.js";
 import type { PendingApproval, RunResult, RunWait } from "./outcome.js";
 
-/** An attempt that failed, of the model call or of the tool call. Times are in milliseconds. */
+/** A failed attempt of the model call or the tool call. Times are in milliseconds. */
 export type FailedAttemptOf = {
-  /** Whose attempt it was. */
+  /** Whether the attempt was the model's or the tool's. */
   readonly of: "model" | "tool";
   readonly attempt: number;
-  /** What happened. */
+  /** The error message. */
   readonly message: string;
   readonly durationMs: number;
-  /** Absent if something else than another attempt followed. */
+  /** Absent if no further attempt followed. */
   readonly retryInMs?: number;
 };
 
@@ -45,15 +45,15 @@ export type CallFields = {
 export type PublicEventBody =
   /** The session begins: the first event of every session. */
   | ({ readonly type: "session_created" } & SessionInfo)
-  /** Messages of a conversation from elsewhere, with which the session begins. Several events may follow each other. */
+  /** Messages of an imported conversation that the session begins with. Several of these events may follow each other. */
   | {
       readonly type: "history_added";
-      /** Where the conversation comes from. */
+      /** The form in which the conversation was given. */
       readonly source: HistorySource;
-      /** Large files in them are named by their blobs. */
+      /** The messages. Large files are replaced by references to their blobs. */
       readonly messages: readonly Message[];
     }
-  /** A run begins. A run that was queued says in `run_queued` who sent it. */
+  /** A run begins. For a queued run, `run_queued` says who sent it. */
   | {
       readonly type: "run_started";
       readonly runId: string;
@@ -61,28 +61,28 @@ export type PublicEventBody =
       readonly input: readonly UserMessage[];
       readonly by?: string;
     }
-  /** A request came while another run was under way. It waits for its turn; `run_started` follows then. */
+  /** A request arrived during another run. It waits for its turn; `run_started` follows later. */
   | {
       readonly type: "run_queued";
       readonly runId: string;
       /** The request. */
       readonly input: readonly UserMessage[];
       readonly by?: string;
-      /** It takes the place of the run under way, which is aborted. */
+      /** Set if the run replaces the run under way, which is aborted. */
       readonly interrupts?: true;
     }
-  /** Something was said to the run under way. The model is shown it in its next call. */
+  /** A message was added to the run under way. The model sees it in its next call. */
   | {
       readonly type: "steered";
-      /** What is said. */
+      /** The messages. */
       readonly input: readonly UserMessage[];
-      /** Who steers: a user, a `beforeStop` hook, or the check of the answer's shape. */
+      /** Where the message came from: a user, a `beforeStop` hook, or the check of the answer's schema. */
       readonly source: "user" | "before_stop" | "output";
-      /** Calls that had not started are skipped. */
+      /** Set if calls that had not started are skipped. */
       readonly skip?: "unstarted";
       readonly by?: string;
     }
-  /** The run goes by other texts of context sources than the run before: it comes before the first call of its model. */
+  /** The run uses different context source texts than the previous run. Comes before its first model call. */
   | {
       readonly type: "sources_changed";
       readonly runId: string;
@@ -90,7 +90,7 @@ export type PublicEventBody =
       /** The texts that differ. */
       readonly changes: readonly SourceChange[];
     }
-  /** One part of what the model thought in a step. The events of a message's parts come together, in their order. */
+  /** One part of the model's reasoning in a step. The events of a message's parts come together, in their order. */
   | {
       readonly type: "reasoning";
       readonly runId: string;
@@ -107,30 +107,29 @@ export type PublicEventBody =
       readonly text: string;
     }
   /**
-   * The whole message of a model call, with everything that the provider sent: text, reasoning, calls, files, sources,
-   * and its metadata for each part. It comes once for each step. That of the last step comes right before `final`, and
-   * an answer that was refused has none.
+   * The complete message of a model call, with everything that the provider sent: text, reasoning, calls, files, sources, and the metadata
+   * of each part. It comes once per step. The message of the last step comes right before `final`; a refused answer has none.
    */
   | {
       readonly type: "message";
       readonly runId: string;
       readonly modelCallIndex: number;
       readonly attempt: number;
-      /** The message as the model gave it. */
+      /** The message as the model sent it. */
       readonly message: AssistantMessage;
-      /** An abort or a limit cut the message off. It has the text that had come until then, and nothing else. */
+      /** Set if an abort or a limit cut the message off. It contains only the text that had arrived. */
       readonly cut?: true;
     }
-  /** The answer of this attempt was refused: a consumer that shows its deltas or its text takes them back. */
+  /** The answer of this attempt was refused. A consumer that has shown its deltas or its text must remove them. */
   | {
       readonly type: "attempt_withdrawn";
       readonly runId: string;
       readonly modelCallIndex: number;
       readonly attempt: number;
     }
-  /** The model asks for a tool call. Its arguments are not checked yet: `tool_call` follows. */
+  /** The model asks for a tool call. Its arguments are not validated yet: `tool_call` follows. */
   | ({ readonly type: "call_start" } & CallFields)
-  /** A call is decided: its arguments fit, or it gets an error. With `repair`, the model wrote something that could not be used: `input` and `name` are what was made of it. */
+  /** A call is decided: its arguments are valid, or it gets an error. With `repair`, `input` and `name` are the repaired values. */
   | ({
       readonly type: "tool_call";
       /** The arguments. */
@@ -142,41 +141,41 @@ export type PublicEventBody =
     } & CallFields)
   /** The call started a child session, and waits for it. */
   | ({ readonly type: "child_started"; readonly childId: string } & CallFields)
-  /** The call waits for an answer or a result from outside. It is asked once, and again if the call changes. */
+  /** The call waits for an answer or a result from outside. This event comes once, and again if the call changes. */
   | ({
       readonly type: "approval_requested";
-      /** The input of the call, with which it would run. */
+      /** The input that the call would run with. */
       readonly input: Json;
       /** Who asks: the policy, a recovery after a crash, the provider, an external tool, or a tool step. */
       readonly why: "policy" | "recovery" | "provider" | "external" | "tool";
       readonly inputHash?: string;
-      /** What the person is asked, in words. */
+      /** The text of the question. */
       readonly question?: string;
-      /** Which question of the tool this is, the JSON Schema of the answer, and a page where it is settled. */
+      /** Identifies the question among those of the tool. */
       readonly questionId?: string;
       /** The JSON Schema that the answer must fit. */
       readonly schema?: { readonly [key: string]: Json };
-      /** A page where the question is settled. */
+      /** A page where the question can be settled. */
       readonly url?: string;
       /** Epoch milliseconds. */
       readonly expiresAt?: number;
       /** The child session that asks, at any depth; absent if this session asks. */
       readonly childId?: string;
     } & CallFields)
-  /** Somebody answered the call, or its question expired. */
+  /** The call was answered, or its question expired. */
   | ({
       readonly type: "approval_answered";
       /** The type of the decision, for example `approve` or `deny`. */
       readonly answer: string;
-      /** The input that the person gave the call. */
+      /** The new input, if the person changed it. */
       readonly input?: Json;
-      /** Which question of the tool was answered, and with what. `expired` is an answer of a question, too. */
+      /** The tool's question that was answered. It may also have expired: `answer` is then `expired`. */
       readonly questionId?: string;
-      /** What the person answered. */
+      /** The person's answer. */
       readonly value?: Json;
       readonly note?: string;
       readonly by?: string;
-      /** The person approved, but `canExecuteTool` denied the call by then. `answer` and `note` are that denial. */
+      /** Set if the person approved but `canExecuteTool` has denied the call since. `answer` and `note` are then that denial. */
       readonly overruled?: Overruled;
     } & CallFields)
   /** A tool sleeps, or waits for a signal. No process holds it meanwhile. */
@@ -190,7 +189,7 @@ export type PublicEventBody =
       readonly until?: number;
       /** The key of the signal. */
       readonly key?: string;
-      /** How many signals this wait has passed over, because their values did not fit its schema. */
+      /** How many signals this wait has skipped because their values did not fit its schema. */
       readonly passedOver?: number;
     } & CallFields)
   /** The sleep or wait of a tool is over. The tool continues once all of its other waits and questions are over. */
@@ -203,58 +202,58 @@ export type PublicEventBody =
       /** What ended it: its time, or the signal. */
       readonly by: WaitKind;
     } & CallFields)
-  /** A tool step is over. A tool that runs again is given it, and no event follows. */
+  /** A tool step is over. If the tool runs again, it gets this result, and no event follows. */
   | ({
       readonly type: "tool_step";
       readonly step: string;
-      /** Whether the function of the step gave a value or threw. */
+      /** Whether the step's function returned a value or threw. */
       readonly outcome: "ok" | "error";
       readonly durationMs: number;
-      /** How often it was tried; absent if once. */
+      /** How often it was tried; absent if only once. */
       readonly tries?: number;
-      /** What it gave, if that is at most 4 KiB of JSON. */
+      /** Its value, if that is at most 4 KiB of JSON. */
       readonly output?: Json;
       readonly fault?: Fault;
     } & CallFields)
-  /** The result that the model is shown for the call: each call gets exactly one. */
+  /** The result of the call as the model sees it. Each call gets exactly one. */
   | ({
       readonly type: "tool_result";
       readonly outcome: CallOutcome;
       readonly output: ToolOutput;
-      /** What the tool returned, if its `toModelOutput` made `output` of it. Cut above 50 KiB, as other outputs are. */
+      /** The tool's return value, if `toModelOutput` created `output` from it. Cut above 50 KiB, like other outputs. */
       readonly returned?: ToolOutput;
       readonly isError: boolean;
-      /** The limit that ended the child session: the output is what it had found by then. */
+      /** The limit that ended the child session: the output is what it had found until then. */
       readonly cut?: Reason;
     } & CallFields)
-  /** The session's data changed: the keys that were set or unset. With `callKey`, a tool changed it. */
+  /** The session's data changed: the keys that were set or unset. With `callKey`, a tool changed them. */
   | {
       readonly type: "data_changed";
-      /** The keys of the data that changed. */
+      /** The keys that changed. */
       readonly keys: readonly string[];
       readonly callKey?: string;
       readonly by?: string;
     }
   /**
-   * Content was redacted. The events of these entries have other words now, at the cursors that they had: who keeps events or
-   * messages of this session reads it again.
+   * Content was redacted. The events of these entries keep their cursors but have new content. A consumer that stores events or messages of
+   * this session must read them again.
    */
   | {
       readonly type: "content_redacted";
       /** The entries whose content was replaced, in ascending order. */
       readonly entries: readonly number[];
       readonly by?: string;
-      /** Why. */
+      /** The reason. */
       readonly note?: string;
     }
-  /** Somebody gave the session another title. */
+  /** The session's title was changed. */
   | {
       readonly type: "session_changed";
-      /** The title from now on, in one line. Absent: it stays as it is. */
+      /** The new title, in one line. Absent: unchanged. */
       readonly title?: string;
       readonly by?: string;
     }
-  /** The session goes on with another agent. */
+  /** The session continues with another agent. */
   | {
       readonly type: "handed_off";
       readonly runId: string;
@@ -262,10 +261,10 @@ export type PublicEventBody =
       readonly callKey: string;
       /** The agent that had the session. */
       readonly from: string;
-      /** The agent that has it from now on. */
+      /** The agent that has the session from now on. */
       readonly to: string;
     }
-  /** An attempt of the call failed, and the call is tried again after `retryInMs`. */
+  /** An attempt of the call failed. The call is retried after `retryInMs`. */
   | ({
       readonly type: "tool_failed";
       readonly attempt: number;
@@ -273,13 +272,13 @@ export type PublicEventBody =
       readonly durationMs: number;
       readonly retryInMs: number;
     } & CallFields)
-  /** The call is over: right after its `tool_result`. */
+  /** The call is over. Comes right after its `tool_result`. */
   | ({
       readonly type: "call_complete";
       /** Whether the call succeeded. */
       readonly status: "ok" | "error";
       readonly durationMs: number;
-      /** The attempts that failed before, first those of the model call that asked for this call. Absent: none. */
+      /** The attempts that failed before, beginning with those of the model call that requested this call. Absent: none. */
       readonly attempts?: readonly FailedAttemptOf[];
     } & CallFields)
   /** A model call ended with a message. Its tool calls are decided next, or the run ends. */
@@ -292,17 +291,17 @@ export type PublicEventBody =
       readonly agent: string;
       readonly model: string;
       readonly finishReason: FinishReason;
-      /** What the provider says about the whole message, for example the id of a container. */
+      /** What the provider reports about the whole message, for example the id of a container. */
       readonly providerMetadata?: ProviderMetadata;
-      /** What the provider could not do of what was asked, for example a setting that it does not know. */
+      /** Requested features that the provider did not support, for example an unknown setting. */
       readonly warnings?: readonly string[];
-      /** How the call used the provider's prompt cache. Absent if the provider reports nothing of it. */
+      /** How the call used the provider's prompt cache. Absent if the provider does not report this. */
       readonly cache?: CacheUsage;
-      /** The usage of the whole step, with its failed attempts. */
+      /** The usage of the whole step, including its failed attempts. */
       readonly usage: Usage;
       readonly durationMs: number;
     }
-  /** An attempt of a model call failed. A consumer that shows its deltas takes them back. */
+  /** An attempt of a model call failed. A consumer that has shown its deltas must remove them. */
   | {
       readonly type: "attempt_failed";
       readonly runId: string;
@@ -310,24 +309,24 @@ export type PublicEventBody =
       readonly attempt: number;
       readonly model: string;
       readonly failure: ModelFailure;
-      /** What follows: another attempt, the next model, a compaction, or the end of this step. */
+      /** What happens next: another attempt, the next model, a compaction, or the end of this step. */
       readonly next: AfterFailure["type"];
       readonly retryInMs?: number;
-      /** What the attempt used. Present if part of it is known, or if the attempt may have used something. */
+      /** The usage of the attempt. Present if part of it is known, or if the attempt may have used something. */
       readonly usage?: Usage;
     }
-  /** The earlier part of the conversation was replaced by a summary, or could not be. */
+  /** The earlier part of the conversation was replaced by a summary, or could not be replaced. */
   | {
       readonly type: "compacted";
-      /** Absent if a person asked for it in a session at rest. */
+      /** Absent if a person requested the compaction in a session at rest. */
       readonly runId?: string;
       /** The text that replaces messages; absent if nothing changes. */
       readonly summary?: string;
-      /** Texts that stay word for word before the summary. */
+      /** Texts that are kept word for word before the summary. */
       readonly retained?: readonly string[];
-      /** How many messages were replaced, and the first entry of the log from which they come. */
+      /** The messages that were replaced: how many, and the first log entry that they come from. */
       readonly replaced?: {
-        /** The first entry of the log that they come from. */
+        /** The first log entry that they come from. */
         readonly from: number;
         readonly messages: number;
       };
@@ -338,11 +337,11 @@ export type PublicEventBody =
       readonly tokensBefore?: number;
       readonly tokensAfter?: number;
     }
-  /** Somebody wants the run to end. It ends when its running calls have settled, at the latest after the grace. */
+  /** An abort was requested. The run ends when its running calls have settled, at the latest after the grace period. */
   | { readonly type: "abort_requested"; readonly runId: string; readonly note?: string; readonly by?: string }
-  /** A process took the run up after another one had died or left it. With `fault`, no process died: the fault kept the step from going on. */
+  /** A process took the run over after another had died or left it. With `fault`, no process died: the fault stopped the step. */
   | { readonly type: "restarted"; readonly runId: string; readonly fault?: Fault }
-  /** The result of a call that was given up as `interrupted` came after all. The model sees it as a note. */
+  /** The result of a call that was abandoned as `interrupted` arrived after all. The model sees it as a note. */
   | {
       readonly type: "late_result";
       readonly callKey: string;
@@ -353,7 +352,7 @@ export type PublicEventBody =
       /** The limit that ended the child session. */
       readonly cut?: Reason;
     }
-  /** A hook threw, took too long, or returned what it may not return. The hook's `onFailure` decides what follows. */
+  /** A hook threw, took too long, or returned an invalid value. The hook's `onFailure` decides what follows. */
   | {
       readonly type: "hook_failed";
       readonly runId: string;
@@ -363,19 +362,19 @@ export type PublicEventBody =
       readonly hook: HookPoint;
       /** What the hook did. */
       readonly outcome: "threw" | "timed_out" | "refused";
-      /** What it threw, or what is wrong with its value. */
+      /** The error that it threw, or what is wrong with its value. */
       readonly message: string;
     }
   /** The run waits for a person, or its tools sleep or wait for signals for more than five seconds. */
   | {
       readonly type: "suspended";
       readonly runId: string;
-      /** All open questions, those of child sessions included. Empty if no person is asked. */
+      /** All open questions, including those of child sessions. Empty if no person is asked. */
       readonly approvals: readonly PendingApproval[];
       /** The sleeps and waits for signals, if there are any. */
       readonly waits?: readonly RunWait[];
     }
-  /** The run has ended: the last event of every run. It has the same result as `run()`. */
+  /** The run has ended. This is the last event of every run, with the same result as `run()`. */
   | {
       readonly type: "final";
       readonly runId: string;
@@ -396,5 +395,5 @@ export type PublicEvent = PublicEventBody & {
 };
 /** The name of a public event. */
 export type PublicEventType = PublicEvent["type"];
-/** The public event of a name: `PublicEventOf<"tool_result">`. */
+/** The public event with a name: `PublicEventOf<"tool_result">`. */
 export type PublicEventOf<Type extends PublicEventType> = Extract<PublicEvent, { readonly type: Type }>;

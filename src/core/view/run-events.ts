@@ -1,5 +1,5 @@
 /**
- * The public events about a run as a whole: its end, an abort, hooks that failed.
+ * The public events about a run as a whole: its end, an abort, failed hooks.
  */
 import type { Event, EventOf } from "../machine/event.js";
 import { isTerminal, type State, type TerminalState } from "../machine/state.js";
@@ -23,7 +23,7 @@ export function runEndEvents(
   return heldBackMessage === null ? [final] : [messageEvent(after.runId, heldBackMessage), final];
 }
 
-/** The last step's message. Any other message, and one with calls, had its event with its own entry. */
+/** The last step's message. Other messages, and messages with calls, had their event with their own entry. */
 function findHeldBackMessage({ run, calls }: Transcript, { modelCallIndex }: TerminalState): LastMessage | null {
   const last = run?.last ?? null;
   if (last === null || last.modelCallIndex !== modelCallIndex) return null;
@@ -35,7 +35,7 @@ export function messageEvent(runId: string, { modelCallIndex, attempt, message, 
   return cut === undefined ? body : { ...body, cut };
 }
 
-/** An event for each attempt of a refused answer, in order: the attempts that it continued come first. */
+/** One event for each attempt of a refused answer, in order, beginning with the attempts that it continued. */
 export function withdrawnEvents(
   { runId, reason }: EventOf<"run_finished">,
   { run }: Transcript,
@@ -52,7 +52,7 @@ export function withdrawnEvents(
   return bodies;
 }
 
-/** The events of an abort. A queued run ends here; the run under way ends later, with its own entry. */
+/** The events of an abort. A queued run ends here; the current run ends later, with its own entry. */
 export function abortEvents(
   sessionId: string,
   event: EventOf<"abort_requested">,
@@ -65,7 +65,7 @@ export function abortEvents(
     : [requested];
 }
 
-/** An event for each hook that failed. */
+/** One event for each hook that failed. */
 export function hookFailedEvents({ hooks }: Event, after: State): readonly PublicEventBody[] {
   if (hooks === undefined || after.status === "idle") return none;
   const { runId } = after;

@@ -1,10 +1,10 @@
 /**
- * The sleeps of a run's tools and their waits for signals, as data.
+ * The sleeps of a run's tools, and their waits for signals, as data.
  */
 import { defined } from "../data/defined.js";
 import { hasCalls, type State, type WaitKind } from "../machine/state.js";
 
-/** A sleep of a tool, its wait for a signal, or a child session that sleeps. */
+/** A tool's sleep, its wait for a signal, or a sleeping child session. */
 export type RunWait = {
   readonly callKey: string;
   /** When the wait ends at the latest, in epoch milliseconds. Absent: it does not expire. */
@@ -17,7 +17,7 @@ export type RunWait = {
       readonly step: string;
       /** The key of the signal. */
       readonly key?: string;
-      /** How many signals this wait has passed over, because their values did not fit its schema. */
+      /** How many signals this wait has skipped because their values did not fit its schema. */
       readonly passedOver?: number;
     }
   | {
@@ -42,10 +42,7 @@ export function listWaits(state: State): readonly RunWait[] {
   });
 }
 
-/**
- * A wait that passes over a signal goes on as a step of its own: `paid`, `paid/2`, `paid/3`. Authors cannot use the slash
- * in the names of their steps.
- */
+/** A wait that skips a signal continues as a separate step: `paid`, `paid/2`, `paid/3`. Authors cannot use a slash in step names. */
 export function passedOver(step: string): { readonly passedOver?: number } {
   const [, number] = step.split("/");
   return number === undefined ? {} : { passedOver: Number(number) - 1 };

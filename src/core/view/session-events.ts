@@ -1,6 +1,5 @@
 /**
- * The public events of changes of the session itself: its data (the keys, not the values), its title and agent, and
- * content that was redacted.
+ * The public events of changes to the session itself: its data (the keys, not the values), its title, its agent, and redacted content.
  */
 import { defined } from "../data/defined.js";
 import { type DataPatch, patchedKeys } from "../data/session-data.js";
@@ -24,7 +23,7 @@ export function toSessionEvent(
   }
 }
 
-/** The data that a call changed with this entry, if it changed any. */
+/** The data that a call changed with this entry, if any. */
 export function dataChangedEvents({
   callKey,
   data,

@@ -1,5 +1,6 @@
 /**
- * What lists show of a session in addition to its info: a store keeps it with the session's row, so that a list reads no state.
+ * The overview that lists show for a session in addition to its info. A store keeps it with the session's row, so that a list does not read
+ * states.
  */
 import type { Usage } from "../data/message.js";
 import { addUsage } from "../data/usage.js";
@@ -14,7 +15,7 @@ export type SessionOverview = {
     readonly steps: number;
     readonly usage: Usage;
   } | null;
-  /** The number of questions that wait for an answer from outside. The questions of its child sessions are counted there. */
+  /** The number of questions that wait for an answer from outside. Questions of child sessions are counted in those sessions. */
   readonly questions: number;
 };
 
@@ -23,11 +24,11 @@ export function buildOverview(state: State): SessionOverview {
   const questions = countQuestions(state);
   if (state.status === "idle") return { lastRun: null, questions };
   const { runId, counters, usage } = state;
-  // The sum of one usage: its cost is rounded as in results.
+  // Adding to an empty usage rounds the cost, as in results.
   return { lastRun: { runId, steps: counters.totalSteps, usage: addUsage({}, usage) }, questions };
 }
 
-/** Counts the open questions of the session itself. Sleeps and waits for signals are none. */
+/** Counts the open questions of the session itself. Sleeps and waits for signals do not count. */
 function countQuestions(state: State): number {
   if (!hasCalls(state)) return 0;
   return state.calls.reduce((sum, call) => {

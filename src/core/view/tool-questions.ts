@@ -1,5 +1,5 @@
 /**
- * The questions of tools, and what a person is told of the tool steps of a call.
+ * The questions of tools, and what a person sees of a call's tool steps.
  */
 import { isJsonObject } from "../data/is-object.js";
 import type { Json } from "../data/message.js";
@@ -38,7 +38,7 @@ export function toToolQuestion({ step, message, schema, url, askedAt, expiresAt 
   };
 }
 
-/** The question to the person. One of recovery says how far the tool came. */
+/** The question for the person. A recovery question says how far the tool came. */
 export function formatQuestion(call: Call, record: CallRecord): string | undefined {
   const { question } = record;
   const isRecovery = call.status === "asking" && call.why === "recovery";

@@ -1,5 +1,5 @@
 /**
- * The public events of what a tool does durably: its steps, its questions to a person, its sleeps and waits.
+ * The public events of a tool's durable work: its steps, its questions to a person, its sleeps and waits.
  */
 import { defined } from "../data/defined.js";
 import type { EventOf } from "../machine/event.js";
@@ -43,7 +43,7 @@ export function questionAskedEvents(
   return [{ type: "approval_requested", input, ...question, ...call }];
 }
 
-/** An approval that expired has a result, which says so. A question of a tool has none. */
+/** An expired approval has a result, which reports the expiry. A tool's question has none, so it gets an event. */
 export function questionExpiredEvents(
   { questionId }: EventOf<"timer_fired">,
   call: CallFields,
@@ -54,7 +54,7 @@ export function questionExpiredEvents(
   return questionId === undefined ? [] : [{ type: "approval_answered", answer: "expired", questionId, ...call }];
 }
 
-/** The sleep or wait of this name; undefined for a question to a person. */
+/** The sleep or wait with this name; undefined for a question to a person. */
 export function findWait(
   { steps }: CallRecord,
   step: string | undefined,

@@ -1,10 +1,10 @@
 /**
- * Conversions of strings and bytes with Web APIs only.
+ * String and byte conversions that use Web APIs only.
  */
 import type * as node from "../bytes.js";
 
 const encoder = new TextEncoder();
-/** More arguments in one call may overflow the stack. */
+/** More arguments in one call could overflow the stack. */
 const maxArguments = 8_192;
 
 export const byteLength: typeof node.byteLength = (text) => encoder.encode(text).length;
@@ -21,7 +21,7 @@ export const decodeBase64: typeof node.decodeBase64 = (text) => {
     .replaceAll("-", "+")
     .replaceAll("_", "/")
     .replace(/[^A-Za-z0-9+/]+/g, "");
-  // One digit alone has too few bits for a byte.
+  // A single trailing digit has too few bits for a byte.
   const characters = atob(digits.length % 4 === 1 ? digits.slice(0, -1) : digits);
   return Uint8Array.from(characters, (character) => character.charCodeAt(0));
 };

@@ -13,7 +13,7 @@ export const sha256: typeof node.sha256 = (data) => bytesToHex(sha256Of(toBytes(
 export const hmacSha256: typeof node.hmacSha256 = (key, text) =>
   bytesToHex(hmac(sha256Of, encoder.encode(key), encoder.encode(text)));
 
-/** The library accepts only plain byte arrays of its own realm. */
+/** The library accepts only plain byte arrays from its own realm. */
 function toBytes(data: string | Uint8Array): Uint8Array {
   return typeof data === "string" ? encoder.encode(data) : data;
 }

@@ -1,6 +1,6 @@
 /**
- * Runs code without a time limit: the Web APIs cannot interrupt JavaScript on its own thread. The guide says so ("Where
- * Pawl runs"), because a schema from outside may block this thread for a long time.
+ * Runs code without a time limit, because the Web APIs cannot interrupt JavaScript on its own thread. The guide warns about this ("Where
+ * Pawl runs"): a schema from outside may block the thread for a long time.
  */
 import type * as node from "../run-bounded.js";
 

@@ -1,8 +1,8 @@
 /**
- * A store in memory: for tests, and for sessions that need not outlive their process.
+ * A store in memory: for tests, and for sessions that do not have to outlive their process.
  *
- * It serialises nothing and copies no events: callers must not change what they have committed or posted. What it gives is frozen
- * when it is first given, so that a commit costs nothing for it.
+ * It serialises nothing and does not copy events, so callers must not change what they have committed or posted. Returned data is frozen
+ * when it is first returned, so that commits do not pay for it.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Entry, Event } from "../../core/machine/event.js";
@@ -45,12 +45,12 @@ import * as signals from "./signals.js";
 type DeleteOptions = { readonly now: number; readonly force?: boolean };
 type MemoryState = {
   readonly sessions: Map<string, Session>;
-  /** Of all sessions, by their hash. */
+  /** The blobs of all sessions, by hash. */
   readonly blobs: Map<string, SharedBlob>;
   readonly watchers: Watchers;
-  /** The sessions that are due, or may become due without another message. */
+  /** The sessions that are due, or may become due without a new message. */
   readonly maybeDue: Set<Session>;
-  /** Sorted by `sortAskingSessions`; null if the order has changed since it was last asked for. */
+  /** Sorted by `sortAskingSessions`; null if the order has changed since the last query. */
   sortedAsking: readonly AskingMemorySession[] | null;
   readonly signals: signals.MemorySignals;
   readonly schedules: MemorySchedules;
@@ -64,7 +64,7 @@ type MemoryState = {
  *
  * @example
  * ```ts
- * const store = createMemoryStore(); // for tests: an agent without a store makes one of its own
+ * const store = createMemoryStore(); // for tests: an agent without a store creates its own
  * const agent = createAgent({ model, tools, store });
  * await agent.run("Hello", { sessionId: "test" });
  * console.log(await store.read("test"));
@@ -212,11 +212,11 @@ function holdsLease(session: Session, lease: Lease): boolean {
 
 function claim(memory: MemoryState, session: Session, options: ClaimOptions): ClaimResult {
   const { now, leaseMs, isDead = assumeAlive } = options;
-  // A copy: the caller keeps its own.
+  // A copy, because the caller may change its own object.
   const holder = { ...options.holder };
   const { hold, sessionId } = session;
   if (isHeld(hold, now, isDead)) return deepFreeze({ type: "held", holder: hold.holder, expiresAt: hold.expiresAt });
-  // Epochs count for the whole store, so that a session that was deleted and created again never sees an old epoch.
+  // Epochs are counted per store, so that a session that was deleted and created again never sees an old epoch.
   memory.epoch += 1;
   session.epoch = memory.epoch;
   session.hold = { holder, expiresAt: now + leaseMs, leaseMs };
@@ -244,10 +244,10 @@ function appendCommit(memory: MemoryState, session: Session | undefined, lease: 
   const duplicate = record.find((id, index) => session.takenIds.has(id) || record.indexOf(id) < index);
   if (duplicate !== undefined) return { type: "duplicate", id: duplicate };
   const { waits } = commit;
-  const isLeft =
+  const hasMessagesLeft =
     hasUnconsumed(session.inbox, consume) ||
     (waits !== undefined && signals.wouldGetSignal(memory.signals, session, waits, commit.at));
-  if (commit.release === true && isLeft) return { type: "inbox_not_empty" };
+  if (commit.release === true && hasMessagesLeft) return { type: "inbox_not_empty" };
   checkSeq(commit);
 
   for (const event of commit.events) session.log.push(event);
@@ -327,7 +327,7 @@ function deleteSession(
   session: Session | undefined,
   options: DeleteOptions,
 ): boolean {
-  // Before its first message is posted, a session has no row.
+  // A session has no row before its first message is posted.
   if (session === undefined) return deleteDelayed(memory.schedules, sessionId);
   const leased = session.hold !== null && isLive(session.hold, options.now);
   if (options.force !== true && (leased || session.activity !== "resting")) throw sessionActiveError(session.sessionId);
@@ -349,11 +349,11 @@ function findProblems(session: Session): readonly StoreProblem[] {
     what,
   }));
   if (state !== null && state.seq !== log.length)
-    problems.push({ sessionId, what: `the state is that of entry ${state.seq}, the log ends at ${log.length}` });
+    problems.push({ sessionId, what: `the state belongs to entry ${state.seq}, but the log ends at ${log.length}` });
   for (const [index, event] of log.entries())
     for (const hash of blobsOf(event))
       if (!blobs.has(hash))
-        problems.push({ sessionId, what: `blob ${hash}, which entry ${index + 1} names, is missing` });
+        problems.push({ sessionId, what: `blob ${hash}, which entry ${index + 1} refers to, is missing` });
   for (const [hash, { bytes }] of blobs)
     if (hashBlob(bytes) !== hash) problems.push({ sessionId, what: `blob ${hash} does not match its hash` });
   return problems;

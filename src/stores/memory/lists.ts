@@ -29,22 +29,22 @@ export type MemorySession = {
   dueAt: number | null;
   askedAt: number | null;
   state: State | null;
-  /** States that `loadAt` finds, oldest first. Keeping that of each commit would cost a lone session a tenth of a step. */
+  /** The states that `loadAt` finds, oldest first. Keeping the state of every commit would cost a single session a tenth of a step. */
   readonly states: State[];
-  /** In order: the first is entry 1. */
+  /** The events in order: the first is entry 1. */
   readonly log: Event[];
   /** All sessions share one empty map while their inbox is empty. */
   inbox: Map<string, InboxMessage>;
-  /** Every message id that was ever taken, consumed ones too. */
+  /** Every message id that was ever accepted, including consumed ones. */
   readonly takenIds: Set<string>;
-  /** See `signals.ts`. */
+  /** The signals that its calls have had; see `signals.ts`. */
   had: Set<string> | null;
-  /** The signals for which its tools wait. All sessions without any share one empty list. */
+  /** The signals that its tools wait for. All sessions without any share one empty list. */
   waits: readonly MemoryWait[];
   readonly blobs: Map<string, SharedBlob>;
 };
 
-/** Sessions often have the same blobs (their prompt, their tools): the bytes are kept once. */
+/** Sessions often have the same blobs (their prompt, their tools), so the bytes are stored once. */
 export type SharedBlob = { readonly hash: string; readonly bytes: Uint8Array; refCount: number };
 
 /** Newest first. */
@@ -89,10 +89,10 @@ export function toSummary(session: MemorySession): SessionSummary {
   };
 }
 
-/** The port allows 64. */
+/** The port allows up to 64 entries. */
 const stateInterval = 16;
 
-/** Keeps the state of a commit if the last kept one is old enough. */
+/** Records the state of a commit, and keeps it for `loadAt` if the last kept state is old enough. */
 export function recordState(session: MemorySession, state: State): void {
   const lastRecorded = session.states.at(-1);
   if (lastRecorded === undefined || state.seq - lastRecorded.seq >= stateInterval) session.states.push(state);
@@ -112,7 +112,7 @@ export function findStateAt({ state: last, states }: MemorySession, seq: number)
   return state === undefined ? null : { seq: state.seq, state };
 }
 
-/** In the order of their bytes. */
+/** Sorted by the bytes of the ids. */
 export function listMessageIds(session: MemorySession | undefined, options: MessageIdsOptions): readonly string[] {
   const { after, limit } = options;
   return [...(session?.takenIds ?? [])]
@@ -123,7 +123,7 @@ export function listMessageIds(session: MemorySession | undefined, options: Mess
 
 type UpdatePosition = { readonly updatedAt: number; readonly sessionId: string };
 
-/** By time, then by the bytes of the id, as databases compare text. */
+/** Compares by time, then by the bytes of the id, as databases compare text. */
 function compareByUpdate(a: UpdatePosition, b: UpdatePosition): number {
   return a.updatedAt !== b.updatedAt ? b.updatedAt - a.updatedAt : compareIds(a, b);
 }
@@ -134,7 +134,7 @@ function compareIds({ sessionId: a }: HasSessionId, { sessionId: b }: HasSession
   return compareCodePoints(a, b);
 }
 
-/** UTF-8 keeps the order of code points. UTF-16 does not: a pair of surrogates is above U+FFFF, and its units are not. */
+/** UTF-8 keeps the order of code points, but UTF-16 does not: surrogate pairs encode code points above U+FFFF with units below it. */
 function compareCodePoints(a: string, b: string): number {
   const end = Math.min(a.length, b.length);
   for (let at = 0; at < end; at += 1) {
@@ -153,7 +153,7 @@ export function sortAskingSessions(sessions: Iterable<MemorySession>): readonly 
   return [...sessions].filter(isAsking).sort(compareByAskedAt);
 }
 
-/** A page of what `sortAskingSessions` returned: those that have waited longest first. */
+/** A page of the result of `sortAskingSessions`: the sessions that have waited longest first. */
 export function sliceAskingSessions(
   sorted: readonly AskingMemorySession[],
   { limit, after }: AskingOptions,

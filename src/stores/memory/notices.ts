@@ -27,7 +27,7 @@ export function addNotices(
       notices.lastNumber += 1;
       const number = notices.lastNumber;
       const row = { number, destination, id, sessionId, at, dueAt: 0, tries: 0, notice };
-      // A caller may change its own object later.
+      // The caller may change its own object later.
       rows.set(number, deepFreeze(structuredClone(row)));
     }
 }
@@ -41,9 +41,9 @@ export function deleteNotices({ rows }: MemoryNotices, isDeleted: (row: NoticeRo
 /** @param assertOpen throws PawlError `store_closed` */
 export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void): NoticeStore {
   const { destinations, rows } = notices;
-  const listRows = (passes: (row: NoticeRow) => boolean): readonly NoticeRow[] => {
+  const listRows = (matches: (row: NoticeRow) => boolean): readonly NoticeRow[] => {
     assertOpen();
-    return [...rows.values()].filter(passes);
+    return [...rows.values()].filter(matches);
   };
   return {
     async addDestination(id) {
@@ -83,9 +83,9 @@ export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void
     },
     async drop(before, except) {
       assertOpen();
-      const isLeft = ({ dueAt, destination }: NoticeRow) =>
+      const isDroppable = ({ dueAt, destination }: NoticeRow) =>
         dueAt === null || (dueAt < before && !except.includes(destination));
-      return deleteNotices(notices, (row) => row.at < before && isLeft(row));
+      return deleteNotices(notices, (row) => row.at < before && isDroppable(row));
     },
   };
 }

@@ -23,11 +23,11 @@ type MemoryAccess = {
 };
 
 export function createScheduleStore(schedules: MemorySchedules, { assertOpen, post }: MemoryAccess): ScheduleStore {
-  const sorted = (passes: (row: ScheduleRow) => boolean, compare = byId): readonly ScheduleRow[] => {
+  const sorted = (matches: (row: ScheduleRow) => boolean, compare = byId): readonly ScheduleRow[] => {
     assertOpen();
     return [...schedules.values()]
       .map(({ row }) => row)
-      .filter(passes)
+      .filter(matches)
       .sort(compare);
   };
   return {
@@ -89,7 +89,7 @@ export function createScheduleStore(schedules: MemorySchedules, { assertOpen, po
   };
 }
 
-/** The delayed messages of a session go with it. Returns whether there were any. */
+/** Deletes the delayed messages of a session. Returns whether there were any. */
 export function deleteDelayed(schedules: MemorySchedules, sessionId: string): boolean {
   const ids = [...schedules.values()].flatMap(({ row }) => (row.sessionId === sessionId ? [row.id] : []));
   for (const id of ids) schedules.delete(id);

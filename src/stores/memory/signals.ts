@@ -1,5 +1,5 @@
 /**
- * Signals in memory, and the waits of sessions for them.
+ * Signals in memory, and the sessions' waits for them.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isSignalMessage, type SignalWait } from "../../core/machine/signal-waits.js";
@@ -7,24 +7,24 @@ import { maxSignalsOfKey, type Signal, type SignalResult } from "../../ports/sig
 import type { CommittedWait } from "../../ports/store.js";
 import { createSignalMessage, hadPrefix, isInTime, nameOfWait } from "../shared/signals.js";
 
-/** A wait, and the id of the message by which it got its signal. */
+/** A wait, with the id of the message that delivered its signal. */
 export type MemoryWait = SignalWait & { given: string | null };
 
 type WaitingSession = {
   readonly sessionId: string;
   inbox: Map<string, InboxMessage>;
   readonly takenIds: Set<string>;
-  /** The beginnings of the ids of the messages by which its calls got signals. Null as long as there are none. */
+  /** The id prefixes of the messages that delivered signals to its calls. Null as long as there are none. */
   had: Set<string> | null;
   waits: readonly MemoryWait[];
 };
 
 export type MemorySignals = {
-  /** By key; those of a key in the order in which they were sent. */
+  /** By key, each list in the order in which the signals were sent. */
   readonly kept: Map<string, readonly Signal[]>;
   /** By key. */
   readonly waiting: Map<string, Set<WaitingSession>>;
-  /** Takes a message into the inbox of a session. */
+  /** Adds a message to the inbox of a session. */
   readonly post: (sessionId: string, message: InboxMessage) => void;
 };
 
@@ -38,7 +38,7 @@ export function takeId(session: WaitingSession, id: string): void {
   session.had.add(id.slice(0, id.indexOf("/", id.indexOf("/") + 1) + 1));
 }
 
-/** Whether a wait that is new would get a signal at once. */
+/** Whether a new wait would get a signal at once. */
 export function wouldGetSignal(
   signals: MemorySignals,
   session: WaitingSession,
@@ -52,7 +52,7 @@ export function wouldGetSignal(
   );
 }
 
-/** Mutates the waits of a session: ends those that are over, and gives new ones what is kept for them. */
+/** Ends the waits that are over, and delivers the kept signals to new waits. Mutates the session's waits. */
 export function changeWaits(
   signals: MemorySignals,
   session: WaitingSession,
@@ -67,11 +67,11 @@ export function changeWaits(
   for (const wait of session.waits) {
     signals.waiting.set(wait.key, (signals.waiting.get(wait.key) ?? new Set()).add(session));
     const kept = wait.given === null ? findKept(signals, session, wait, at) : undefined;
-    if (kept !== undefined) give(signals, session, wait, kept);
+    if (kept !== undefined) deliverSignal(signals, session, wait, kept);
   }
 }
 
-/** The wait was over before its signal was read: the next wait of the call gets it. */
+/** Takes an unread signal back from a wait that is over. The next wait of the call gets it. */
 function takeBack(session: WaitingSession, { callKey, key, given }: MemoryWait): void {
   const message = given === null ? undefined : session.inbox.get(given);
   if (given === null || message === undefined) return;
@@ -102,7 +102,7 @@ function hasHad({ had }: WaitingSession, signal: Signal, callKey: string): boole
   return had?.has(hadPrefix(signal, callKey)) === true;
 }
 
-function give(signals: MemorySignals, session: WaitingSession, wait: MemoryWait, signal: Signal): void {
+function deliverSignal(signals: MemorySignals, session: WaitingSession, wait: MemoryWait, signal: Signal): void {
   const message = createSignalMessage(signal, wait);
   wait.given = message.id;
   signals.post(session.sessionId, message);
@@ -119,11 +119,11 @@ export function send(signals: MemorySignals, signal: Signal): SignalResult {
     const served = new Set<string>();
     for (const wait of session.waits) {
       const { callKey, given } = wait;
-      // Two waits of one call get two signals.
+      // Two waits of one call get two different signals.
       if (wait.key !== key || given !== null || served.has(callKey)) continue;
       if (!isInTime(signal, wait) || hasHad(session, signal, callKey)) continue;
       served.add(callKey);
-      give(signals, session, wait, signal);
+      deliverSignal(signals, session, wait, signal);
     }
     if (served.size > 0) sessions.push(session.sessionId);
   }
@@ -136,7 +136,7 @@ export function list(
   { after, limit }: { readonly after?: Pick<Signal, "key" | "id">; readonly limit: number },
 ): readonly Signal[] {
   const all = [...kept.values()].flat().filter(({ keptUntil }) => keptUntil > now);
-  // Those of one key stay in their order.
+  // Stable: signals with the same key keep their order.
   all.sort((a, b) => (a.key === b.key ? 0 : a.key < b.key ? -1 : 1));
   const from = after === undefined ? 0 : all.findIndex(({ key, id }) => key === after.key && id === after.id) + 1;
   return all.slice(from, from + limit);

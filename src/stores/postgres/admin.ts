@@ -1,5 +1,5 @@
 /**
- * Administration of a store: migrates its tables, grants its role what it needs, and describes its database.
+ * Administers a store: migrates its tables, prints the grants for a role, and describes its database.
  */
 import { checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import { toOpenError } from "./client.js";
@@ -16,10 +16,10 @@ import {
 import { quoteIdentifier } from "./schema.js";
 
 /**
- * Creates the tables of a store, or brings them up to date. Any number of processes may do it at once, and while others use
- * the store. Its role must own the schema, or be allowed to create it. A url must lead to the server itself, not to a pooler.
+ * Creates the tables of a store, or updates them. Any number of processes may do this at once, and while others use the store. The role
+ * must own the schema or be allowed to create it. A url must lead to the server itself, not to a pooler.
  *
- * @returns the version of the tables before, null if there were none, and now
+ * @returns the previous version of the tables (null if there were none), and the current one
  * @throws PawlError `store_open`, `newer_format`, `missing_package`
  */
 export async function migrate(
@@ -51,7 +51,7 @@ export type GrantOptions = {
 
 const grantRules: OptionTable<GrantOptions> = { role: nonEmptyString, schema: aSchemaName };
 
-/** The statements with which the owner of the tables lets a role use the store. They grant only what the store needs. */
+/** The statements with which the owner of the tables grants a role access. They grant only what the store needs. */
 export function grantsFor(options: GrantOptions): readonly string[] {
   checkOptions("grantsFor()", grantRules, options);
   const { role, schema = "pawl" } = options;
@@ -66,14 +66,14 @@ export type PostgresDescription = {
   readonly tables: number | null;
   /** The format of the latest commit; null if there is none. */
   readonly format: number | null;
-  /** Null if the server does not report it. */
+  /** Whether the connection is encrypted; null if the server does not report it. */
   readonly isEncrypted: boolean | null;
-  /** How far the server's clock is ahead of this machine's, in milliseconds. */
+  /** How far the server's clock is ahead of this machine's clock, in milliseconds. */
   readonly clockAheadMs: number;
 };
 
 /**
- * Describes a database, without changing it.
+ * Describes a database without changing it.
  * @throws PawlError `store_open`, `missing_package`
  */
 export async function describePostgres(options: PostgresConnection): Promise<PostgresDescription> {

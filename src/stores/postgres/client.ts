@@ -1,15 +1,15 @@
 /**
- * The connection to PostgreSQL that the store needs: a pool of the package `pg`, PGlite, or anything with the same `query`.
+ * The PostgreSQL connection that the store needs: a pool of the package `pg`, PGlite, or anything with the same `query`.
  */
 import { PawlError } from "../../errors.js";
 
-/** One statement with its values, in its own transaction. */
+/** Runs single statements, each in its own transaction. */
 export type PostgresQuery = {
   /** Runs one statement. */
   query(text: string, values?: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 };
 
-/** Transient errors after which nothing was written: the same statement may be sent again. */
+/** Transient errors after which nothing was written, so the same statement may be sent again. */
 const transientCodes: ReadonlySet<string> = new Set([
   "40001", // serialization_failure
   "40P01", // deadlock_detected
@@ -38,19 +38,19 @@ export function errorCodeOf(error: unknown): string {
   return typeof code === "string" ? code : "";
 }
 
-/** Nothing was written, and the statement may be retried. */
+/** Whether nothing was written and the statement may be retried. */
 export function isTransient(error: unknown): boolean {
   return transientCodes.has(errorCodeOf(error));
 }
 
-/** Messages of `pg` that come without a code: a connection ended during a statement, or did not answer or open in time. */
+/** Messages of `pg` errors without a code: the connection ended during a statement, or did not respond or open in time. */
 const connectionErrorPattern =
   /connection (?:terminated|ended)|not queryable|query read timeout|timeout exceeded when trying to connect/i;
 
-/** The reply was lost: the statement may have taken effect. */
+/** Whether the reply was lost, so that the statement may have taken effect. */
 export function isConnectionLost(error: unknown): boolean {
   const code = errorCodeOf(error);
-  // PgBouncer reports 08P01 for any failure of the server behind it.
+  // PgBouncer reports 08P01 for any failure of its server.
   if (code.startsWith("08") || connectionCodes.has(code)) return true;
   return code === "" && error instanceof Error && connectionErrorPattern.test(error.message);
 }
@@ -71,7 +71,7 @@ export function toStoreError(error: unknown, name: string): PawlError {
     case "42501":
       return new PawlError(
         "store_failed",
-        `The store ${name} refuses this role: ${reason}. Grant it what pawl postgres grants prints.`,
+        `The store ${name} refuses this role: ${reason}. Run the grants that pawl postgres grants prints.`,
         options,
       );
     case "XX001":
@@ -88,8 +88,8 @@ export function toStoreError(error: unknown, name: string): PawlError {
 
 function suggestFix(error: unknown, reason: string): string {
   if (/does not support SSL/i.test(reason))
-    return "Pawl encrypts connections to other machines. If you trust the network in between, add ?sslmode=disable to the address.";
-  if (errorCodeOf(error) === "42501") return "Grant this role what pawl postgres grants prints.";
+    return "Pawl encrypts connections to other machines. If you trust the network, add ?sslmode=disable to the address.";
+  if (errorCodeOf(error) === "42501") return "Run the grants that pawl postgres grants prints for this role.";
   return "Check that the server runs, and that this role may use the database.";
 }
 

@@ -1,5 +1,5 @@
 /**
- * The connection that a caller names or passes, and the schema in it.
+ * Connects to the database that a caller names or passes, and to the schema in it.
  */
 import { anObject, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
@@ -8,8 +8,8 @@ import type { SchemaTarget } from "./migrate.js";
 import { ignorePoolErrors, openPool, type PoolOptions } from "./pool.js";
 
 /**
- * `postgres://user:password@host:5432/database`. Connections to other machines are encrypted, and the server's certificate is checked,
- * unless the address says `sslmode=disable` or `sslmode=no-verify`.
+ * `postgres://user:password@host:5432/database`. Connections to other machines are encrypted and the server's certificate is checked,
+ * unless the address contains `sslmode=disable` or `sslmode=no-verify`.
  */
 type UrlConnection = {
   /** The address of the database: `postgres://user@host/database`. */
@@ -18,20 +18,20 @@ type UrlConnection = {
 };
 /** A pool of `pg`, or PGlite. The store does not close it. */
 type PoolConnection = {
-  /** A pool of the package `pg`, which the caller ends. */
+  /** A pool of the package `pg`. The caller closes it. */
   readonly pool: PostgresQuery;
   readonly url?: never;
 };
 
 /** Where the database is. */
 export type PostgresConnection = (UrlConnection | PoolConnection) & {
-  /** The schema of the tables: letters, digits and underscores, at most 48. Default: `pawl`. */
+  /** The schema of the tables: at most 48 letters, digits and underscores. Default: `pawl`. */
   readonly schema?: string;
 };
 
 type AllOptions = { readonly [Key in keyof PostgresConnection | "url" | "pool"]?: unknown };
 
-/** The name of a schema is also part of the name of its notification channel, and a name has at most 63 bytes. */
+/** The name of a schema is also part of the name of its notification channel, and PostgreSQL names have at most 63 bytes. */
 export const aSchemaName = {
   accepts: (value: unknown) => typeof value === "string" && /^[A-Za-z_]\w{0,47}$/.test(value),
   expected: "a name of letters, digits and underscores, at most 48, which does not begin with a digit",
@@ -39,12 +39,12 @@ export const aSchemaName = {
 
 export const connectionRules: OptionTable<AllOptions> = { url: nonEmptyString, pool: anObject, schema: aSchemaName };
 
-/** The names of these options in `pg` and other libraries. */
+/** The names that `pg` and other libraries use for these options. */
 export const otherNames = { connectionString: "url", client: "pool", database: "url" };
 
 export type OpenConnection = {
   readonly target: SchemaTarget;
-  /** Closes what was opened here. */
+  /** Closes the connections that were opened here. */
   readonly close: () => Promise<void>;
 };
 
@@ -59,7 +59,7 @@ export async function connect(
     return { target: { query, schema, name: formatStoreName(url, schema) }, close };
   }
   if (pool === undefined || url !== undefined)
-    throw new PawlError("bad_configuration", `${caller} takes either a url or a pool. Give one of them.`);
+    throw new PawlError("bad_configuration", `${caller} takes either \`url\` or \`pool\`. Pass exactly one of them.`);
   const removeErrorListener = ignorePoolErrors(pool);
   return { target: { query: pool, schema, name: `of schema ${schema}` }, close: async () => removeErrorListener() };
 }

@@ -1,35 +1,35 @@
 /**
- * The functions of a PostgreSQL store: whatever writes to a session. See the rules in schema.ts.
+ * The functions of a PostgreSQL store, which make all writes to sessions. See the rules in schema.ts.
  */
 import { initialFormat } from "../../core/machine/state.js";
 import { maxLeaseFactor } from "../shared/lease.js";
 import { scheduleFunctions } from "./schedule-functions.js";
 import { signalFunctions } from "./signal-functions.js";
 
-/** Whether the lease in this row has neither run out nor become void, in SQL: see `isLive` of the stores' shared rules. */
+/** SQL for whether the lease in this row is neither expired nor void. See `isLive` in the stores' shared rules. */
 export function liveLeaseSql(row: string, now: string): string {
   return `(${row}.lease_until > ${now} AND ${row}.lease_until <= ${now} + ${maxLeaseFactor} * ${row}.lease_ms)`;
 }
 
-/** After this long, a statement that waits for a lock is given up. The store sends it again. */
+/** How long a statement waits for a lock before it fails. The store then retries it. */
 const lockTimeout = "2s";
 
 /**
- * The statements that make the functions, or make them anew. `schema` is quoted.
+ * The statements that create or replace the functions. `schema` is quoted.
  *
- * All but `now_ms` are in plpgsql, which keeps the plans of its statements for a connection. PostgreSQL plans a function in SQL anew at
- * each call: one that only read the number of the last commit took half of the time of a commit.
+ * All but `now_ms` are in plpgsql, which caches the plans of its statements per connection. PostgreSQL plans an SQL function at each call:
+ * one that only read the number of the last commit took half of a commit's time.
  */
 export function buildFunctions(schema: string): readonly string[] {
-  // Each function runs with the store's own schema, whatever the caller's search path is. The time limit for locks stands here, because
-  // a pooler may refuse it among the parameters of a connection.
+  // Each function uses the store's own schema, whatever the caller's search path is. The lock timeout is set here, because a pooler may
+  // reject it among the parameters of a connection.
   const clauses = `LANGUAGE plpgsql SET search_path = ${schema}, pg_temp SET lock_timeout = '${lockTimeout}' AS`;
   const functions = [
     ...buildHelpers(),
     ...buildLeaseFunctions(clauses),
     buildAppend(clauses),
-    ...ofFirstRelease(clauses),
-    ...signalFunctions(clauses, { names: namesOf(appendParameters), parameters: appendParameters }),
+    ...buildFirstReleaseFunctions(clauses),
+    ...signalFunctions(clauses, { names: formatNames(appendParameters), parameters: appendParameters }),
     ...scheduleFunctions(clauses),
     ...buildOtherFunctions(clauses),
     ...buildReadFunctions(schema),
@@ -37,13 +37,13 @@ export function buildFunctions(schema: string): readonly string[] {
   return functions.map((sql) => sql.replace(/^CREATE FUNCTION/, "CREATE OR REPLACE FUNCTION"));
 }
 
-/** `lock_session` and `let_go` are called by other functions only, with what those have set. */
+/** `lock_session` and `let_go` are called only by other functions, with the settings of those functions. */
 function buildHelpers(): readonly string[] {
   return [
     `CREATE FUNCTION now_ms() RETURNS float8 LANGUAGE sql VOLATILE AS $$
       SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 $$`,
 
-    // The row of a session, locked. It is made if there is none.
+    // Returns the session's row, locked. Creates it if it does not exist.
     `CREATE FUNCTION lock_session(p_name text, p_at float8) RETURNS sessions LANGUAGE plpgsql AS $$
     DECLARE s sessions;
     BEGIN
@@ -60,8 +60,8 @@ const claimParameters = "p_name text, p_holder text, p_now float8, p_lease_ms fl
 const claimResult = `OUT outcome text, OUT new_epoch bigint, OUT by_holder text, OUT left_ms float8, OUT seq bigint, OUT v int, OUT state text,
         OUT state_sum bigint`;
 
-/** `p_a text, p_b int` as `p_a, p_b`. */
-function namesOf(parameters: string): string {
+/** Turns `p_a text, p_b int` into `p_a, p_b`. */
+function formatNames(parameters: string): string {
   return parameters
     .split(",")
     .map((parameter) => parameter.trim().split(" ")[0])
@@ -70,9 +70,8 @@ function namesOf(parameters: string): string {
 
 function buildLeaseFunctions(clauses: string): readonly string[] {
   return [
-    // p_now is the caller's time, for the row of a new session. p_dead is the holder that the caller knows to be dead. left_ms tells
-    // how long the lease of the holder still runs.
-    // p_format is the newest format that the caller knows.
+    // p_now is the caller's time, for the row of a new session. p_dead is a holder that the caller knows to be dead. left_ms is the
+    // remaining time of the holder's lease. p_format is the newest format that the caller knows.
     `CREATE FUNCTION claim(${claimParameters}, p_format int, ${claimResult}) ${clauses} $$
     DECLARE s sessions; c commits; t float8;
     BEGIN
@@ -121,7 +120,7 @@ function buildLeaseFunctions(clauses: string): readonly string[] {
   ];
 }
 
-/** What a commit changes in the session's own row: at once, so that there is one new version of it. */
+/** The changes of a commit to the session's own row, in one update, so that it creates only one new row version. */
 const rowUpdateSql = `    IF p_count > 0 AND p_info_sum IS DISTINCT FROM s.info_sum THEN
       s.info := p_info; s.info_sum := p_info_sum; s.agent := p_agent; s.parent := p_parent; s.title := p_title; s.root := p_root;
       s.principal := p_principal; s.search := p_search;
@@ -150,13 +149,13 @@ const firstAppendParameters = `p_name text, p_epoch bigint, p_holder text, p_exp
       p_consume text, p_record text, p_release boolean, p_info text, p_info_sum bigint, p_agent text, p_parent text, p_title text,
       p_root text, p_principal text`;
 /**
- * `p_v` is the format of the state. What lists show is null in calls of processes that do not know it. `p_notices` is a list of
- * `{ id, body, sum }`.
+ * `p_v` is the format of the state. The columns for lists are null in calls of processes that do not know them. `p_notices` is a list of `{
+ * id, body, sum }`.
  */
 const appendParameters = `${firstAppendParameters}, p_v int, p_search text, p_overview text, p_overview_sum bigint, p_notices text`;
 const appendResult = "OUT outcome text, OUT tail bigint, OUT message text";
 
-/** Nothing is written unless the outcome is 'ok'. An outcome has a number (the log's end) or an id (a message's). */
+/** Nothing is written unless the outcome is 'ok'. Some outcomes have a number (the end of the log) or an id (of a message). */
 function buildAppend(clauses: string): string {
   return `CREATE FUNCTION append(${appendParameters}, ${appendResult}) ${clauses} $$
   DECLARE s sessions; present bigint; taken text; is_changed boolean := false;
@@ -208,11 +207,14 @@ ${rowUpdateSql}    IF p_release AND p_count = 0 THEN PERFORM let_go(s.id); END I
   END $$`;
 }
 
-/** What processes of 0.1 call: they go on while newer ones have the store, and know sessions of the first format alone. */
-function ofFirstRelease(clauses: string): readonly string[] {
+/**
+ * The functions that processes of 0.1 call. They keep working while newer processes use the store, and know only sessions of the first
+ * format.
+ */
+function buildFirstReleaseFunctions(clauses: string): readonly string[] {
   const calls = (name: string, parameters: string, more = "") =>
     `BEGIN SELECT * INTO ${name === "claim" ? "outcome, new_epoch, by_holder, left_ms, seq, v, state, state_sum" : "outcome, tail, message"}
-      FROM ${name}(${namesOf(parameters)}, ${initialFormat}${more}); END`;
+      FROM ${name}(${formatNames(parameters)}, ${initialFormat}${more}); END`;
   return [
     `CREATE FUNCTION claim(${claimParameters}, ${claimResult}) ${clauses} $$ ${calls("claim", claimParameters)} $$`,
     `CREATE FUNCTION append(${firstAppendParameters}, ${appendResult}) ${clauses} $$ ${calls("append", firstAppendParameters, ", NULL, NULL, NULL, '[]'")} $$`,
@@ -221,7 +223,7 @@ function ofFirstRelease(clauses: string): readonly string[] {
 
 function buildOtherFunctions(clauses: string): readonly string[] {
   return [
-    // p_again: an earlier answer was lost. A message that is there already, or was consumed since, may be the one that was sent then.
+    // p_again: the reply to an earlier call was lost. A message that exists or was consumed since may be the one that was sent then.
     `CREATE FUNCTION post(p_name text, p_id text, p_at float8, p_body text, p_body_sum bigint, p_again boolean) RETURNS boolean ${clauses} $$
     DECLARE s sessions;
     BEGIN
@@ -265,8 +267,8 @@ function buildOtherFunctions(clauses: string): readonly string[] {
 }
 
 /**
- * What a driver reads before each run. As plain statements they were planned at each call, which took the server ten times as long as
- * to run them. They name their tables in full: to set a search path costs as much as to read.
+ * Reads that a driver makes before each run. As plain statements they were planned at each call, which took the server ten times as long as
+ * running them. They qualify their tables, because setting a search path costs as much as the read.
  */
 function buildReadFunctions(s: string): readonly string[] {
   const clauses = "LANGUAGE plpgsql STABLE AS";

@@ -1,9 +1,9 @@
 /**
- * Commits to the database. Those that meet are sent as one statement, whichever sessions they belong to.
+ * Commits to the database. Concurrent commits are sent as one statement, whichever sessions they belong to.
  *
- * 1. A commit whose answer was lost is looked for before anything follows: it is in the log, or it is sent again.
- * 2. A statement that the server refused for now is sent again, for `busyMs` at most.
- * 3. A commit waits for the end of the turn, so that others can join it, unless its session is the only one that writes.
+ * 1. If the reply to a commit was lost, the commit is looked up before anything else happens: it is in the log, or it is sent again.
+ * 2. A statement that the server refused temporarily is retried, for at most `busyMs`.
+ * 3. A commit waits for the end of the turn, so that others can join it, unless its session is the only writer.
  */
 import type { Commit, CommitResult, Lease } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../shared/checksum.js";
@@ -26,12 +26,12 @@ type CommitJob = {
 };
 
 const maxGroup = 128;
-/** More would wait for the same rows of the index, and take the connections of reads. */
+/** More statements would contend for the same index rows, and take connections from reads. */
 const maxStatements = 4;
 
 export type CommitQueue = {
   readonly commit: (lease: Lease, commit: Commit) => Promise<CommitResult>;
-  /** Resolves when nothing is under way. */
+  /** Resolves when no commit is in progress. */
   readonly settled: () => Promise<void>;
 };
 
@@ -137,13 +137,13 @@ export function encodeCommit(
   return { row, eventsSum };
 }
 
-/** A column of a list: PostgreSQL refuses NUL in a text. */
+/** Text for a list column. PostgreSQL does not allow NUL in text. */
 function toColumnText(text: string | undefined): string | null {
   return text === undefined ? null : text.replaceAll("\0", "\uFFFD");
 }
 
 async function sendGroup(db: Database, group: readonly CommitJob[], busyMs: number): Promise<void> {
-  // A commit that changes what its session waits for locks keys before its session: it is a statement of its own.
+  // A commit that changes its session's waits locks keys before its session, so it is a separate statement.
   const waiting = group.filter(({ commit }) => commit.waits !== undefined);
   if (waiting.length > 0 && group.length > 1) {
     const others = group.filter(({ commit }) => commit.waits === undefined);
@@ -151,7 +151,7 @@ async function sendGroup(db: Database, group: readonly CommitJob[], busyMs: numb
     await Promise.all(groups.map((one) => sendGroup(db, one, busyMs)));
     return;
   }
-  // Sessions are locked in one order, so that two groups cannot wait for each other.
+  // Sessions are always locked in the same order, so that two groups cannot deadlock.
   const jobs = [...group].sort((a, b) => (a.lease.sessionId < b.lease.sessionId ? -1 : 1));
   const backOff = createBackoff(busyMs);
   for (;;) {
@@ -165,7 +165,7 @@ async function sendGroup(db: Database, group: readonly CommitJob[], busyMs: numb
         return;
       }
       if (!isTransient(error)) {
-        // One of them is at fault. The others are written.
+        // One of the commits is at fault. The others are written individually.
         if (jobs.length === 1) jobs[0]?.settle.reject(error);
         else for (const job of jobs) await sendGroup(db, [job], busyMs);
         return;
@@ -200,13 +200,13 @@ export function toCommitResult(row: AppendOutcome | undefined): CommitResult {
     case "inbox_not_empty":
       return { type: "inbox_not_empty" };
     default:
-      throw new Error(`the function append gave ${JSON.stringify(row)}`);
+      throw new Error(`the function append returned ${JSON.stringify(row)}`);
   }
 }
 
 /**
- * The answer to a commit was lost. Looks whether it was written, and sends it again if not. The first attempt may still come
- * through meanwhile: then the second finds the log longer or the lease given back, and the commit is looked for once more.
+ * The reply to a commit was lost. Checks whether it was written, and sends it again if not. The first attempt may still take effect
+ * meanwhile: the second attempt then finds a longer log or a released lease, and the commit is looked up once more.
  */
 async function resolveUnknown(db: Database, job: CommitJob, connectionError: unknown, busyMs: number): Promise<void> {
   const { commit, settle } = job;
@@ -229,8 +229,8 @@ async function resolveUnknown(db: Database, job: CommitJob, connectionError: unk
 type CommitFate = { readonly appended: boolean; readonly released: boolean };
 
 /**
- * A commit is known by its events. One without events does nothing if it is done twice, except for its release: that is known by the
- * session's row.
+ * Whether a commit took effect. A commit is identified by its events. Repeating a commit without events changes nothing, except for its
+ * release, which is visible in the session's row.
  */
 export async function isCommitWritten(
   { query, statements }: Database,

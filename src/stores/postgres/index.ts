@@ -1,7 +1,7 @@
 /**
- * Sessions in PostgreSQL 13 or later: the store of several machines.
+ * Sessions in PostgreSQL 13 or later: a store for several machines.
  *
- * The connection is a pool of the package `pg`, which this store makes or the caller gives, or PGlite.
+ * The connection is a pool of the package `pg`, which the store creates or the caller passes, or PGlite.
  */
 import { checkOptions, integerFrom, nonEmptyString, numberFrom, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
@@ -31,25 +31,25 @@ export { describePostgres, type GrantOptions, grantsFor, migrate, type PostgresD
 export type { PostgresQuery } from "./client.js";
 export type { PostgresConnection } from "./connect.js";
 
-/** Where the database is, and how the store works with it. */
+/** The database, and how the store works with it. */
 export type PostgresOptions = PostgresConnection & {
   /**
-   * The address for notifications. Needed if `url` leads to a pooler that hands each statement to another connection, as PgBouncer
-   * does, or if a pool is given: without it, changes by other processes are found every `pollMs`. Default: `url`.
+   * The address for notifications. Needed if `url` leads to a pooler that sends each statement through a different connection, like
+   * PgBouncer, or if a pool is passed: without it, changes by other processes are found by polling every `pollMs`. Default: `url`.
    */
   readonly listenUrl?: string;
-  /** The most connections, if the store opens them. Default: 10. */
+  /** The maximum number of connections, if the store opens them. Default: 10. */
   readonly connections?: number;
   /**
-   * How long to wait for a lock, or for a server that is away, before an operation fails: milliseconds, 5000. A single statement that
-   * stays without an answer is given up after 10 s, or after `busyMs` if that is longer, and after 30 s at most.
+   * How long to wait for a lock or an unreachable server before an operation fails, in milliseconds. Default: 5,000. A single statement
+   * without a response is abandoned after 10 s, or after `busyMs` if that is longer, but after 30 s at most.
    */
   readonly busyMs?: number;
-  /** How often to look for changes that no notification told of, while there are listeners: milliseconds, 1000. */
+  /** How often to poll for changes that no notification reported, while there are listeners, in milliseconds. Default: 1,000. */
   readonly pollMs?: number;
 };
 
-/** Of both kinds of connections together. */
+/** The union of both kinds of connections. */
 type AllOptions = { readonly [Key in keyof PostgresOptions | "url" | "pool"]?: unknown };
 
 const rules: OptionTable<AllOptions> = {
@@ -61,11 +61,11 @@ const rules: OptionTable<AllOptions> = {
 };
 
 /**
- * Opens a store. Makes its tables if there are none, for which its role needs the right to create a schema. When it resolves, changes by
- * other processes are heard.
+ * Opens a store. Creates its tables if there are none, for which the role needs the right to create a schema. Once this has resolved,
+ * changes by other processes are reported.
  *
- * Throws a `PawlError`: `missing_package` if there is no `pg`, `store_open` if the server cannot be reached or used, or if the database
- * has another encoding than UTF8, `older_format` or `newer_format` if it has the tables of another version.
+ * Throws a `PawlError`: `missing_package` if `pg` is not installed; `store_open` if the server cannot be reached or used, or if the
+ * database's encoding is not UTF8; `older_format` or `newer_format` if it has the tables of another version.
  *
  * @example
  * ```ts
@@ -116,7 +116,7 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
   const assertOpen = (): void => {
     if (closing !== null) throw new PawlError("store_closed", `The store ${db.storeName} is closed. Open it again.`);
   };
-  /** @param work may take effect twice, if an answer is lost */
+  /** @param work may take effect twice, if a reply is lost */
   const runWithRetry = async <Result>(work: (isRetry: boolean) => Promise<Result>): Promise<Result> => {
     assertOpen();
     try {
@@ -148,7 +148,7 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
         const result = await commitQueue.commit(lease, commit);
         if (result.type !== "ok") return result;
         if (commit.events.length > 0) watch.notifyAll({ sessionId, in: "log", key: String(result.seq) });
-        // A new wait may have got a signal that was kept.
+        // A new wait may have received a kept signal.
         if (commit.waits !== undefined) watch.notifyAll({ sessionId, in: "inbox", key: `waits/${result.seq}` });
         return result;
       } catch (error) {

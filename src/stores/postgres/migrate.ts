@@ -1,8 +1,8 @@
 /**
- * The tables of a store: making them, bringing them up to date, and checking that they are of this version.
+ * The tables of a store: creates them, updates them, and checks their version.
  *
- * 1. A migration is one statement: it happens as a whole or not at all, and needs no transaction of a connection.
- * 2. Several processes may do it at once: an advisory lock lets one wait for the other.
+ * 1. A migration is one statement: it is atomic, and does not need a transaction on a connection.
+ * 2. Several processes may migrate at once: an advisory lock makes them wait for each other.
  */
 import { PawlError } from "../../errors.js";
 import { errorCodeOf, type PostgresQuery } from "./client.js";
@@ -13,10 +13,10 @@ import { timeTableNames } from "./time-tables.js";
 /** The version of the tables that this code writes to. */
 export const tablesVersion = migrations.length;
 
-/** A store's place in a database, and its name in messages. */
+/** The schema of a store, with its connection, and its name in messages. */
 export type SchemaTarget = { readonly query: PostgresQuery; readonly schema: string; readonly name: string };
 
-/** The version of the tables that are there; null if there are none. @throws what the server throws, if the role may not look */
+/** The version of the existing tables; null if there are none. @throws the server's error, if the role may not read them */
 export async function readVersion({ query, schema }: SchemaTarget): Promise<number | null> {
   try {
     const { rows } = await query.query(`SELECT max(version) AS version FROM ${quoteIdentifier(schema)}.migrations`);
@@ -31,7 +31,7 @@ const undefinedTable = "42P01";
 const undefinedSchema = "3F000";
 const insufficientPrivilege = "42501";
 
-/** Brings the tables to the present version. Makes the schema if there is none. Changes nothing if they are up to date. */
+/** Updates the tables to the current version. Creates the schema if it does not exist. Changes nothing if they are up to date. */
 export async function upgradeTables({ query, schema }: SchemaTarget): Promise<void> {
   const name = quoteIdentifier(schema);
   const formatExecutes = (statements: readonly string[]) =>
@@ -56,7 +56,7 @@ export async function upgradeTables({ query, schema }: SchemaTarget): Promise<vo
   END $do_block$`);
 }
 
-/** @throws PawlError `store_open` if the database has another encoding than UTF8 */
+/** @throws PawlError `store_open` if the database's encoding is not UTF8 */
 export async function checkEncoding({ query, name }: SchemaTarget): Promise<void> {
   const { rows } = await query.query(
     "SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = current_database()",
@@ -65,11 +65,11 @@ export async function checkEncoding({ query, name }: SchemaTarget): Promise<void
   if (encoding !== "UTF8")
     throw new PawlError(
       "store_open",
-      `The database of the store ${name} has the encoding ${encoding}, which cannot keep every text. Make a database with the encoding UTF8.`,
+      `The database of the store ${name} has the encoding ${encoding}, which cannot store every text. Create a database with the encoding UTF8.`,
     );
 }
 
-/** Makes the tables if there are none. @throws PawlError `store_open`, `older_format`, `newer_format` */
+/** Creates the tables if there are none. @throws PawlError `store_open`, `older_format`, `newer_format` */
 export async function ensureTables(target: SchemaTarget): Promise<void> {
   const { name } = target;
   await checkEncoding(target);
@@ -79,14 +79,14 @@ export async function ensureTables(target: SchemaTarget): Promise<void> {
   else if (version < tablesVersion)
     throw new PawlError(
       "older_format",
-      `The store ${name} has tables of version ${version}, and this version of Pawl needs version ${tablesVersion}. Run: pawl postgres migrate`,
+      `The store ${name} has tables of version ${version}, but this version of Pawl needs version ${tablesVersion}. Run: pawl postgres migrate`,
     );
 }
 
 export function newerTablesError({ name }: SchemaTarget, version: number): PawlError {
   return new PawlError(
     "newer_format",
-    `The store ${name} has tables of version ${version}, and this version of Pawl knows them up to version ${tablesVersion}. Update Pawl.`,
+    `The store ${name} has tables of version ${version}, but this version of Pawl knows versions up to ${tablesVersion}. Update Pawl.`,
   );
 }
 
@@ -97,13 +97,13 @@ async function createTables(target: SchemaTarget): Promise<void> {
     if (errorCodeOf(cause) !== insufficientPrivilege) throw cause;
     throw new PawlError(
       "store_open",
-      `The store ${target.name} has no tables, and this role may not make them. As a role that may, run: pawl postgres migrate. Then grant this role what pawl postgres grants prints.`,
+      `The store ${target.name} has no tables, and this role may not create them. As a role that may, run: pawl postgres migrate. Then run the grants that pawl postgres grants prints for this role.`,
       { cause },
     );
   }
 }
 
-/** What a role needs to use the store, and nothing more: statements for the owner of the tables. */
+/** The statements with which the owner of the tables grants a role exactly what the store needs. */
 export function grantStatements(schema: string, role: string): readonly string[] {
   const s = quoteIdentifier(schema);
   const r = quoteIdentifier(role);

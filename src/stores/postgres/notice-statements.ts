@@ -1,5 +1,5 @@
 /**
- * The statements of notices. `append` writes the notices of a commit. `s` is the schema, quoted.
+ * The statements of notices. `append` writes the notices of a commit. `s` is the quoted schema.
  */
 export function noticeStatements(s: string) {
   const columns = `number::float8 AS number, endpoint, id, session, at, due_at AS "dueAt", tries, body, body_sum::float8 AS "bodySum"`;

@@ -7,7 +7,7 @@ import { decodeNotice, encodeNotice, type NoticeColumns } from "../shared/notice
 import type { SignalAccess } from "./signals.js";
 import type { Database } from "./statements.js";
 
-/** What the row of a destination holds. Reserved: destinations have nothing but their ids yet. */
+/** The body of a destination's row. Reserved: so far, destinations have only ids. */
 const destinationBody = "{}";
 
 export function createNoticeStore(db: Database, { run }: Pick<SignalAccess, "run">): NoticeStore {
@@ -18,24 +18,24 @@ export function createNoticeStore(db: Database, { run }: Pick<SignalAccess, "run
     (await query<NoticeColumns>(text, values)).map((row) => decodeNotice(row, storeName));
   return {
     addDestination: (id) =>
-      run(async (isAgain) => {
+      run(async (isRetry) => {
         const values = [id, destinationBody, checksumOf(destinationBody)];
-        return (await query(statements.addDestination, values)).length > 0 || isAgain;
+        return (await query(statements.addDestination, values)).length > 0 || isRetry;
       }),
     removeDestination: (id) =>
-      run(async (isAgain) => (await query(statements.dropDestination, [id])).length > 0 || isAgain),
+      run(async (isRetry) => (await query(statements.dropDestination, [id])).length > 0 || isRetry),
     destinations: () =>
       run(async () => (await query<{ readonly id: string }>(statements.destinations)).map(({ id }) => id)),
     due: (destination, now, limit) => run(() => queryNotices(statements.dueNotices, [destination, now, limit])),
     list: ({ isDead = false, after = 0, limit }) =>
       run(() => queryNotices(statements.noticeList, [isDead, after, limit])),
-    // If an answer was lost, the row looks changed. The caller leaves it then, and it is due again when its lease ends.
+    // If a reply was lost, the row looks changed. The caller then leaves it, and it becomes due again when its lease ends.
     replace({ number, dueAt, tries }, change) {
       const { text, sum } = encodeNotice(change);
       const values = [number, dueAt, tries, change.dueAt, change.tries, text, sum];
       return run(async () => (await query(statements.replaceNotice, values)).length > 0);
     },
-    remove: (number) => run(async (isAgain) => (await query(statements.dropNotice, [number])).length > 0 || isAgain),
+    remove: (number) => run(async (isRetry) => (await query(statements.dropNotice, [number])).length > 0 || isRetry),
     drop: (before, except) =>
       run(async () => {
         const values = [before, JSON.stringify(except)];

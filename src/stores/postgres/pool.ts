@@ -1,5 +1,5 @@
 /**
- * Connections that the store opens itself, with the package `pg`; and listeners for notifications.
+ * Connections that the store opens itself, with the package `pg`, and listeners for notifications.
  */
 import { PawlError } from "../../errors.js";
 import type { PostgresQuery } from "./client.js";
@@ -9,8 +9,8 @@ type Pg = typeof import("pg");
 
 const connectTimeoutMs = 10_000;
 /**
- * A server that has vanished silently answers no statement, and a pooler whose server is down keeps statements for minutes. The
- * server counts as lost after this time, or after the store's `busyMs` if that is longer.
+ * A server that has vanished silently answers no statement, and a pooler whose server is down holds statements for minutes. The server
+ * counts as lost after this time, or after the store's `busyMs` if that is longer.
  */
 const statementTimeoutMs = 10_000;
 const maxStatementMs = 30_000;
@@ -23,7 +23,7 @@ export type PoolOptions = {
   readonly connections: number;
   /** How long the store retries a statement, in milliseconds. Default: 0. */
   readonly busyMs?: number;
-  /** For statements that may take long: no time limit ends them, neither of this process nor of the server. Default: false. */
+  /** For statements that may take long: disables the time limits of this process and of the server. Default: false. */
   readonly isUnlimited?: boolean;
 };
 
@@ -37,7 +37,7 @@ export async function openPool(
     ...createConnectionOptions(url),
     max: connections,
     ...(isUnlimited ? { options: "-c statement_timeout=0" } : { query_timeout: statementTimeout(busyMs) }),
-    // Idle connections must not keep a process alive that has nothing else to do.
+    // Idle connections must not keep an otherwise idle process alive.
     allowExitOnIdle: true,
   });
   ignorePoolErrors(pool);
@@ -50,8 +50,8 @@ function statementTimeout(busyMs: number): number {
 }
 
 /**
- * Waits for connections to end, for a limited time. The timer keeps the process alive meanwhile: idle connections do not, and a
- * caller that awaits this would never continue.
+ * Waits for connections to end, for a limited time. The timer keeps the process alive meanwhile, because idle connections do not, and the
+ * awaiting caller would never continue.
  */
 async function awaitEnd(ending: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;
@@ -65,7 +65,8 @@ async function awaitEnd(ending: Promise<void>): Promise<void> {
 type ErrorEmitter = { readonly on: (event: "error", listener: () => void) => unknown };
 
 /**
- * Without an `error` listener, a connection that the server drops ends the process. The next statement opens another one.
+ * Ignores errors of idle connections. Without an `error` listener, a connection that the server drops ends the process. The next statement
+ * opens a new connection.
  * @returns a function that removes the listener
  */
 export function ignorePoolErrors(pool: object): () => void {
@@ -99,13 +100,13 @@ function createConnectionOptions(url: string) {
   };
 }
 
-/** Hosts that are this machine: no other machine can read a connection to them. */
+/** Hosts that refer to this machine, so that no other machine can read the connection. */
 const localHosts: ReadonlySet<string> = new Set(["", "localhost", "127.0.0.1", "[::1]"]);
 const verifiedModes: ReadonlySet<string | null> = new Set([null, "allow", "prefer", "require", "verify-ca"]);
 
 /**
- * The address, changed so that a connection to another machine is encrypted and the server's certificate checked, unless the
- * address says `sslmode=disable` or `sslmode=no-verify`.
+ * The address, changed so that a connection to another machine is encrypted and the server's certificate is checked, unless the address
+ * contains `sslmode=disable` or `sslmode=no-verify`.
  */
 export function requireTls(url: string): string {
   const address = parseAddress(url);
@@ -122,15 +123,15 @@ function parseAddress(url: string): URL {
     const address = new URL(url);
     if (/^postgres(?:ql)?:$/.test(address.protocol)) return address;
   } catch {
-    // It is refused below. The message does not quote the address, because it may hold a password.
+    // Rejected below. The message does not quote the address, because it may contain a password.
   }
   throw new PawlError(
     "bad_configuration",
-    "The address of a PostgreSQL store must be of the form postgres://user:password@host:5432/database.",
+    "The address of a PostgreSQL store must have the form postgres://user:password@host:5432/database.",
   );
 }
 
-/** A separate connection, which reconnects when it is lost. @throws PawlError `missing_package`, `bad_configuration` */
+/** Opens a separate connection, which reconnects when it is lost. @throws PawlError `missing_package`, `bad_configuration` */
 export async function openListener(url: string): Promise<NotificationListener> {
   const { Client } = await loadPg();
   const connection = createConnectionOptions(url);
@@ -156,7 +157,7 @@ export async function openListener(url: string): Promise<NotificationListener> {
     try {
       await opened.connect();
       await opened.query(`LISTEN "${channel}"`);
-      // Listening must not keep a process alive. The types lack this method.
+      // Listening must not keep a process alive. The types do not declare this method.
       (opened as unknown as { readonly unref: () => void }).unref();
     } catch (error) {
       onLost();

@@ -1,5 +1,5 @@
 /**
- * Reads of sessions. Everything is validated on the way.
+ * Reads sessions, and validates everything on the way.
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -103,7 +103,7 @@ export async function readSummary(db: Database, sessionId: string): Promise<Sess
   return row === undefined ? null : toSummary(row, db.storeName);
 }
 
-/** In PostgreSQL a null limit is no limit. */
+/** In PostgreSQL, a null limit means no limit. */
 function toSqlLimit(limit = Number.POSITIVE_INFINITY): number | null {
   return Number.isFinite(limit) ? limit : null;
 }
@@ -116,7 +116,7 @@ export async function listAsking(db: Database, { limit, after }: AskingOptions):
 
 type DueRow = { readonly name: string | null; readonly holder: string | null };
 
-/** Queries again if the holders of some leases are dead: only the first query shows who the holders are. */
+/** Queries again if the holders of some leases are dead, because only the first query shows who the holders are. */
 export async function listDue(
   db: Database,
   now: number,

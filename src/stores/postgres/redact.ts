@@ -1,8 +1,8 @@
 /**
- * Removes content from a session. The redacted rows are computed first: only the holder of the lease writes them. One statement
+ * Removes content from a session. The redacted rows are computed first, because only the holder of the lease writes them. One statement
  * then replaces them, removes the blobs and appends the commit.
  *
- * What remains are dead rows, which are gone after `VACUUM`, and the content of the server's log, replicas and backups.
+ * Dead rows remain until `VACUUM`, and the content remains in the server's log, replicas and backups.
  */
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
 import { createRowRedactor, type RedactableRow, type RedactedRow } from "../shared/redact-rows.js";
@@ -44,7 +44,7 @@ export async function prepareRedaction(
   }
 }
 
-/** @param isRetry whether the reply to an earlier statement was lost, which may have taken effect */
+/** @param isRetry whether the reply to an earlier statement was lost, so that it may have taken effect */
 export async function applyRedaction(
   db: Database,
   lease: Lease,

@@ -6,7 +6,7 @@ import { isConnectionLost, isTransient } from "./client.js";
 const initialPauseMs = 2;
 const maxPauseMs = 200;
 
-/** Waits before the next attempt; false if the time limit has passed. */
+/** Waits before the next attempt. Resolves to false if the time limit has passed. */
 export type Backoff = () => Promise<boolean>;
 
 /** @param limitMs counted from now, including the time that statements take */
@@ -23,7 +23,7 @@ export function createBackoff(limitMs: number): Backoff {
 }
 
 /**
- * Retries `work` until the server has answered.
+ * Retries `work` until the server has replied.
  * @param work may take effect more than once. Its argument says whether an earlier attempt may have taken effect.
  */
 export async function retryTransient<Result>(

@@ -1,19 +1,19 @@
 /**
  * The functions and statements of schedules in PostgreSQL.
  *
- * A slot is fired by comparing what the caller saw. The server's clock must have reached it, so that a client whose clock is ahead fires
- * nothing early.
+ * Firing a slot compares the row with what the caller saw. The server's clock must have reached the slot, so that a client whose clock is
+ * ahead does not fire early.
  */
 import { maxDelayedOfSession, maxSchedules, maxSlotRows } from "../../ports/schedule-store.js";
 
-/** How far a client's clock may be ahead of the server's, in milliseconds. */
+/** How far a client's clock may be ahead of the server's clock, in milliseconds. */
 const maxAheadMs = 1_000;
 
-export function scheduleFunctions(of: string): readonly string[] {
+export function scheduleFunctions(clauses: string): readonly string[] {
   return [
-    // The count is made under a lock of its own: two that put the last one at the same time would not see each other.
+    // Counting has its own lock: two processes that add the last schedule at the same time would not see each other's.
     `CREATE FUNCTION put_schedule(p_id text, p_rev bigint, p_slot float8, p_due float8, p_session text, p_body text, p_body_sum bigint,
-        p_has_seen boolean, p_seen float8, OUT outcome text, OUT present bigint) ${of} $$
+        p_has_seen boolean, p_seen float8, OUT outcome text, OUT present bigint) ${clauses} $$
     DECLARE present_slot float8;
     BEGIN
       PERFORM pg_advisory_xact_lock(hashtextextended('pawl schedules ' || current_schema() || ' ' || coalesce(p_session, ''), 2));
@@ -37,7 +37,7 @@ export function scheduleFunctions(of: string): readonly string[] {
 
     // Sessions are locked by name, as everywhere.
     `CREATE FUNCTION fire(p_id text, p_rev bigint, p_slot float8, p_next float8, p_due float8, p_last text, p_remove boolean,
-        p_slots text[], p_names text[], p_ids text[], p_ats float8[], p_bodies text[], p_sums bigint[]) RETURNS boolean ${of} $$
+        p_slots text[], p_names text[], p_ids text[], p_ats float8[], p_bodies text[], p_sums bigint[]) RETURNS boolean ${clauses} $$
     DECLARE s sessions; n int;
     BEGIN
       UPDATE schedules SET slot = p_next, due_at = p_due, last = coalesce(p_last, last)

@@ -14,10 +14,10 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     (await db.query(text, [...values])).rows as readonly Row[];
   const rows = async (text: string, values: readonly unknown[]): Promise<readonly ScheduleRow[]> =>
     (await query<ScheduleColumns>(text, values)).map((row) => decodeSchedule(row, file));
-  const bound = (limit: number) => Math.min(limit, Number.MAX_SAFE_INTEGER);
+  const toSqlLimit = (limit: number) => Math.min(limit, Number.MAX_SAFE_INTEGER);
   return {
     put: ({ id, rev, slot, dueAt, body, sessionId = null }, seen) =>
-      run(async (isAgain): Promise<PutResult> => {
+      run(async (isRetry): Promise<PutResult> => {
         const text = JSON.stringify(body);
         const values = [
           id,
@@ -36,8 +36,8 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
         );
         if (row === undefined || row.outcome === "ok") return { type: "ok" };
         if (row.outcome === "full") return { type: "full" };
-        // If an answer was lost, the row that is there may be this one.
-        const stored = isAgain && row.present === rev ? (await rows(statements.schedule, [id]))[0] : undefined;
+        // If a reply was lost, the existing row may be this one.
+        const stored = isRetry && row.present === rev ? (await rows(statements.schedule, [id]))[0] : undefined;
         if (stored !== undefined && JSON.stringify(stored.body) === text) return { type: "ok" };
         return { type: "conflict", rev: row.present };
       }),
@@ -45,11 +45,11 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     list: ({ sessionId = null, isDelayed = false, after = "", limit }) =>
       run(() =>
         isDelayed
-          ? rows(statements.delayedList, [after, bound(limit)])
-          : rows(statements.scheduleList, [sessionId, after, bound(limit)]),
+          ? rows(statements.delayedList, [after, toSqlLimit(limit)])
+          : rows(statements.scheduleList, [sessionId, after, toSqlLimit(limit)]),
       ),
-    remove: (id) => run(async (isAgain) => (await query(statements.dropSchedule, [id])).length > 0 || isAgain),
-    due: (now, limit) => run(() => rows(statements.dueSchedules, [now, bound(limit)])),
+    remove: (id) => run(async (isRetry) => (await query(statements.dropSchedule, [id])).length > 0 || isRetry),
+    due: (now, limit) => run(() => rows(statements.dueSchedules, [now, toSqlLimit(limit)])),
     nextDueAt: (now) =>
       run(async () => (await query<{ readonly dueAt: number }>(statements.nextDueSchedule, [now]))[0]?.dueAt ?? null),
     async fire({ id, rev, slot, next, outcomes, posts, last, remove = false }) {
@@ -78,7 +78,7 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     },
     slots: (id, limit) =>
       run(async () =>
-        (await query<{ readonly body: string }>(statements.slots, [id, bound(limit)])).map(({ body }) =>
+        (await query<{ readonly body: string }>(statements.slots, [id, toSqlLimit(limit)])).map(({ body }) =>
           decodeSlot(body, file, id),
         ),
       ),

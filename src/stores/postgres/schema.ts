@@ -1,15 +1,16 @@
 /**
  * The tables of a PostgreSQL store, and the functions that write to them.
  *
- * 1. One operation of the store is one statement, and commits by itself: it needs no transaction and no state of a connection,
- *    so a pooler may hand each statement to another connection.
- * 2. Whatever writes to a session locks the session's row first. So a post cannot slip between a look at the inbox and a release.
- * 3. A commit is one row, as in SQLite, and the session's own row tells the last commit only while nobody holds the session.
- * 4. A lease is compared by its epoch and its holder: after a failover that lost rows an epoch may come twice.
- * 5. Bodies are `text`. `jsonb` would refuse NUL and change numbers. Names sort by their bytes, in every database alike.
- * 6. Rows that others look for (commits, messages) have the number of their transaction. A snapshot tells below which number no row
- *    can become visible any more: rows themselves become visible in another order than that of their own numbers.
- * 7. Leases go by the server's clock, `now_ms`: the clocks of two clients may differ by more than a lease is long.
+ * 1. One store operation is one statement that commits by itself. It needs no transaction and no connection state, so a pooler may send
+ *    each statement through a different connection.
+ * 2. Every write to a session locks the session's row first. A message can therefore not be posted between the check of the inbox and a
+ *    release.
+ * 3. A commit is one row, as in SQLite, and the session's own row describes the last commit only while the session is not held.
+ * 4. A lease is compared by its epoch and its holder, because after a failover that lost rows an epoch may be used twice.
+ * 5. Bodies are `text`. `jsonb` would reject NUL and change numbers. Names sort by their bytes, so every database sorts them alike.
+ * 6. Rows that other processes poll for (commits, messages) have the number of their transaction. A snapshot shows below which number no
+ *    more rows can become visible. Rows do not become visible in the order of their own numbers.
+ * 7. Leases use the server's clock, `now_ms`, because the clocks of two clients may differ by more than the length of a lease.
  */
 import { timeTables } from "./time-tables.js";
 
@@ -82,13 +83,14 @@ CREATE TABLE blobs (
 `;
 
 /**
- * The statements that bring the tables from each version to the next: the first makes them, in an empty schema. Whatever the version was,
- * the functions are made anew behind them. (The format of what is in the tables is `formatVersion`, named by each row.)
+ * The statements that update the tables from each version to the next. The first ones create them, in an empty schema. Afterwards all
+ * functions are recreated, whatever the version was. (The format of the tables' content is `formatVersion`, which each row names.)
  *
- * 2: only the functions differ. `tail_of` stays behind: a commit that is under way meanwhile may call it.
- * 3: an index for lists by status, and functions that read. Without the index, a list of what is under way reads every session that has ended.
- * 4: signals, schedules and notices; functions that are given the format of what they write, beside those that processes of 0.1 call.
- * 5: what lists show. Rows that earlier versions wrote have none of it: it is read from their last commit.
+ * 2: only functions changed. `tail_of` is not dropped, because a commit in progress may call it.
+ * 3: an index for lists by status, and functions that read. Without the index, a list of active sessions reads every session that has
+ * ended.
+ * 4: signals, schedules and notices; functions that take the format of what they write, in addition to those that processes of 0.1 call.
+ * 5: columns for lists. Rows that earlier versions wrote do not have them; their values are read from the last commit.
  */
 export const migrations: readonly (readonly string[])[] = [
   [createTablesSql],
@@ -100,12 +102,12 @@ export const migrations: readonly (readonly string[])[] = [
   ],
 ];
 
-/** A name as it stands in a statement. */
+/** Quotes a name for a statement. */
 export function quoteIdentifier(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** A text as it stands in a statement. */
+/** Quotes a string for a statement. */
 export function quoteLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

@@ -1,5 +1,5 @@
 /**
- * What is written to sessions beside commits. Each function is one statement.
+ * Writes to sessions, other than commits. Each function is one statement.
  */
 import { formatVersion } from "../../core/machine/state.js";
 import type { ClaimOptions, ClaimResult, Lease, PostResult, ReleaseResult } from "../../ports/store.js";
@@ -46,7 +46,7 @@ export async function claim(db: Database, sessionId: string, options: ClaimOptio
   }
 }
 
-/** A session whose state is damaged or of a later version is not taken. */
+/** Completes a claim. A session whose state is damaged or of a later version is released again. */
 async function finishClaim(db: Database, row: ClaimRow, lease: Lease): Promise<ClaimResult> {
   const seq = row.seq ?? 0;
   const position = { file: db.storeName, sessionId: lease.sessionId, seq };
@@ -61,7 +61,7 @@ async function finishClaim(db: Database, row: ClaimRow, lease: Lease): Promise<C
   }
 }
 
-/** Returns the sessions whose lease is lost. */
+/** Extends leases. Returns the sessions whose lease is lost. */
 export async function renew(
   { query, statements }: Database,
   leases: readonly Lease[],
@@ -87,8 +87,8 @@ export async function release(
 }
 
 /**
- * `body` is the JSON of the whole message.
- * @param isRetry whether the answer to an earlier statement was lost. A message that is there may be the one that was sent then.
+ * Posts a message. `body` is the JSON of the whole message.
+ * @param isRetry whether the reply to an earlier statement was lost, so that an existing message may be the one that was sent then
  */
 export async function post(
   db: Database,

@@ -1,22 +1,22 @@
 /**
  * The functions that pass signals to waits.
  *
- * 1. Each transaction that writes a wait or a signal holds the advisory lock of its key. So a wait and a signal that come at the same time cannot miss each
- *    other: under READ COMMITTED, neither would see the other's row.
- * 2. Locks are taken in one order: the keys by their hashes, then the sessions by name. So transactions cannot deadlock.
- * 3. The client makes the messages, with their checksums. A function that needs some that the caller has not sent writes nothing, and
- *    says which: `needs`. The caller makes them and calls again.
+ * 1. Each transaction that writes a wait or a signal holds the advisory lock of its key. A wait and a signal that arrive at the same time
+ *    can therefore not miss each other: under READ COMMITTED, neither would see the other's row.
+ * 2. Locks are taken in one order: the keys by their hashes, then the sessions by name. Transactions can therefore not deadlock.
+ * 3. The client creates the messages with their checksums. A function that needs messages that the caller has not sent writes nothing, and
+ *    reports which ones it `needs`. The caller creates them and calls again.
  */
 import { signalPrefix } from "../../core/machine/signal-waits.js";
 import { maxSignalsOfKey } from "../../ports/signal.js";
 import { waitsOfPage } from "../shared/signals.js";
 
-/** @param append the names of the parameters of `append`, and the parameters with their types */
+/** @param append the parameter names of `append`, and its parameters with their types */
 export function signalFunctions(
-  of: string,
+  clauses: string,
   append: { readonly names: string; readonly parameters: string },
 ): readonly string[] {
-  return [...keys, ...giving, appendWaiting(of, append), addSignal(of), serveSignal(of)];
+  return [...keys, ...giving, appendWaiting(clauses, append), addSignal(clauses), serveSignal(clauses)];
 }
 
 const keys: readonly string[] = [
@@ -31,7 +31,7 @@ const keys: readonly string[] = [
 ];
 
 const giving: readonly string[] = [
-  // See `hadPrefix` of the stores' shared signals.
+  // See `hadPrefix` in the stores' shared signals.
   `CREATE FUNCTION had_prefix(p_key text, p_id text, p_call text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
       SELECT '${signalPrefix}' || left(encode(sha256(convert_to(p_key || E'\\n' || p_id || E'\\n' || p_call, 'UTF8')), 'hex'), 32) || '/' $$`,
 
@@ -43,7 +43,7 @@ const giving: readonly string[] = [
         AND m.id <> ALL (p_back));
     END $$`,
 
-  // The oldest signal that is kept for a wait, and that its call has not had.
+  // The oldest kept signal for a wait that its call has not had.
   `CREATE FUNCTION find_kept(p_session bigint, p_key text, p_call text, p_expires float8, p_at float8, p_back text[]) RETURNS SETOF signals ROWS 1
       LANGUAGE plpgsql AS $$
     BEGIN
@@ -51,7 +51,7 @@ const giving: readonly string[] = [
         AND NOT has_had(p_session, g.key, g.id, p_call, p_back) ORDER BY g.number LIMIT 1;
     END $$`,
 
-  // p_gift: { signal, session, call, step, id, at, body, sum }, as the client made it.
+  // p_gift: { signal, session, call, step, id, at, body, sum }, as created by the client.
   `CREATE FUNCTION give(p_gift jsonb) RETURNS void LANGUAGE plpgsql AS $$
     BEGIN
       INSERT INTO messages (session, id, at, body, body_sum) VALUES ((p_gift->>'session')::bigint, p_gift->>'id', (p_gift->>'at')::float8,
@@ -63,19 +63,19 @@ const giving: readonly string[] = [
   `CREATE FUNCTION gift_key(p_signal text, p_session text, p_call text, p_step text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
       SELECT p_signal || ' ' || p_session || ' ' || length(p_call)::text || ' ' || p_call || ' ' || p_step $$`,
 
-  // The gifts by their keys. A page has a thousand, so none may be searched for in a list.
+  // The gifts by key. A page has a thousand of them, so a linear search per gift would be too slow.
   `CREATE FUNCTION index_gifts(p_gifts jsonb) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
       SELECT coalesce(jsonb_object_agg(gift_key(x->>'signal', x->>'session', x->>'call', x->>'step'), x), '{}')
         FROM jsonb_array_elements(p_gifts) x $$`,
 ];
 
-/** A commit that changes what a session waits for. It does what `append` does, and its outcome may be `needs` as well. */
+/** A commit that changes its session's waits. It works like `append`, and its outcome may also be `needs`. */
 function appendWaiting(
-  of: string,
+  clauses: string,
   { names, parameters }: { readonly names: string; readonly parameters: string },
 ): string {
   return `CREATE FUNCTION append_waiting(${parameters}, p_waits text, p_gifts text,
-      OUT outcome text, OUT tail bigint, OUT message text) ${of} $$
+      OUT outcome text, OUT tail bigint, OUT message text) ${clauses} $$
   DECLARE sid bigint; w record; g signals; gift jsonb; gifts jsonb := '[]'; missing jsonb := '[]';
     wanted jsonb := p_waits::jsonb; given jsonb := index_gifts(p_gifts::jsonb); back text[];
   BEGIN
@@ -121,9 +121,9 @@ function appendWaiting(
   END $$`;
 }
 
-/** `pending`: it was in the store before, and has not reached all waits yet. */
-function addSignal(of: string): string {
-  return `CREATE FUNCTION add_signal(p_key text, p_id text, p_at float8, p_until float8, p_body text, p_body_sum bigint) RETURNS text ${of} $$
+/** Adds a signal. `pending`: it was already in the store, and has not reached all waits yet. */
+function addSignal(clauses: string): string {
+  return `CREATE FUNCTION add_signal(p_key text, p_id text, p_at float8, p_until float8, p_body text, p_body_sum bigint) RETURNS text ${clauses} $$
   DECLARE known signals;
   BEGIN
     PERFORM lock_keys(ARRAY[p_key]);
@@ -142,12 +142,12 @@ function addSignal(of: string): string {
 }
 
 /**
- * Gives the oldest pending signal of a key to a page of the waits that are open for it. Outcomes: `none`, `needs` (with the signal and
- * the waits), `served` (with the sessions that got it, and where the next page begins, if there is one).
+ * Delivers the oldest pending signal of a key to a page of the waits that are open for it. Outcomes: `none`, `needs` (with the signal and
+ * the waits), `served` (with the sessions that received it, and where the next page begins, if there is one).
  */
-function serveSignal(of: string): string {
+function serveSignal(clauses: string): string {
   return `CREATE FUNCTION serve_signal(p_key text, p_signal bigint, p_session bigint, p_call text, p_step text, p_gifts text,
-      OUT outcome text, OUT detail text) ${of} $$
+      OUT outcome text, OUT detail text) ${clauses} $$
   DECLARE g signals; one record; gift jsonb; given jsonb := index_gifts(p_gifts::jsonb);
     -- Arrays grow in place. To add to a JSON list copies it.
     gifts jsonb[] := '{}'; missing jsonb[] := '{}'; names jsonb[] := '{}';

@@ -1,5 +1,5 @@
 /**
- * Signals in PostgreSQL, and the waits of sessions for them. See the rules in signal-functions.ts.
+ * Signals in PostgreSQL, and the sessions' waits for them. See the rules in signal-functions.ts.
  */
 import type { SignalWait } from "../../core/machine/signal-waits.js";
 import type { Signal, SignalStore } from "../../ports/signal.js";
@@ -11,7 +11,7 @@ import { createSignalMessage } from "../shared/signals.js";
 import type { StoredWait } from "../shared/verify-waits.js";
 import type { AppendOutcome, Database } from "./statements.js";
 
-/** A message by which a wait gets a signal, as the functions take it. */
+/** A message that delivers a signal to a wait, as the functions take it. */
 type Gift = {
   readonly signal: string;
   readonly session: string;
@@ -54,11 +54,11 @@ export async function appendWaiting(
 type Served = {
   readonly id: string;
   readonly given: readonly { readonly sessionId: string; readonly id: string }[];
-  /** The signal, and the last wait that it has reached. Null if it has reached all. */
+  /** The signal, and the last wait that it has reached. Null if it has reached all waits. */
   readonly after: (WaitKey & { readonly signal: string }) | null;
 };
 
-/** Gives the oldest pending signal of a key to a page of waits. Null if there is none. */
+/** Delivers the oldest pending signal of a key to a page of waits. Null if there is none. */
 async function serveSignal(
   { query, statements, storeName }: Database,
   key: string,
@@ -66,8 +66,8 @@ async function serveSignal(
 ): Promise<Served | null> {
   let gifts: readonly Gift[] = [];
   for (;;) {
-    const place = [from?.signal ?? null, from?.session ?? null, from?.call ?? null, from?.step ?? null];
-    const { rows } = await query(statements.serveSignal, [key, ...place, JSON.stringify(gifts)]);
+    const cursor = [from?.signal ?? null, from?.session ?? null, from?.call ?? null, from?.step ?? null];
+    const { rows } = await query(statements.serveSignal, [key, ...cursor, JSON.stringify(gifts)]);
     const [row] = rows as readonly { readonly outcome: string; readonly detail: string | null }[];
     if (row?.outcome === "none") return null;
     const detail = JSON.parse(row?.detail ?? "{}");
@@ -81,9 +81,9 @@ async function serveSignal(
 }
 
 export type SignalAccess = {
-  /** @param work may take effect twice, if an answer is lost */
-  readonly run: <Result>(work: (isAgain: boolean) => Promise<Result>) => Promise<Result>;
-  /** Reports a message in the inbox of a session. */
+  /** @param work may take effect twice, if a reply is lost */
+  readonly run: <Result>(work: (isRetry: boolean) => Promise<Result>) => Promise<Result>;
+  /** Reports a message in a session's inbox. */
   readonly notify: (change: { readonly sessionId: string; readonly key: string }) => void;
 };
 
@@ -97,10 +97,10 @@ export function createSignalStore(db: Database, { run, notify }: SignalAccess): 
       const { id, key, at, keptUntil } = signal;
       const body = encodeSignal(signal);
       const values = [key, id, at, keptUntil, body, checksumOf(body)];
-      const added = await run(async (isAgain) => {
+      const added = await run(async (isRetry) => {
         const [row] = await query<{ readonly added: string }>(statements.addSignal, values);
-        // If an answer was lost, the signal that is there is this one.
-        return row?.added === "pending" && isAgain ? "new" : row?.added;
+        // If a reply was lost, the existing signal is this one.
+        return row?.added === "pending" && isRetry ? "new" : row?.added;
       });
       if (added === "full") return { type: "full" };
       if (added === "known") return { type: "ok", isNew: false, sessions: [] };
@@ -136,7 +136,7 @@ export function createSignalStore(db: Database, { run, notify }: SignalAccess): 
   };
 }
 
-/** The waits of a session, in no order. */
+/** The waits of a session, in no particular order. */
 export async function listWaits({ query, statements }: Database, session: string): Promise<readonly StoredWait[]> {
   type Row = Omit<StoredWait, "expiresAt"> & { readonly expiresAt: number | null };
   const { rows } = await query(statements.waitsOf, [session]);

@@ -1,5 +1,5 @@
 /**
- * The statements of a PostgreSQL store. Numbers are read as `float8`, because drivers give `bigint` in different shapes.
+ * The statements of a PostgreSQL store. Numbers are read as `float8`, because drivers return `bigint` in different forms.
  */
 import type { PostgresQuery } from "./client.js";
 import { liveLeaseSql } from "./functions.js";
@@ -7,7 +7,7 @@ import { noticeStatements } from "./notice-statements.js";
 import { scheduleStatements } from "./schedule-functions.js";
 import { quoteIdentifier } from "./schema.js";
 
-/** The columns of a commit that is appended, in the order of the parameters of `append`, with their types. */
+/** The columns of an appended commit with their types, in the order of the parameters of `append`. */
 export const appendTypes = [
   "text",
   "bigint",
@@ -55,7 +55,7 @@ export function createStatements(schema: string) {
   const s = quoteIdentifier(schema);
   return {
     ...writeStatements(s),
-    ...signalling(s),
+    ...signalStatements(s),
     ...scheduleStatements(s),
     ...noticeStatements(s),
     ...readStatements(s),
@@ -77,7 +77,7 @@ function writeStatements(s: string) {
   return {
     claim: `SELECT outcome, new_epoch::float8 AS epoch, by_holder AS holder, left_ms AS "leftMs", seq::float8 AS seq, v, state,
       state_sum::float8 AS "stateSum" FROM ${s}.claim($1::text, $2::text, $3::float8, $4::float8, $5::text, $6::int)`,
-    // Locked in the order of groups of commits, so that neither waits for the other.
+    // Locked in the same order as groups of commits, so that neither waits for the other.
     renew: `WITH held AS (SELECT s.id FROM ${s}.sessions s
         JOIN unnest($1::text[], $2::bigint[], $3::text[]) AS l(name, epoch, holder) ON s.name = l.name
         WHERE s.epoch = l.epoch AND s.holder = l.holder ORDER BY s.name FOR NO KEY UPDATE OF s)
@@ -89,13 +89,13 @@ function writeStatements(s: string) {
     append: `SELECT outcome, tail::float8 AS tail, message FROM ${s}.append(${values})`,
     appendAll: `SELECT a.outcome, a.tail::float8 AS tail, a.message
       FROM unnest(${arrays}) WITH ORDINALITY AS c(${columns}, n), LATERAL ${s}.append(${columns}) a ORDER BY c.n`,
-    // Whether a commit is in the log, and whether the lease of this epoch was given back and nobody has claimed the session since.
+    // Whether a commit is in the log, and whether the lease of this epoch was released and the session has not been claimed since.
     fate: `SELECT EXISTS (SELECT 1 FROM ${s}.commits c WHERE c.session = s.id AND c.seq = $2::bigint AND c.epoch = $3::bigint
           AND c.events_sum = $4::bigint) AS appended,
         s.epoch = $3::bigint AND s.holder IS NULL AS released
       FROM ${s}.sessions s WHERE s.name = $1::text`,
-    // Rows are deleted and inserted, because a role of the store has no right to update them. The rows that are inserted depend on
-    // those that were deleted, and these on the outcome: nothing happens before it is known that the lease holds.
+    // Rows are deleted and inserted, because the store's role may not update them. The inserts depend on the deletes, and the deletes on
+    // the outcome, so nothing happens before the lease is confirmed.
     redact: `WITH a AS MATERIALIZED (SELECT outcome, tail, message FROM ${s}.append(${values})),
         o AS (SELECT s.id FROM ${s}.sessions s, a WHERE s.name = $1::text AND a.outcome = 'ok'),
         r AS (SELECT * FROM unnest(${redacted}) AS r(seq, events, events_sum, state, state_sum)),
@@ -113,7 +113,7 @@ function writeStatements(s: string) {
   } as const;
 }
 
-function signalling(s: string) {
+function signalStatements(s: string) {
   return {
     addSignal: `SELECT ${s}.add_signal($1::text, $2::text, $3::float8, $4::float8, $5::text, $6::bigint) AS added`,
     serveSignal: `SELECT outcome, detail FROM ${s}.serve_signal($1::text, $2::bigint, $3::bigint, $4::text, $5::text, $6::text)`,
@@ -143,7 +143,7 @@ function readStatements(s: string) {
   } as const;
 }
 
-/** Lists of sessions, and one of them. */
+/** Lists of sessions, and a single session. */
 function listStatements(s: string) {
   const last = `LEFT JOIN LATERAL (SELECT c.v, c.seq, c.status, c.at FROM ${s}.commits c WHERE c.session = s.id
     ORDER BY c.seq DESC LIMIT 1) t ON s.holder IS NOT NULL`;
@@ -153,8 +153,8 @@ function listStatements(s: string) {
     CASE WHEN s.holder IS NULL THEN s.updated_at ELSE coalesce(t.at, s.created_at) END AS "updatedAt"`;
   const summary = `s.name, s.activity, s.holder, s.info, s.info_sum::float8 AS "infoSum", s.created_at AS "createdAt", ${present},
     (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
-  // $1 status, $2 agent, $3 root, $4 parent, $5 whether the parent is asked for, $6 time and $7 id of the last one, $8 limit,
-  // $9 a text in lower case.
+  // $1 status, $2 agent, $3 root, $4 parent, $5 whether to filter by parent, $6 time and $7 id of the last one, $8 limit, $9 a lower-case
+  // text.
   const matchesFilter = (status: string, updatedAt: string) => `($1::text[] IS NULL OR ${status} = ANY($1::text[]))
     AND ($2::text IS NULL OR s.agent = $2) AND ($3::text IS NULL OR s.root = $3)
     AND (NOT $5::boolean OR s.parent IS NOT DISTINCT FROM $4::text)
@@ -169,11 +169,11 @@ function listStatements(s: string) {
       SELECT ${columns} FROM (SELECT id FROM resting UNION ALL SELECT id FROM held) p JOIN ${s}.sessions s ON s.id = p.id ${last}
       ORDER BY "updatedAt" DESC, s.name LIMIT $8::bigint`;
   const lastSeq = "CASE WHEN s.holder IS NULL THEN s.seq ELSE coalesce(t.seq, 0) END";
-  // A process of 0.1 writes none: `append` then leaves null with the number of its commit.
+  // A process of 0.1 writes no overview: `append` then stores null with the number of its commit.
   const isCurrent = `(s.overview IS NOT NULL AND s.overview_seq IS NOT DISTINCT FROM (${lastSeq}))`;
   const ofLastCommit = (column: string) =>
     `CASE WHEN NOT ${isCurrent} THEN (SELECT c.${column} FROM ${s}.commits c WHERE c.session = s.id AND c.seq = ${lastSeq}) END`;
-  // The overview that the row has, if no commit came after it; else the state that it follows from.
+  // The overview in the row if no commit came after it, otherwise the state from which it follows.
   const overview = `CASE WHEN ${isCurrent} THEN s.overview END AS overview, s.overview_sum::float8 AS "overviewSum",
     ${ofLastCommit("state")} AS state, (${ofLastCommit("state_sum")})::float8 AS "stateSum",
     EXISTS (SELECT 1 FROM ${s}.sessions c WHERE c.parent = s.name) AS "hasChildren"`;
@@ -184,18 +184,18 @@ function listStatements(s: string) {
   } as const;
 }
 
-/** Sessions that wait for somebody: for a person, or for a driver. */
+/** Sessions that wait for a person or for a driver. */
 function queueStatements(s: string) {
   return {
-    // The page first, then what belongs to it: otherwise the server may read the last commits of all sessions that wait.
+    // Selects the page first, then its details. Otherwise the server may read the last commits of all waiting sessions.
     asking: `WITH page AS MATERIALIZED (SELECT id, name, asked_at FROM ${s}.sessions
         WHERE asked_at IS NOT NULL AND (asked_at, name) > ($1::float8, $2::text COLLATE "C") ORDER BY asked_at, name LIMIT $3::bigint)
       SELECT p.name, p.asked_at AS "askedAt", c.seq::float8 AS seq, c.v, c.state, c.state_sum::float8 AS "stateSum",
         (SELECT count(*)::float8 FROM ${s}.messages m WHERE m.session = p.id AND m.body IS NOT NULL) AS inbox
       FROM page p LEFT JOIN LATERAL (SELECT c.seq, c.v, c.state, c.state_sum FROM ${s}.commits c WHERE c.session = p.id
         ORDER BY c.seq DESC LIMIT 1) c ON true ORDER BY p.asked_at, p.name`,
-    // When a session is due goes by the caller's clock, which wrote it; leases go by the server's. $2 are the holders that the caller
-    // knows to be dead. Rows without a name are those who hold sessions, so that the caller can tell whether another one is dead.
+    // Due times are compared with the caller's clock, which wrote them; leases with the server's. $2 are the holders that the caller knows
+    // to be dead. Rows without a name list the current holders, so that the caller can check whether others are dead.
     due: `WITH RECURSIVE clock AS MATERIALIZED (SELECT ${s}.now_ms() AS t), wanting AS (
         SELECT id, due_at AS since FROM ${s}.sessions WHERE due_at <= $1::float8
         UNION ALL SELECT session, min(at) FROM ${s}.messages WHERE body IS NOT NULL GROUP BY session),
@@ -216,8 +216,8 @@ function changeStatements(s: string) {
   return {
     notify: "SELECT pg_notify($1::text, $2::text)",
     horizon: `SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon`,
-    // The rows of transactions from $1 on, and the number from which on more may become visible. At least one row. Names are looked up
-    // one by one: for a join the server may read all sessions.
+    // The rows of transactions from $1 on, and the number from which more may become visible. At least one row. Names are looked up one by
+    // one, because for a join the server may read all sessions.
     changes: `SELECT h.horizon, r.part, (SELECT s.name FROM ${s}.sessions s WHERE s.id = r.session) AS name, r.key FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon) h
       LEFT JOIN (
         (SELECT 'log' AS part, session, seq::text AS key FROM ${s}.commits WHERE tx >= $1::text::xid8 ORDER BY tx LIMIT $2::bigint)
@@ -227,7 +227,7 @@ function changeStatements(s: string) {
   } as const;
 }
 
-/** Rows one by one, for anyone who looks for damage. */
+/** Rows one by one, for checks for damage. */
 function verifyStatements(s: string) {
   return {
     names: `SELECT s.id::text AS id, s.name, s.holder, s.activity, s.status, s.agent, s.parent, s.title, s.root, s.principal, s.info,

@@ -1,6 +1,6 @@
 /**
- * The tables of signals, schedules and notices: version 4 of the tables added them. `time-schema.ts` of the SQLite store says what their
- * columns mean.
+ * The tables of signals, schedules and notices. Version 4 of the tables added them. `time-schema.ts` of the SQLite store explains their
+ * columns.
  */
 export const timeTables = `
 CREATE TABLE waits (

@@ -1,5 +1,5 @@
 /**
- * Looking for damage, session by session and row by row.
+ * Checks for damage, session by session and row by row.
  */
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
@@ -57,7 +57,7 @@ async function findSessionProblems(db: Database, session: SessionRow): Promise<r
   const last = await check(() => checkLog(db, session, check));
   if (last !== undefined) await check(() => checkOwnRow(session, last, position));
   const messages = await check(() => readInbox(db, sessionId));
-  // What waits are compared with must be sound itself.
+  // The state and the inbox that the waits are compared with must themselves be valid.
   if (messages !== undefined && (last !== undefined || session.seq === 0)) {
     const waits = await listWaits(db, session.id);
     const ids = new Set(messages.map((message) => message.id));
@@ -74,7 +74,7 @@ async function findSessionProblems(db: Database, session: SessionRow): Promise<r
 
 type DamageCheck = <Result>(work: () => Result | Promise<Result>) => Promise<Result | undefined>;
 
-/** The last row, if it is sound. */
+/** Checks the log. Returns the last row, if it is valid. */
 async function checkLog(db: Database, session: SessionRow, check: DamageCheck): Promise<LastCommit | undefined> {
   let last: LastCommit | undefined;
   for (let seq = 0; ; ) {

@@ -1,10 +1,10 @@
 /**
  * Changes by other processes: reported by `NOTIFY`, and also found by polling, because a notification may be lost.
  *
- * 1. A notification is sent in addition to commits, never within one: the server would commit one after another.
- * 2. A poll begins at the horizon of the previous poll: the oldest transaction that was in flight then. So it finds every row
- *    that has become visible since, in whatever order.
- * 3. What a poll cannot find (too much at once, a server that was set back) is reported as a gap.
+ * 1. A notification is sent after a commit, never within it, because the server would serialise the commits.
+ * 2. A poll begins at the horizon of the previous poll: the oldest transaction that was in flight then. It therefore finds every row that
+ *    has become visible since, in whatever order.
+ * 3. Changes that a poll cannot find (too many at once, or a server that was reset to an earlier state) are reported as a gap.
  */
 import { randomUUID } from "node:crypto";
 import type { Watchers } from "../shared/watchers.js";
@@ -13,7 +13,7 @@ import type { Database } from "./statements.js";
 
 /** A separate connection that listens for notifications. */
 export type NotificationListener = {
-  /** Resolves when it listens. `onReconnect` is called when it listens again after the connection was lost. */
+  /** Resolves once it is listening. `onReconnect` is called when it is listening again after a lost connection. */
   readonly listen: (channel: string, onMessage: (payload: string) => void, onReconnect: () => void) => Promise<void>;
   readonly close: () => Promise<void>;
 };
@@ -23,7 +23,7 @@ export type ChangeKey = { readonly sessionId: string; readonly in: "log" | "inbo
 
 export type Watch = {
   readonly start: () => void;
-  /** Notifies the listeners of this process, and other processes, of a change by this process. */
+  /** Reports a change by this process to the listeners in this process and to other processes. */
   readonly notifyAll: (change: ChangeKey) => void;
   readonly stop: () => Promise<void>;
 };
@@ -31,13 +31,13 @@ export type Watch = {
 /** How long changes are collected before they are sent, in milliseconds. */
 const batchMs = 20;
 /**
- * The minimum time between the last notification and one about commits: to follow a session that commits all the time, 20
- * times a second is enough. A message is not delayed, because its sender waits for what it starts.
+ * The minimum time between a notification and the next one about commits. To follow a session that commits constantly, 20 times a second is
+ * enough. Messages are not delayed, because their senders wait for the result.
  */
 const minCommitGapMs = 50;
 /** PostgreSQL limits a notification to 8,000 bytes. */
 const maxBytes = 7_000;
-/** If a poll finds more changes, in the logs or in the inboxes, it reports a gap. */
+/** If a poll finds more changes than this, in the logs or in the inboxes, it reports a gap. */
 const maxChanges = 1_000;
 
 type ChangeRow = {
@@ -53,7 +53,7 @@ type WatchOptions = {
   readonly pollMs: number;
 };
 
-/** Resolves when it listens for notifications. @throws what the server throws */
+/** Resolves once it listens for notifications. @throws the server's errors */
 export async function createWatch(
   db: Database,
   watchers: Watchers,
@@ -128,15 +128,15 @@ export async function createWatch(
 
 type ChangePoller = {
   readonly poll: () => Promise<void>;
-  /** Records a change by this process, which its listeners already know. */
+  /** Records a change by this process, which its listeners already know about. */
   readonly markReported: (change: ChangeKey) => void;
 };
 
-/** Polls for changes from now on. @throws what the server throws */
+/** Polls for changes from now on. @throws the server's errors */
 async function createChangePoller(db: Database, watchers: Watchers): Promise<ChangePoller> {
   const initial = (await db.query(db.statements.horizon)).rows as readonly Pick<ChangeRow, "horizon">[];
   let horizon = BigInt(initial[0]?.horizon ?? 0);
-  /** The changes from the horizon on that the listeners know; and those that were reported since the last poll began. */
+  /** The changes since the horizon that the listeners know about, and those reported since the last poll began. */
   let knownIds: ReadonlySet<string> = new Set();
   let reported = new Set<string>();
   let inFlight: Promise<void> | null = null;
@@ -148,7 +148,7 @@ async function createChangePoller(db: Database, watchers: Watchers): Promise<Cha
       const { rows } = await db.query(db.statements.changes, [String(horizon), maxChanges + 1]);
       notifyAll(rows as readonly ChangeRow[], earlier);
     } catch (error) {
-      // The next poll begins where this one did. A gap makes those who follow a session read it, and so get the error.
+      // The next poll begins where this one did. A gap makes followers read their session, so that they get the error.
       for (const key of earlier) reported.add(key);
       if (!isTransient(error)) watchers.notify({ gap: true });
     }

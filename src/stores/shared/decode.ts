@@ -1,5 +1,5 @@
 /**
- * Validates everything that comes from a database before any other code sees it: it must be bounded, plain, and of the shape that
+ * Validates everything that comes from a database before any other code sees it: it must be bounded, plain, and have the structure that
  * this version writes. Nothing is revived or evaluated. Damage is `store_corrupt`; rows of a later version are `newer_format`.
  */
 
@@ -13,7 +13,7 @@ import type { Holder } from "../../ports/store.js";
 import { checksumOf, checksumPrefixOf } from "./checksum.js";
 import { maxEntryDepth } from "./encode.js";
 
-/** The maximum size of a text that is parsed, in bytes: a bound against texts that no commit wrote. */
+/** The maximum size of a JSON string to parse, in bytes. No commit writes larger ones. */
 const maxTextBytes = 256 * 1024 * 1024;
 
 type FieldKind = "string" | "number" | "object" | "array" | "string or null" | "number or null" | "object or null";
@@ -25,7 +25,7 @@ const stepEventFields: FieldTable = { runId: "string", modelCallIndex: "number" 
 const callEventFields: FieldTable = { runId: "string", callKey: "string" };
 const toolStepEventFields: FieldTable = { ...callEventFields, attempt: "number", step: "string" };
 
-/** The fields that each event must have. Readers of an event check the rest. */
+/** The fields that each event must have. Code that reads an event checks the rest. */
 const eventFields: { readonly [Type in EventType]: FieldTable } = {
   session_created: { v: "number", agent: "string", model: "string" },
   run_started: { ...runEventFields, limits: "object" },
@@ -115,12 +115,12 @@ const stateFields: FieldTable = { seq: "number", queue: "array", interrupted: "a
 const infoFields: FieldTable = { agent: "string", model: "string" };
 const callFields: FieldTable = { callKey: "string", name: "string", inputSeq: "number", status: "string" };
 
-/** Where a text is stored, for error messages. */
+/** The location of a row in a store, for error messages. */
 export type RowPosition = {
   readonly file: string;
   readonly sessionId: string;
   readonly seq: number;
-  /** Creates the error, if the text is not in a store. */
+  /** Creates the error, if the data does not come from a store. */
   readonly createError?: (detail: string) => PawlError;
 };
 
@@ -128,7 +128,7 @@ export function isStatus(text: string): text is Status {
   return Object.hasOwn(statusFields, text);
 }
 
-/** The format of a row, which must be known before anything else in it is read. */
+/** Checks the format of a row. This must happen before anything else in the row is read. */
 export function checkFormat(v: number, position: RowPosition): void {
   if (v > formatVersion)
     throw new PawlError(
@@ -142,13 +142,13 @@ export function checkFormat(v: number, position: RowPosition): void {
     );
 }
 
-/** Returns the text. Throws if it is not as it was written. */
+/** Returns the text. Throws if it was changed since it was written. */
 export function verifyChecksum(text: string, checksum: number | null, position: RowPosition): string {
   if (checksumOf(text) !== checksum) throw checksumError(position);
   return text;
 }
 
-/** The same for a text of a commit, whose checksum also covers its session and its last entry. */
+/** The same for a column of a commit, whose checksum also covers the session and the last entry. */
 export function verifyCommitChecksum(text: string, checksum: number | null, position: RowPosition): string {
   if (checksumOf(text, checksumPrefixOf(position.sessionId, position.seq)) !== checksum) throw checksumError(position);
   return text;
@@ -162,7 +162,7 @@ function checksumError(position: RowPosition): PawlError {
 export function decodeEntries(text: string, position: RowPosition): readonly Entry[] {
   const events = parseText(text, position);
   if (!Array.isArray(events) || events.length === 0 || events.length > position.seq)
-    throw corruptError(position, "its events are not a list that ends there");
+    throw corruptError(position, "its events are not a list that ends at this entry");
   const first = position.seq - events.length + 1;
   return events.map((event: unknown, index) => ({ seq: first + index, event: checkEvent(event, position) }));
 }
@@ -177,16 +177,16 @@ export function decodeState(text: string, position: RowPosition): State {
   if (typeof status !== "string" || !isStatus(status)) throw corruptError(position, "its state has no known status");
   checkFields(state, stateFields, position, "its state");
   checkFields(state, statusFields[status], position, `its state (${status})`);
-  if (seq !== position.seq) throw corruptError(position, `its state is that of entry ${String(seq)}`);
+  if (seq !== position.seq) throw corruptError(position, `its state belongs to entry ${String(seq)}`);
   if (session !== null) checkFields(session, infoFields, position, "its session");
   if (Array.isArray(calls)) for (const call of calls) checkFields(call, callFields, position, "a call in its state");
   return state as unknown as State;
 }
 
-/** The info that a session is bound to, as lists read it. */
+/** The session info, as lists read it. */
 export function decodeInfo(text: string, position: RowPosition): SessionInfo {
   const info = parseText(text, position);
-  checkFields(info, infoFields, position, "what it is bound to");
+  checkFields(info, infoFields, position, "its info");
   return info as unknown as SessionInfo;
 }
 
@@ -216,7 +216,7 @@ export function decodeHolder(text: string, position: RowPosition): Holder {
   checkFields(holder, { id: "string", host: "string", pid: "number", startedAt: "number" }, position, "its holder");
   for (const field of ["address", "bootId"])
     if (holder[field] !== undefined && typeof holder[field] !== "string")
-      throw corruptError(position, `its holder has no proper field ${field}`);
+      throw corruptError(position, `its holder has an invalid field ${field}`);
   return holder as unknown as Holder;
 }
 
@@ -234,14 +234,14 @@ function checkEvent(event: unknown, position: RowPosition): Event {
   checkFields(event, { at: "number" }, position, `its event ${String(type)}`);
   checkFields(event, fields, position, `its event ${String(type)}`);
   if (event.hooks !== undefined && !Array.isArray(event.hooks))
-    throw corruptError(position, `its event ${String(type)} has no proper field hooks`);
+    throw corruptError(position, `its event ${String(type)} has an invalid field hooks`);
   if (type === "model_finished") checkFields(message, { parts: "array" }, position, "the model's message");
   if ((type === "prepared" || type === "handed_off") && event.messages !== undefined)
     checkReferences(event.messages, position);
   return event as unknown as Event;
 }
 
-/** Folding follows these references, so a damaged one must not get that far. */
+/** Checks message references. Folding follows them, so damaged ones must be rejected here. */
 function checkReferences(refs: unknown, position: RowPosition): void {
   if (!Array.isArray(refs)) throw corruptError(position, "its list of messages is not a list");
   for (const ref of refs) {
@@ -261,7 +261,7 @@ function checkReferences(refs: unknown, position: RowPosition): void {
 }
 
 function parseText(text: string, position: RowPosition): unknown {
-  // One level more than an entry may have, for the list around the entries of a row.
+  // One level more than an entry may have, for the list that contains the entries of a row.
   const result = parseJson(text, { maxBytes: maxTextBytes, maxDepth: maxEntryDepth + 1 });
   if (!result.ok) throw corruptError(position, `its JSON is ${result.error}`);
   return result.value;
@@ -275,24 +275,24 @@ function checkFields(
 ): asserts value is PlainObject {
   if (!isPlainObject(value)) throw corruptError(position, `${detail} is not an object`);
   for (const [field, kind] of Object.entries(fields))
-    if (!kind.split(" or ").includes(kindOf(value[field])))
-      throw corruptError(position, `${detail} has no proper field ${field}`);
+    if (!kind.split(" or ").includes(classifyValue(value[field])))
+      throw corruptError(position, `${detail} has a missing or invalid field ${field}`);
 }
 
-function kindOf(value: unknown): string {
+function classifyValue(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return value === null ? "null" : typeof value;
 }
 
 function isPlainObject(value: unknown): value is PlainObject {
-  return kindOf(value) === "object";
+  return classifyValue(value) === "object";
 }
 
 function findFields(table: { readonly [type: string]: FieldTable }, type: string): FieldTable | undefined {
   return Object.hasOwn(table, type) ? table[type] : undefined;
 }
 
-/** The error for damage in the row that ends with `position.seq` (0: in the session's own row or inbox). */
+/** The error for damage in the row that ends with `position.seq` (0 means the session's own row or inbox). */
 export function corruptError(position: RowPosition, detail: string): PawlError {
   if (position.createError !== undefined) return position.createError(detail);
   const where = position.seq === 0 ? "" : ` at entry ${position.seq}`;

@@ -1,5 +1,5 @@
 /**
- * Notices as JSON, in the rows of databases.
+ * Notices as JSON in database rows.
  */
 import { defined } from "../../core/data/defined.js";
 import { parseJson } from "../../core/data/json.js";
@@ -11,7 +11,7 @@ import { corruptError, verifyChecksum } from "./decode.js";
 import { maxEntryDepth } from "./encode.js";
 import { outsideSessions } from "./signal-rows.js";
 
-/** A notice of a commit, as it is written. */
+/** A commit's notice, as it is written. */
 export type EncodedNotice = { readonly id: string; readonly text: string; readonly sum: number };
 
 const noNotices: readonly EncodedNotice[] = [];
@@ -26,7 +26,7 @@ export function encodeNotice({ notice, error }: Pick<NoticeRow, "notice" | "erro
   return { text, sum: checksumOf(text) };
 }
 
-/** The columns of a notice, as a database gives them. */
+/** The columns of a notice, as a database returns them. */
 export type NoticeColumns = {
   readonly number: number;
   readonly endpoint: string;
@@ -39,7 +39,9 @@ export type NoticeColumns = {
   readonly bodySum: number;
 };
 
-/** A damaged row has no notice, and says so: it must not hide the others. @param file the store's name in messages */
+/**
+ * Decodes a notice. A damaged row has no notice but an error, so that it does not hide the others. @param file the store's name in messages
+ */
 export function decodeNotice(columns: NoticeColumns, file: string): NoticeRow {
   const { number, endpoint, id, session, at, dueAt, tries } = columns;
   const row = { number, destination: endpoint, id, sessionId: session, at, dueAt, tries };

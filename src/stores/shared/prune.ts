@@ -5,17 +5,17 @@ import { checkOptions, numberFrom, type OptionTable } from "../../check-options.
 import { PawlError } from "../../errors.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 
-/** Which sessions were deleted. */
+/** The outcome of pruning. */
 export type Pruned = {
-  /** The sessions that are gone. */
+  /** The sessions that were deleted. */
   readonly deleted: readonly string[];
   /** Old sessions that were kept, because they are held or active, or have unread messages. */
   readonly kept: readonly string[];
 };
 
-/** Which sessions are old enough to be deleted. */
+/** Options for pruning. */
 export type PruneOptions = {
-  /** Sessions that were last changed before it are deleted, in epoch milliseconds. */
+  /** Sessions whose last change is before this time are deleted, in epoch milliseconds. */
   readonly before: number;
   /** The current time, in epoch milliseconds. */
   readonly now: number;
@@ -25,12 +25,15 @@ const pruneRules: OptionTable<PruneOptions> = { before: numberFrom(0), now: numb
 
 const pageSize = 100;
 
-/** Deletes the sessions whose last commit is before `before` (epoch milliseconds), but none that is held, active or has an inbox. */
+/**
+ * Deletes the sessions whose last commit is before `before` (epoch milliseconds), except those that are held, active or have a message in
+ * the inbox.
+ */
 export async function pruneSessions(store: Store, options: PruneOptions): Promise<Pruned> {
   checkOptions<PruneOptions>("pruneSessions()", pruneRules, options);
   const deleted: string[] = [];
   const kept: string[] = [];
-  // An empty id comes before every other, so that the list begins with the sessions of exactly this time. The loop skips those.
+  // An empty id sorts before all others, so the list begins with the sessions of exactly this time. The loop skips these.
   let after = { updatedAt: options.before, sessionId: "" };
   for (;;) {
     const page = await store.list({ after, limit: pageSize });

@@ -7,7 +7,7 @@ import { checksumOf, checksumPrefixOf } from "./checksum.js";
 import { checkFormat, decodeEntries, decodeState, type RowPosition, verifyCommitChecksum } from "./decode.js";
 import { encodeEvents, encodeState } from "./encode.js";
 
-/** A row of the log, with the texts that a redaction may change. */
+/** A row of the log with the texts that a redaction may change. */
 export type RedactableRow = {
   readonly seq: number;
   readonly v: number;
@@ -17,10 +17,10 @@ export type RedactableRow = {
   readonly stateSum: number;
 };
 
-/** The texts that replace those of a row. */
+/** The new texts of a row. */
 export type RedactedRow = Omit<RedactableRow, "v">;
 
-/** Returns a function that redacts rows one by one, in ascending order. It returns null for a row that stays as it is. */
+/** Returns a function that redacts rows one by one, in ascending order. It returns null for a row that does not change. */
 export function createRowRedactor(
   { entries, state: redactState }: Pick<Redaction, "entries" | "state">,
   sessionPosition: Omit<RowPosition, "seq">,

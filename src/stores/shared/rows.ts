@@ -1,7 +1,7 @@
 /**
- * Converts rows of a database. Everything is validated on the way.
+ * Converts database rows, and validates everything on the way.
  *
- * The types are rows whose texts are strings. A store that reads its texts as bytes converts them first, field by field.
+ * In these row types, texts are strings. A store that reads its texts as bytes first converts them, field by field.
  */
 import type { Entry } from "../../core/machine/event.js";
 import { formatVersion, initialState } from "../../core/machine/state.js";
@@ -21,7 +21,7 @@ import {
   verifyCommitChecksum,
 } from "./decode.js";
 
-/** Rows are fetched in pages, so that a long log is not in memory twice. */
+/** Rows are fetched in pages, so that a long log is not held in memory twice. */
 export const rowsPerPage = 256;
 
 export type StateRow = { readonly seq: number; readonly v: number; readonly state: string; readonly stateSum: number };
@@ -42,9 +42,9 @@ export type SummaryRow = {
   readonly status: string;
 };
 
-/** The columns of a list with overviews. */
+/** The additional columns of a list with overviews. */
 export type OverviewColumns = {
-  /** Null if it is not that of the last commit: then `state` is the state of the last commit. */
+  /** Null if it is older than the last commit: `state` is then the state of the last commit. */
   readonly overview: string | null;
   readonly overviewSum: number | null;
   readonly state: string | null;
@@ -75,7 +75,7 @@ type ReadProgress = {
   readonly last: number;
 };
 
-/** Adds the entries of a row that come after `after`. Rows must follow each other. */
+/** Adds the entries of a row that come after `after`. Rows must be consecutive. */
 export function appendEntries(
   entries: Entry[],
   row: LogRow,
@@ -92,7 +92,7 @@ export function appendEntries(
   for (const entry of decoded) if (entry.seq > after) entries.push(entry);
 }
 
-/** A session of a later version is also listed, as far as it can be read. */
+/** Converts a row to a summary. A session of a later version is also listed, as far as it can be read. */
 export function toSummary(row: SummaryRow, file: string): SessionSummary {
   const { name: sessionId, status, seq } = row;
   const position = { file, sessionId, seq };
@@ -126,7 +126,7 @@ function readOverview(
   file: string,
 ): SessionOverview {
   const position = { file, sessionId, seq };
-  // Without a log, or in a later format.
+  // The session has no log, or was written in a later format.
   if (info === null) return buildOverview(initialState);
   if (overview !== null) return decodeOverview(verifyCommitChecksum(overview, overviewSum, position), position);
   if (state === null) throw corruptError(position, "its last commit cannot be found");

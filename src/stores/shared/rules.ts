@@ -1,12 +1,12 @@
 /**
- * Checks that all stores share, with the same messages.
+ * Checks that all stores share, with the same error messages.
  */
 import { findIdProblem, formatIdError } from "../../core/data/ids.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
 import type { Commit } from "../../ports/store.js";
 
-/** Whether a session or a message can have this id. */
+/** Whether this is a valid id for a session or message. */
 export function isValidId(id: string): boolean {
   return findIdProblem(id) === null;
 }
@@ -17,18 +17,18 @@ export function checkId(kind: "session" | "message", id: string): void {
   if (problem !== null) throw new PawlError("bad_input", formatIdError(kind, id, problem));
 }
 
-/** Whether every database returns this text as it is. */
+/** Whether every database returns this text unchanged. */
 export function isStorableText(text: string): boolean {
   return !text.includes("\0") && !/\p{Surrogate}/u.test(text);
 }
 
-/** The state of a commit must be the one after its last event. */
+/** Checks that the state of a commit is the state after its last event. */
 export function checkSeq(commit: Commit): void {
   const last = commit.expectedSeq + commit.events.length;
   if (commit.events.length > 0 && commit.state.seq !== last)
     throw new PawlError(
       "internal",
-      `A commit ends at entry ${last} but its state is that of entry ${commit.state.seq}. Nothing was written; please report it.`,
+      `A commit ends at entry ${last}, but its state belongs to entry ${commit.state.seq}. Nothing was written; please report this.`,
     );
 }
 
@@ -36,16 +36,16 @@ export function checkSeq(commit: Commit): void {
 export function sessionActiveError(sessionId: string): PawlError {
   return new PawlError(
     "session_active",
-    `Session ${sessionId} was not deleted: it is held, or a run is under way. Abort it first, or delete it by force.`,
+    `Session ${sessionId} was not deleted: it is held, or a run is under way. Abort it first, or delete it with \`force\`.`,
   );
 }
 
-/** The error of `putBlob` if there is no session that the blob could belong to. */
+/** The error of `putBlob` if the session that the blob would belong to does not exist. */
 export function noSessionError(sessionId: string): PawlError {
   return new PawlError("no_session", `There is no session ${sessionId} to store a blob for. Claim it first.`);
 }
 
-/** The SHA-256 of a blob, in hex. */
+/** The SHA-256 of a blob, in hexadecimal. */
 export function hashBlob(bytes: Uint8Array): string {
   return sha256(bytes);
 }

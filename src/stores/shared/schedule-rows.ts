@@ -1,5 +1,5 @@
 /**
- * Schedules as JSON, in the rows of databases.
+ * Schedules as JSON in database rows.
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -9,7 +9,7 @@ import { corruptError, verifyChecksum } from "./decode.js";
 import { maxEntryDepth } from "./encode.js";
 import { outsideSessions } from "./signal-rows.js";
 
-/** The columns of a schedule, as a database gives them. */
+/** The columns of a schedule, as a database returns them. */
 export type ScheduleColumns = {
   readonly id: string;
   readonly rev: number;
@@ -21,7 +21,7 @@ export type ScheduleColumns = {
   readonly bodySum: number;
 };
 
-/** A damaged row has an `error` instead of a body. @param file the store's name in messages */
+/** Decodes a schedule. A damaged row has an `error` instead of a body. @param file the store's name in messages */
 export function decodeSchedule(columns: ScheduleColumns, file: string): ScheduleRow {
   try {
     return decodeReadable(columns, file);
@@ -35,13 +35,13 @@ export function decodeSchedule(columns: ScheduleColumns, file: string): Schedule
 /** @throws PawlError `store_corrupt` */
 function decodeReadable(columns: ScheduleColumns, file: string): ScheduleRow {
   const { id, rev, slot, dueAt, session, last, body, bodySum } = columns;
-  const place = outsideSessions(file, `the schedule ${id}`);
+  const position = outsideSessions(file, `the schedule ${id}`);
   return {
     id,
     rev,
     slot,
     dueAt,
-    body: parse(verifyChecksum(body, bodySum, place), file, id),
+    body: parse(verifyChecksum(body, bodySum, position), file, id),
     ...(session === null ? {} : { sessionId: session }),
     ...(last === null ? {} : { last: parse(last, file, id) as PostedRun }),
   };

@@ -1,5 +1,5 @@
 /**
- * Signals as JSON, in the rows of databases.
+ * Signals as JSON in database rows.
  */
 import { parseJson } from "../../core/data/json.js";
 import { PawlError } from "../../errors.js";
@@ -13,9 +13,9 @@ export function encodeSignal({ id, key, at, keptUntil, value, by }: Signal): str
 
 /** @param file the store's name in messages @throws PawlError `store_corrupt` */
 export function decodeSignal(text: string, sum: number, file: string): Signal {
-  const place = outsideSessions(file, "a signal");
-  const parsed = parseJson(verifyChecksum(text, sum, place), { maxDepth: maxEntryDepth });
-  return checkSignal(parsed.ok ? parsed.value : null, place);
+  const position = outsideSessions(file, "a signal");
+  const parsed = parseJson(verifyChecksum(text, sum, position), { maxDepth: maxEntryDepth });
+  return checkSignal(parsed.ok ? parsed.value : null, position);
 }
 
 /** @throws the error of the position */
@@ -33,7 +33,7 @@ export function checkSignal(value: unknown, position: RowPosition): Signal {
   return signal as Signal;
 }
 
-/** The place of a row that belongs to no session, for messages. */
+/** The position of a row that belongs to no session, for error messages. */
 export function outsideSessions(file: string, row: string): RowPosition {
   const problem = (what: string) =>
     new PawlError(

@@ -1,10 +1,10 @@
 /**
- * How a signal reaches a wait: as an answer in the inbox of the session.
+ * How a signal reaches a wait: as an answer in the session's inbox.
  *
- * 1. A wait gets one signal: the oldest with its key that its call has not had.
- * 2. The id of the message names the signal, the call and the wait. So the messages of a session tell what a call has had, in whichever
- *    of its waits: `hadPrefix`.
- * 3. The message keeps the time at which the signal was sent: a signal that was sent before a wait ended counts for it.
+ * 1. A wait gets one signal: the oldest one with its key that its call has not had.
+ * 2. The id of the message identifies the signal, the call and the wait. The message ids of a session therefore show which signals a call
+ *    has had, in any of its waits: `hadPrefix`.
+ * 3. The message keeps the time at which the signal was sent. A signal that was sent before a wait ended counts for it.
  */
 import { defined } from "../../core/data/defined.js";
 import type { Json } from "../../core/data/message.js";
@@ -13,15 +13,15 @@ import { type SignalWait, signalPrefix } from "../../core/machine/signal-waits.j
 import { sha256 } from "../../platform/hash.js";
 import type { Signal } from "../../ports/signal.js";
 
-/** How many waits get a signal in one transaction. */
+/** How many waits receive a signal in one transaction. */
 export const waitsOfPage = 1_000;
 
-/** The beginning of the ids of all messages by which this call gets this signal. It ends with a slash. */
+/** The id prefix of all messages that deliver this signal to this call. It ends with a slash. */
 export function hadPrefix({ key, id }: Pick<Signal, "key" | "id">, callKey: string): string {
   return `${signalPrefix}${sha256([key, id, callKey].join("\n")).slice(0, 32)}/`;
 }
 
-/** The first string after all that begin with this prefix, which ends with a slash. */
+/** The first string that sorts after all strings with this prefix, which ends with a slash. */
 export function endOfPrefix(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }
@@ -39,7 +39,7 @@ export function createSignalMessage(
   };
 }
 
-/** Whether the wait takes this signal, if its call has not had it. */
+/** Whether the signal was sent before the wait ended. */
 export function isInTime({ at }: Pick<Signal, "at">, { expiresAt }: Pick<SignalWait, "expiresAt">): boolean {
   return expiresAt === undefined || at < expiresAt;
 }

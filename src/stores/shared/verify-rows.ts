@@ -1,5 +1,5 @@
 /**
- * Checks that the rows of a session are sound and consistent with each other. Each check throws the damage that it finds.
+ * Checks that the rows of a session are valid and consistent with each other. Each check throws an error for the damage that it finds.
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
@@ -55,12 +55,12 @@ export type CommitRow = {
   readonly stateSum: number;
 };
 
-/** The last row of a log, and the state in it. */
+/** The last row of a log, and its state. */
 export type LastCommit = { readonly row: CommitRow; readonly state: State };
 
 export type CheckedCommit = {
   readonly state: State;
-  /** The hashes of the blobs that its entries name. The session must have them. */
+  /** The hashes of the blobs that its entries refer to. The session must have them. */
   readonly blobs: readonly string[];
 };
 
@@ -84,16 +84,19 @@ function listNamedBlobs({ event }: Entry, position: RowPosition): readonly strin
   }
 }
 
-/** The error for a blob that a commit names and the session does not have. */
+/** The error for a blob that a commit refers to but the session does not have. */
 export function missingBlobError(hash: string, position: RowPosition): PawlError {
-  return corruptError(position, `it names the blob ${hash}, which is missing`);
+  return corruptError(position, `it refers to the blob ${hash}, which is missing`);
 }
 
 /** Checks that the session's own row agrees with its last commit. */
 export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, position: RowPosition): void {
   const stateAskedAt = askedAt(state);
   if (stateAskedAt !== session.askedAt)
-    throw corruptError(position, `it is listed as asking since ${session.askedAt}, but its state says ${stateAskedAt}`);
+    throw corruptError(
+      position,
+      `lists show it as asking since ${session.askedAt}, but its state says ${stateAskedAt}`,
+    );
   const info =
     session.info === null ? null : decodeInfo(verifyChecksum(session.info, session.infoSum, position), position);
   const isSame =
@@ -103,21 +106,20 @@ export function checkOwnRow(session: OwnRow, { row, state }: LastCommit, positio
     matchesColumn(session.title, info?.title) &&
     matchesColumn(session.root, info?.root) &&
     matchesColumn(session.principal, info?.principal);
-  if (!isSame) throw corruptError(position, "what lists show of it differs from its state");
+  if (!isSame) throw corruptError(position, "its info in lists differs from its state");
   if (session.overview !== null && session.overviewSeq === row.seq) {
     const at = { ...position, seq: row.seq };
     const overview = decodeOverview(verifyCommitChecksum(session.overview, session.overviewSum, at), at);
     if (JSON.stringify(overview) !== encodeOverview(state))
-      throw corruptError(position, "what lists show of its run differs from its state");
+      throw corruptError(position, "its overview in lists differs from its state");
   }
   const { v, seq, status, updatedAt, holder } = session;
   const isUpToDate = v === row.v && seq === row.seq && status === row.status && updatedAt === row.at;
-  // The holder's commits leave these columns as they are.
-  if (holder === null && !isUpToDate)
-    throw corruptError(position, "what lists show of its last commit differs from its log");
+  // The holder's commits do not update these columns.
+  if (holder === null && !isUpToDate) throw corruptError(position, "its last commit in lists differs from its log");
 }
 
-/** A column holds a substitute for a text that the database cannot store: half of a surrogate pair, or a NUL. */
+/** Compares a column with its value. The column holds a substitute for text that the database cannot store: lone surrogates or NUL. */
 function matchesColumn(column: string | null, value: string | undefined): boolean {
   if (column === null || value === undefined) return column === null && value === undefined;
   return column === value || !isStorableText(value);

@@ -6,9 +6,11 @@ import type { StoreChange } from "../../ports/store.js";
 export type Watchers = {
   readonly count: () => number;
   readonly add: (listener: (change: StoreChange) => void) => () => void;
-  /** Calls the listeners after the current work is done. An error of a listener must not fail a commit: it is thrown uncaught. */
+  /**
+   * Calls the listeners after the current work is done. A listener's error must not fail a commit, so it is thrown as an uncaught error.
+   */
   readonly notify: (change: StoreChange) => void;
-  /** The store is closed: the listeners are notified of a gap, and of nothing after it. */
+  /** Ends the watching when the store is closed: the listeners are notified of a gap, and are not called again. */
   readonly end: () => void;
 };
 
@@ -36,7 +38,7 @@ export function createWatchers(): Watchers {
   };
 }
 
-/** Calls those that listen at this moment. If one throws, the others are still called. */
+/** Calls the current listeners. If one throws, the others are still called. */
 function callListeners(listeners: ReadonlySet<Listener>, change: StoreChange): void {
   for (const listener of listeners)
     try {

@@ -1,5 +1,5 @@
 /**
- * Describes a database file for troubleshooting: what it is opened with, and which formats it has.
+ * Describes a database file for troubleshooting: the library that opens it, and its formats.
  */
 import { openHandle } from "./driver.js";
 import { prepareFile } from "./file.js";
@@ -15,15 +15,15 @@ export type SqliteDescription = {
   readonly journal: string;
   /** The version of the tables. */
   readonly tables: number;
-  /** The format of the newest row of all logs; null if no session has a log. */
+  /** The format of the newest row in all logs; null if no session has a log. */
   readonly format: number | null;
 };
 
-/** Opens a store's file to describe it. Throws what `openSqliteStore` throws, and SQLite's own errors. */
+/** Opens a store's file and describes it. Throws the errors of `openSqliteStore`, and SQLite's own errors. */
 export async function describeSqlite(path: string): Promise<SqliteDescription> {
   const handle = await openHandle(path);
   try {
-    // The journal of a connection is chosen when the connection is prepared, and may differ from what the file says.
+    // The journal mode of a connection is chosen when the connection is prepared, and may differ from the mode in the file.
     prepareFile(handle, path, { synchronous: "full", guardsCheckpoints: true });
     const readFirstValue = (sql: string): unknown => Object.values((handle.prepare(sql).all()[0] ?? {}) as object)[0];
     const format = readFirstValue(statements.newestFormat);

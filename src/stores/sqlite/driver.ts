@@ -1,21 +1,21 @@
 /**
- * The SQLite library: the one built into Node, `libsql`, or a handle of the same shape that the caller opened.
+ * The SQLite library: the one built into Node, `libsql`, or a handle with the same interface that the caller opened.
  */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { PawlError } from "../../errors.js";
 
-/** A value of a column. */
+/** A column value. */
 export type SqliteValue = null | number | string | Uint8Array;
 
 /** A prepared statement. */
 export interface SqliteStatement {
-  /** Runs the statement, without rows. */
+  /** Runs the statement and ignores its rows. */
   run(...values: SqliteValue[]): unknown;
-  /** Runs the statement, and returns its first row. */
+  /** Runs the statement and returns its first row. */
   get(...values: SqliteValue[]): unknown;
-  /** Runs the statement, and returns all rows. */
+  /** Runs the statement and returns all rows. */
   all(...values: SqliteValue[]): unknown[];
 }
 
@@ -36,7 +36,7 @@ export function toBytes(value: SqliteBytes | null): Uint8Array {
   return value === null ? new Uint8Array(0) : new Uint8Array(value);
 }
 
-/** A row of this shape, its texts read as bytes. */
+/** A row in which texts are read as bytes. */
 export type ByteColumns<Row> = {
   readonly [Column in keyof Row]: null extends Row[Column]
     ? string extends Row[Column]
@@ -48,8 +48,8 @@ export type ByteColumns<Row> = {
 };
 
 /**
- * Decodes text that a statement has read as bytes. Read as text, damaged UTF-8 would make `libsql` end the process.
- * Damage can also turn a text into null: then the result is an empty text, which matches no checksum.
+ * Decodes text that a statement has read as bytes. If it were read as text, invalid UTF-8 would make `libsql` end the process. Damage can
+ * also turn a string into null: the result is then an empty string, which matches no checksum.
  */
 export function decodeColumn(value: SqliteBytes | null): string {
   if (value === null) return "";
@@ -82,7 +82,7 @@ export async function openHandle(path: string): Promise<SqliteHandle> {
 type HandleClass = { new (path: string): SqliteHandle; readonly prototype: SqliteHandle };
 
 /**
- * The best SQLite library available: the built-in one, else `libsql`.
+ * Loads the best SQLite library available: the built-in one, or otherwise `libsql`.
  *
  * @throws PawlError `missing_package`
  */
@@ -91,7 +91,7 @@ export async function loadSqlite(): Promise<HandleClass> {
 }
 
 function loadBuiltInSqlite(): HandleClass | null {
-  // Loading the built-in module prints a warning that it is experimental. Only this warning is suppressed.
+  // Loading the built-in module prints a warning that it is experimental. Only that warning is suppressed.
   const emitWarning = process.emitWarning;
   const emitOtherWarnings = (...warning: Parameters<typeof emitWarning>): void => {
     if (!/SQLite is an experimental feature/.test(String(warning[0]))) emitWarning.apply(process, warning);
@@ -128,7 +128,7 @@ export function sqliteCode(error: unknown): number | null {
   };
   if (typeof errcode === "number") return errcode & 0xff;
   if (typeof rawCode === "number") return rawCode & 0xff;
-  // Deno raises some errors without a number, with SQLite's own message.
+  // Deno raises some errors without a number but with SQLite's own message.
   if ("Deno" in globalThis && error.message === "database is locked") return sqliteCodes.BUSY;
   if (typeof code !== "string") return null;
   const name = Object.entries(sqliteCodes).find(
@@ -137,23 +137,23 @@ export function sqliteCode(error: unknown): number | null {
   return name?.[1] ?? null;
 }
 
-/** Another connection has the lock: nothing was done, and the caller can retry. */
+/** Whether another connection has the lock: nothing was done, and the caller can retry. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code === sqliteCodes.BUSY || code === sqliteCodes.LOCKED;
 }
 
-/** `BEGIN` alone takes no lock. `END` means `COMMIT`: only transactions that write say `COMMIT`, so that a test can count them. */
+/** `BEGIN` alone takes no lock. `END` means `COMMIT`, but only writing transactions say `COMMIT`, so that a test can count them. */
 const lockModes = {
   read: { begin: ["BEGIN", "SELECT 0 FROM sqlite_schema LIMIT 1"], end: "END" },
   write: { begin: ["BEGIN IMMEDIATE"], end: "COMMIT" },
-  /** Writes nothing, but keeps all other connections from writing. */
+  /** Writes nothing, but keeps other connections from writing. */
   guard: { begin: ["BEGIN IMMEDIATE"], end: "END" },
 } as const;
 
 /**
- * Runs work under a lock. While other processes may hold the file, prepared statements run only through this function: in `libsql`,
- * a statement that meets a lock stays open, and the next transaction of its connection then keeps its lock after its end.
+ * Runs work under a lock. While other processes may hold the file, prepared statements run only through this function. In `libsql`, a
+ * statement that meets a lock stays open, and the next transaction of its connection then keeps its lock after it has ended.
  */
 export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof lockModes, work: () => Result): Result {
   let isOpen = false;
@@ -171,7 +171,10 @@ export function inTransaction<Result>(handle: SqliteHandle, lock: keyof typeof l
   }
 }
 
-/** After some errors (a full disk) SQLite has ended the transaction itself, and nothing is left to roll back. */
+/**
+ * Rolls a transaction back. After some errors (such as a full disk) SQLite has already ended the transaction, and there is nothing to roll
+ * back.
+ */
 export function rollBack(handle: SqliteHandle): void {
   try {
     handle.exec("ROLLBACK");
@@ -188,7 +191,7 @@ export function checkHandle(handle: SqliteHandle): void {
   if (problem !== null) throw new PawlError("bad_configuration", problem);
 }
 
-/** What is wrong with this better-sqlite3 on this Node; null if nothing is known. */
+/** Describes a known crash of this better-sqlite3 on this Node; null if none is known. */
 export function findKnownCrash(betterSqlite: string, node: string): string | null {
   const [major = 0] = parseVersion(betterSqlite);
   const [nodeMajor = 0, nodeMinor = 0] = parseVersion(node);
@@ -203,7 +206,7 @@ export function parseVersion(version: string): readonly number[] {
   return version.split(".").map((part) => Number.parseInt(part, 10));
 }
 
-/** The version of a CommonJS package that this process has loaded from any folder; null if it has not. */
+/** The version of a CommonJS package that this process has loaded, from any folder; null if it has not loaded it. */
 function findLoadedVersion(name: string): string | null {
   const packagePattern = new RegExp(`^.*[\\\\/]node_modules[\\\\/]${name}(?=[\\\\/])`);
   for (const file of Object.keys(createRequire(import.meta.url).cache)) {

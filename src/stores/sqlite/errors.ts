@@ -1,10 +1,10 @@
 /**
- * Converts errors of SQLite to errors that name the file and say what to do.
+ * Converts SQLite errors to errors that name the file and say what to do.
  */
 import { PawlError } from "../../errors.js";
 import { isBusy, sqliteCode, sqliteCodes } from "./driver.js";
 
-/** An error of a database that is open. */
+/** Converts an error of an open database. */
 export function toStoreError(error: unknown, file: string): PawlError {
   if (error instanceof PawlError) return error;
   const options = { cause: error };
@@ -39,7 +39,7 @@ export function toStoreError(error: unknown, file: string): PawlError {
   }
 }
 
-/** An error of a database that could not be opened. */
+/** Converts an error that occurred while opening a database. */
 export function toOpenError(error: unknown, file: string): PawlError {
   if (error instanceof PawlError) return error;
   const openError = (reason: string): PawlError =>
@@ -51,7 +51,7 @@ export function toOpenError(error: unknown, file: string): PawlError {
     case sqliteCodes.READONLY:
       return openError(`it is read-only. ${readOnlyHint}`);
     case sqliteCodes.NOTADB:
-      return openError("it is no SQLite database. Name another file.");
+      return openError("it is not a SQLite database. Choose another file.");
     case sqliteCodes.CORRUPT:
       return new PawlError("store_corrupt", `The store ${file} is damaged (${messageOf(error)}). ${damagedHint}`, {
         cause: error,
@@ -64,7 +64,7 @@ export function toOpenError(error: unknown, file: string): PawlError {
 const lockedHint = "Try again, or stop the process that holds the lock.";
 const diskFullHint = "Free some space, then continue.";
 const readOnlyHint = "Make the file and its folder writable for this user.";
-const damagedHint = "Nothing was changed. Keep a copy of the file and take the last good one from a backup.";
+const damagedHint = "Nothing was changed. Keep a copy of the file and restore the last good version from a backup.";
 
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

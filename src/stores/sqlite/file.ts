@@ -1,5 +1,5 @@
 /**
- * Opening the file: it is a store of Pawl or it is refused, only its owner can read it, and its journal is safe with this SQLite.
+ * Opens the file: it must be a Pawl store, only its owner may read it, and its journal mode must be safe with this SQLite.
  */
 import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, openSync, realpathSync } from "node:fs";
 import { dirname } from "node:path";
@@ -10,9 +10,9 @@ import { applicationId, createTables, firstTablesVersion, tablesVersion, updateT
 export type Synchronous = "full" | "normal";
 
 /**
- * Creates the file and its folder, for their owner alone, if they do not exist.
+ * Creates the file and its folder if they do not exist, accessible only to their owner.
  *
- * @returns the file that a link leads to: SQLite names its other files (`-wal`) after that file, not after the link
+ * @returns the target if the path is a link: SQLite names its other files (`-wal`) after the target, not after the link
  */
 export function createFile(file: string): string {
   createFolder(dirname(file));
@@ -22,24 +22,24 @@ export function createFile(file: string): string {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   if (!lstatSync(file).isSymbolicLink()) return file;
-  // A link to a file that does not exist yet.
+  // The link points to a file that does not exist yet.
   if (!existsSync(file)) closeSync(openSync(file, "a", 0o600));
   return realpathSync(file);
 }
 
-/** Folder by folder: the recursive `mkdirSync` of Node never returns in places like /proc that take no folder. */
+/** Creates folders one by one. Node's recursive `mkdirSync` never returns in locations such as /proc where no folder can be created. */
 function createFolder(folder: string): void {
   if (existsSync(folder)) return;
   createFolder(dirname(folder));
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
-    // Another process has created it meanwhile.
+    // Another process has created the folder meanwhile.
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
 }
 
-/** SQLite gives the files that it adds the mode of the main file. Files that others could read are closed to them here. */
+/** Makes the database files private. SQLite gives the files that it adds the mode of the main file. */
 export function protectFiles(file: string): void {
   for (const suffix of ["", "-journal", "-wal", "-shm"]) {
     const path = `${file}${suffix}`;
@@ -47,21 +47,20 @@ export function protectFiles(file: string): void {
   }
 }
 
-/** The path of the file of a handle; empty for a database in memory. */
+/** The path of a handle's file; empty for a database in memory. */
 export function findHandlePath(handle: SqliteHandle): string {
   return readTextColumn(handle.prepare("PRAGMA database_list").get(), "file");
 }
 
 export type PrepareOptions = {
   readonly synchronous: Synchronous;
-  /** The caller makes the checkpoints under the write lock (see `checkpoints.ts`) if SQLite cannot make them safely. */
+  /** If SQLite cannot make checkpoints safely, the caller makes them under the write lock (see `checkpoints.ts`). */
   readonly guardsCheckpoints: boolean;
 };
 
 /**
- * Creates the tables in an empty file, and updates those of an earlier release. Any other file must be a store of Pawl, with tables of a
- * known version, and writable.
- * Throws if the database is busy, and does not try again.
+ * Creates the tables in an empty file, and updates the tables of an earlier release. Any other file must be a Pawl store that is writable
+ * and has tables of a known version. Throws if the database is busy, without a retry.
  *
  * @returns whether the caller must make the checkpoints
  */
@@ -74,7 +73,7 @@ export function prepareFile(handle: SqliteHandle, file: string, options: Prepare
   const needsGuard = journal === "wal" && !isSafe;
   if (needsGuard) handle.exec("PRAGMA wal_autocheckpoint = 0");
   handle.exec(`PRAGMA synchronous = ${synchronous}`);
-  // Deleted rows are overwritten: they may have held secrets.
+  // Overwrite deleted rows, which may have contained secrets.
   handle.exec("PRAGMA secure_delete = ON");
   inTransaction(handle, "write", () => {
     // Another process may have created or updated the tables meanwhile.
@@ -86,7 +85,7 @@ export function prepareFile(handle: SqliteHandle, file: string, options: Prepare
   return needsGuard;
 }
 
-/** Finds out now, not at the first commit, whether the database can be written. The probe leaves nothing behind. */
+/** Checks now, rather than at the first commit, whether the database is writable. The probe leaves nothing behind. */
 function checkWritable(handle: SqliteHandle): void {
   handle.exec("SAVEPOINT probe");
   handle.exec("UPDATE store SET epoch = epoch");
@@ -94,7 +93,7 @@ function checkWritable(handle: SqliteHandle): void {
   handle.exec("RELEASE probe");
 }
 
-/** Returns the version of the tables, `empty` if there are none. @throws PawlError `store_open`, `newer_format`, `older_format` */
+/** Returns the version of the tables, or `empty`. @throws PawlError `store_open`, `newer_format`, `older_format` */
 function identifyFile(handle: SqliteHandle, file: string): "empty" | number {
   const id = readNumberColumn(handle.prepare("PRAGMA application_id").get(), "application_id");
   const version = readNumberColumn(handle.prepare("PRAGMA user_version").get(), "user_version");
@@ -103,24 +102,25 @@ function identifyFile(handle: SqliteHandle, file: string): "empty" | number {
   if (id !== applicationId)
     throw new PawlError(
       "store_open",
-      `${file} is the database of another program. It was left as it is; name another file.`,
+      `${file} is the database of another program. It was not changed. Choose another file.`,
     );
   if (version > tablesVersion)
     throw new PawlError(
       "newer_format",
-      `The store ${file} was made by a later version of Pawl (tables ${version}, known up to ${tablesVersion}). Update Pawl to use it.`,
+      `The store ${file} was created by a later version of Pawl (tables ${version}, known up to ${tablesVersion}). Update Pawl to use it.`,
     );
   if (version < firstTablesVersion)
     throw new PawlError(
       "older_format",
-      `The store ${file} was made by a version of Pawl before its first release (tables ${version}; this version reads tables ${firstTablesVersion} and later). It was left as it is. Finish its sessions with the version that made it, or move the file away and start with a new one.`,
+      `The store ${file} was created by a version of Pawl before its first release (tables ${version}; this version reads tables ${firstTablesVersion} and later). It was not changed. Finish its sessions with the version that created it, or move the file away and start with a new one.`,
     );
   return version;
 }
 
 /**
- * If checkpoints are safe, a new file gets a write-ahead log, and a file that has such a log keeps it. Otherwise the file is turned back
- * to a rollback journal. A file is never turned to a write-ahead log later: a process that must not use one may have the file open.
+ * If checkpoints are safe, a new file gets a write-ahead log, and a file with such a log keeps it. Otherwise the file is switched back to a
+ * rollback journal. An existing file is never switched to a write-ahead log, because a process that must not use one may have the file
+ * open.
  */
 function chooseJournalMode(
   handle: SqliteHandle,
@@ -142,7 +142,7 @@ function setJournalMode(handle: SqliteHandle, mode: "wal" | "truncate"): string 
   try {
     handle.exec(`PRAGMA journal_mode = ${mode}`);
   } catch (error) {
-    // Others have the file open: their journal stays.
+    // Other processes have the file open, so its journal mode stays.
     if (!isBusy(error)) throw error;
   }
   return readJournalMode(handle);
@@ -155,8 +155,8 @@ function readJournalMode(handle: SqliteHandle): string {
 }
 
 /**
- * From SQLite 3.51.3 on, a checkpoint notices that a writer has begun the log again. Before, the checkpoint could copy frames that are
- * gone, and damage the file (https://sqlite.org/wal.html#walresetbug).
+ * From SQLite 3.51.3 on, a checkpoint notices that a writer has restarted the log. Earlier versions could copy frames that no longer exist,
+ * and damage the file (https://sqlite.org/wal.html#walresetbug).
  */
 export function isWalSafe(version: string): boolean {
   const [major = 0, minor = 0, patch = 0] = parseVersion(version);

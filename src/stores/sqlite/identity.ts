@@ -1,6 +1,6 @@
 /**
- * Detects that the file of an open database was deleted or replaced. SQLite itself keeps using the file that it has open,
- * and its commits are lost with that file.
+ * Detects that the file of an open database was deleted or replaced. SQLite itself keeps using the file that it has open, and its commits
+ * are lost with that file.
  *
  * The inode number of an open file is not reused, so a file with the same number is the same file.
  */
@@ -12,7 +12,7 @@ export type IdentityCheck = () => void;
 
 export const noIdentityCheck: IdentityCheck = () => {};
 
-/** Call it when the tables exist: by then a write-ahead log also exists, if the file has one. */
+/** Call this once the tables exist: if the file has a write-ahead log, the log then also exists. */
 export function createIdentityCheck(file: string): IdentityCheck {
   const openedFiles = [file, `${file}-wal`].flatMap((path) => {
     const stats = readStats(path);
@@ -24,7 +24,7 @@ export function createIdentityCheck(file: string): IdentityCheck {
       if (current?.ino === stats.ino && current.dev === stats.dev) continue;
       throw new PawlError(
         "store_failed",
-        `The file ${path} was ${current === undefined ? "deleted" : "replaced"} while the store was open. What is written from now on would be lost. Put the file back, or open the store again.`,
+        `The file ${path} was ${current === undefined ? "deleted" : "replaced"} while the store was open. Further writes would be lost. Put the file back, or open the store again.`,
       );
     }
   };

@@ -1,5 +1,5 @@
 /**
- * Sessions in one SQLite file: the store of a machine, for any number of processes on it.
+ * Sessions in one SQLite file: a store for one machine and any number of its processes.
  *
  * The library is the SQLite built into Node (22.13 and later), the package `libsql`, or a handle that the caller opened.
  */
@@ -37,34 +37,34 @@ import { createPoller } from "./watch.js";
 export { describeSqlite, type SqliteDescription } from "./describe.js";
 export type { SqliteHandle, SqliteStatement, SqliteValue } from "./driver.js";
 
-/** The file; it is created if it does not exist, for its owner alone. `:memory:` keeps everything in this process. */
+/** The path of the file, which is created for its owner alone if it does not exist. `:memory:` keeps everything in this process. */
 type PathOptions = {
-  /** The file; it is made if there is none. */
+  /** The path of the file, which is created if it does not exist. */
   readonly path: string;
   readonly database?: never;
 };
-/** A handle of `node:sqlite`, `libsql` or `better-sqlite3`. Closing the store leaves it open. */
+/** A handle of `node:sqlite`, `libsql` or `better-sqlite3`. Closing the store does not close the handle. */
 type HandleOptions = {
-  /** An open database of another library. */
+  /** An open database of a SQLite library. */
   readonly database: SqliteHandle;
   readonly path?: never;
 };
 
-/** Which database, and how the store works with it. */
+/** The database, and how the store works with it. */
 export type SqliteOptions = (PathOptions | HandleOptions) & {
-  /** `full` (the default): what is committed survives a loss of power. `normal`: it survives the end of the process. */
+  /** `full` (the default): commits survive a loss of power. `normal`: they survive the end of the process. */
   readonly synchronous?: Synchronous;
-  /** How long to wait for another process's lock before a commit is `busy`: milliseconds, 5000. */
+  /** How long to wait for another process's lock before a commit is `busy`, in milliseconds. Default: 5,000. */
   readonly busyMs?: number;
-  /** How often to look for changes by other processes while there are listeners (`watch`): milliseconds, 250. */
+  /** How often to poll for changes by other processes while there are listeners (`watch`), in milliseconds. Default: 250. */
   readonly pollMs?: number;
 };
 
 /**
  * Opens a store.
  *
- * Throws a `PawlError`: `missing_package` if Node has no SQLite, `store_open` if the file is another program's, locked,
- * read-only or no database, `store_corrupt` if it is damaged, `older_format` or `newer_format` if it has the tables of another version.
+ * Throws a `PawlError`: `missing_package` if Node has no SQLite; `store_open` if the file belongs to another program, or is locked,
+ * read-only or not a database; `store_corrupt` if it is damaged; `older_format` or `newer_format` if it has the tables of another version.
  *
  * @example
  * ```ts
@@ -88,7 +88,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const needsGuard = await retryWhileBusy(() => prepareFile(handle, file, prepare), busyMs);
     if (ownsHandle && options.path !== memoryPath) protectFiles(file);
     const db = { statements: prepareStatements(handle), file };
-    // The last step that may fail: the error handler below need not close its connection.
+    // This is the last step that may fail, so the error handler below does not have to close its connection.
     const checkpoints = needsGuard ? createCheckpoints(handle, await openHandle(file), file) : noCheckpoints;
     const checkIdentity = isFile ? createIdentityCheck(file) : noIdentityCheck;
     const transactions = createTransactions({ handle, file, busyMs, checkpoints, checkIdentity });
@@ -106,7 +106,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
   }
 }
 
-/** Of both kinds of options together. */
+/** The union of both kinds of options. */
 type AllOptions = { readonly path?: string; readonly database?: SqliteHandle } & Pick<
   SqliteOptions,
   "synchronous" | "busyMs" | "pollMs"
@@ -125,7 +125,10 @@ const otherNames = { file: "path", filename: "path", url: "path", db: "database"
 function checkSqliteOptions(options: SqliteOptions): void {
   checkOptions<AllOptions>("openSqliteStore()", optionRules, options, { otherNames });
   if ((options.path === undefined) === (options.database === undefined))
-    throw new PawlError("bad_configuration", "openSqliteStore() takes either a path or a database. Give one of them.");
+    throw new PawlError(
+      "bad_configuration",
+      "openSqliteStore() takes either `path` or `database`. Pass exactly one of them.",
+    );
 }
 
 const memoryPath = ":memory:";
@@ -194,7 +197,7 @@ function createStore(
       const encoded = sessions.encodeCommit(lease.sessionId, commit);
       const bytes = encoded.events.length + encoded.state.length;
       const result = await writeOrBusy(() => sessions.append(db, lease, commit, encoded), bytes, lease.sessionId);
-      // A new wait may have got a signal that was kept.
+      // A new wait may have received a kept signal.
       const changed = commit.waits === undefined ? ({ in: "log" } as const) : {};
       if (result.type === "ok") watchers.notify({ sessionId: lease.sessionId, ...changed });
       return result;
@@ -205,7 +208,7 @@ function createStore(
       const encoded = sessions.encodeCommit(sessionId, redaction.commit);
       scrubber.markPending();
       const result = await writeOrBusy(() => applyRedaction(db, lease, redaction, prepared, encoded));
-      // Also if nothing was written: an earlier redaction may have been cut short.
+      // Scrub even if nothing was written, because an earlier redaction may have been interrupted.
       await scrubber.scrub();
       if (result.type === "ok") watchers.notify({ sessionId, in: "log" });
       return result;

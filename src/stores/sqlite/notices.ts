@@ -10,7 +10,7 @@ import type { SqliteAccess } from "./signal-store.js";
 
 type Row = ByteColumns<NoticeColumns>;
 
-/** What the row of a destination holds. Reserved: destinations have nothing but their ids yet. */
+/** The body of a destination's row. Reserved: so far, destinations have only ids. */
 const destinationBody = "{}";
 
 export function createNoticeStore(

@@ -1,5 +1,5 @@
 /**
- * Reads of sessions. Everything is validated on the way.
+ * Reads sessions, and validates everything on the way.
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -104,7 +104,7 @@ export function listAsking(db: Database, { limit, after }: AskingOptions): reado
   });
 }
 
-/** In SQLite a negative limit is no limit. */
+/** In SQLite, a negative limit means no limit. */
 function toSqlLimit(limit = Number.POSITIVE_INFINITY): number {
   return Number.isFinite(limit) ? limit : -1;
 }

@@ -1,10 +1,10 @@
 /**
  * Removes content from a session, and from the file.
  *
- * 1. The redacted rows are computed before the transaction. Only the holder of the lease writes them, so they stay as they
- *    were read.
- * 2. A file next to the database records that the log of SQLite (`-wal`) still has the former pages. If this process ends
- *    before it has overwritten them, the next process that opens the database finishes the work.
+ * 1. The redacted rows are computed before the transaction. Only the holder of the lease writes these rows, so they do not change in
+ *    between.
+ * 2. A marker file next to the database records that SQLite's log (`-wal`) still has the former pages. If this process ends before it has
+ *    overwritten them, the next process that opens the database completes the work.
  */
 import { closeSync, existsSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import type { CommitResult, Lease, Redaction } from "../../ports/store.js";
@@ -24,11 +24,11 @@ import { append, type EncodedCommit, findHead, findId } from "./sessions.js";
 /** The writes of a redaction's transaction. */
 export type PreparedRedaction = {
   readonly rows: readonly RedactedRow[];
-  /** The hashes of the blobs that are removed. */
+  /** The hashes of the blobs to remove. */
   readonly blobs: readonly string[];
 };
 
-/** @param read runs work in a transaction that only reads */
+/** @param read runs work in a read-only transaction */
 export async function prepareRedaction(
   db: Database,
   read: <Result>(work: () => Result) => Promise<Result>,
@@ -65,7 +65,7 @@ function readRedactableRows(db: Database, id: number, last: number): readonly Re
   return rows.map((row) => ({ ...row, events: decodeColumn(row.events), state: decodeColumn(row.state) }));
 }
 
-/** Runs inside a transaction. */
+/** Applies a prepared redaction. Runs inside a transaction. */
 export function applyRedaction(
   db: Database,
   lease: Lease,
@@ -83,21 +83,21 @@ export function applyRedaction(
   return result;
 }
 
-/** Overwrites the former pages that the log of SQLite still has. */
+/** Overwrites the former pages that are still in SQLite's log. */
 export type WalScrubber = {
-  /** Records that there is something to overwrite. Call it before the transaction. */
+  /** Creates the marker file. Call this before the transaction. */
   readonly markPending: () => void;
-  /** Overwrites it, and removes the record. An open read transaction can prevent it: then the record stays. */
+  /** Overwrites the pages, and removes the marker file. An open read transaction can prevent this; the marker then stays. */
   readonly scrub: () => Promise<void>;
 };
 
 export const noScrubber: WalScrubber = { markPending: () => {}, scrub: async () => {} };
 
-/** The number of attempts while other processes read, and the pause between them, in milliseconds. */
+/** The number of attempts while other processes read, and the pause between them in milliseconds. */
 const maxScrubAttempts = 20;
 const pauseMs = 50;
 
-/** @param checkpoint makes a checkpoint under the write lock; null if SQLite may checkpoint by itself */
+/** @param checkpoint makes a checkpoint under the write lock; null if SQLite may make checkpoints on its own */
 export function createWalScrubber(handle: SqliteHandle, file: string, checkpoint: (() => void) | null): WalScrubber {
   const markerFile = `${file}-redacting`;
   const scrubOnce = (): boolean => (checkpoint === null ? truncateLog(handle) : overwriteLog(handle, file, checkpoint));
@@ -118,7 +118,7 @@ export function createWalScrubber(handle: SqliteHandle, file: string, checkpoint
   };
 }
 
-/** Whether a process ended before it had overwritten the log of SQLite. */
+/** Whether a process ended before it had overwritten SQLite's log. */
 export function isScrubPending(file: string): boolean {
   return existsSync(`${file}-redacting`);
 }
@@ -129,8 +129,8 @@ function truncateLog(handle: SqliteHandle): boolean {
 }
 
 /**
- * With a SQLite that may not truncate its log (see `checkpoints.ts`): after a checkpoint of the whole log, the next transaction
- * restarts the log at its start. As many pages as the log had overwrite it. They are free again afterwards.
+ * For SQLite versions that must not truncate the log (see `checkpoints.ts`): after a checkpoint of the whole log, the next transaction
+ * restarts the log at its start. As many pages as the log had are then written over it. The pages are free again afterwards.
  */
 function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void): boolean {
   const log = `${file}-wal`;
@@ -138,12 +138,12 @@ function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void
   if (bytes === 0) return true;
   checkpoint();
   const generation = readLogGeneration(log);
-  // Epochs may have gaps. An update that changes nothing would not write a page.
+  // Epochs may have gaps. An update without a change would not write a page.
   inTransaction(handle, "write", () => handle.exec("UPDATE store SET epoch = epoch + 1"));
-  // A reader keeps the log from restarting: the pages would then be appended to it.
+  // A reader keeps the log from restarting: the pages would then be appended.
   if (readLogGeneration(log) === generation) return false;
   inTransaction(handle, "write", () => {
-    // No session has the id 0. Nobody sees the row: it is deleted in the same transaction.
+    // No session has the id 0. The row is never visible, because it is deleted in the same transaction.
     handle.prepare("INSERT INTO blobs VALUES (0, 'scrubbing', zeroblob(?))").run(Math.min(bytes, maxOverwriteBytes));
     handle.prepare("DELETE FROM blobs WHERE session = 0 AND hash = 'scrubbing'").run();
   });
@@ -151,10 +151,10 @@ function overwriteLog(handle: SqliteHandle, file: string, checkpoint: () => void
   return true;
 }
 
-/** A log grows to some MiB, unless a reader has kept it from restarting. SQLite accepts no value of more than 1 GB. */
+/** A log grows to some MiB, unless a reader keeps it from restarting. SQLite does not accept values above 1 GB. */
 const maxOverwriteBytes = 512 * 1024 * 1024;
 
-/** The two numbers in the header of a log that SQLite changes whenever it restarts the log. */
+/** The two numbers in the log's header that SQLite changes whenever it restarts the log. */
 function readLogGeneration(log: string): string {
   const header = Buffer.alloc(24);
   const file = openSync(log, "r");

@@ -12,8 +12,8 @@ import type { SqliteAccess } from "./signal-store.js";
 
 type Row = ByteColumns<ScheduleColumns>;
 
-/** SQLite takes -1 for no limit, and no infinity. */
-const bound = (limit: number): number => Math.min(limit, Number.MAX_SAFE_INTEGER);
+/** SQLite accepts -1 for no limit, but not infinity. */
+const toSqlLimit = (limit: number): number => Math.min(limit, Number.MAX_SAFE_INTEGER);
 
 export function createScheduleStore(db: Database, { read, write, notify }: SqliteAccess): ScheduleStore {
   const { statements, file } = db;
@@ -53,8 +53,8 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
       read(() =>
         rows(
           isDelayed
-            ? statements.delayedList.all(after, bound(limit))
-            : statements.scheduleList.all(sessionId, after, bound(limit)),
+            ? statements.delayedList.all(after, toSqlLimit(limit))
+            : statements.scheduleList.all(sessionId, after, toSqlLimit(limit)),
         ),
       ),
     remove: (id) =>
@@ -64,7 +64,7 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
         statements.dropSlots.run(id);
         return true;
       }),
-    due: (now, limit) => read(() => rows(statements.dueSchedules.all(now, bound(limit)))),
+    due: (now, limit) => read(() => rows(statements.dueSchedules.all(now, toSqlLimit(limit)))),
     nextDueAt: (now) =>
       read(() => (statements.nextDueSchedule.get(now) as { readonly dueAt: number } | undefined)?.dueAt ?? null),
     async fire({ id, rev, slot, next, outcomes, posts, last, remove = false }) {
@@ -93,8 +93,8 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
     },
     slots: (id, limit) =>
       read(() =>
-        (statements.slots.all(id, bound(limit)) as readonly ByteColumns<{ readonly body: string }>[]).map(({ body }) =>
-          decodeSlot(decodeColumn(body), file, id),
+        (statements.slots.all(id, toSqlLimit(limit)) as readonly ByteColumns<{ readonly body: string }>[]).map(
+          ({ body }) => decodeSlot(decodeColumn(body), file, id),
         ),
       ),
   };

@@ -1,31 +1,32 @@
 /**
- * The tables, and every statement that is run on them. Decision 0024 says why they are as they are.
+ * The tables, and every statement that is run on them. Decision 0024 explains their design.
  *
- * 1. A commit is one row, appended to its table, whichever session it belongs to: commits of many sessions in one transaction
- *    share pages. An index finds the rows of a session.
- * 2. A commit does not write the session's own row. The row is written when a session is claimed, released or described again.
- * 3. While nobody holds a session, its own row tells its last commit (`v`, `seq`, `status`, `updated_at`). While somebody does,
- *    these columns are old, and the last commit itself is read.
+ * 1. A commit is one row, appended to its table, whichever session it belongs to: commits of many sessions in one transaction share pages.
+ *    An index finds the rows of a session.
+ * 2. A commit does not write the session's own row. The row is written when the session is claimed or released, or when its description
+ *    changes.
+ * 3. While a session is not held, its own row describes its last commit (`v`, `seq`, `status`, `updated_at`). While it is held, these
+ *    columns are outdated, and the last commit itself is read.
  */
 import { maxLeaseFactor } from "../shared/lease.js";
 import { bytes, numbers } from "./columns.js";
 import type { SqliteHandle, SqliteStatement } from "./driver.js";
 import { noticeStatements, scheduleStatements, signalStatements, timeTables } from "./time-schema.js";
 
-/** "Pawl" in ASCII: marks the file as ours. */
+/** "Pawl" in ASCII: marks the file as a Pawl store. */
 export const applicationId = 0x5061776c;
 
-/** The version of these tables. (The format of what is in them is `formatVersion`, named by each row.) */
+/** The version of these tables. (The format of their content is `formatVersion`, which each row names.) */
 export const tablesVersion = 4;
 
 /** The version of the tables of the first release, 0.1. */
 export const firstTablesVersion = 2;
 
 /**
- * Version 4: what lists show. Rows that earlier versions wrote have none of it: it is read from their last commit.
+ * Version 4: columns for lists. Rows that earlier versions wrote do not have them; their values are read from the last commit.
  *
- * A process of 0.1 that has the file open does not write `search`. The trigger clears it when such a process changes the title, so that
- * a redaction leaves no removed text there.
+ * A process of 0.1 that has the file open does not write `search`. The trigger clears it when such a process changes the title, so that a
+ * redaction leaves no removed text there.
  */
 const listColumns = `
 ALTER TABLE sessions ADD COLUMN search TEXT;
@@ -37,7 +38,7 @@ WHEN NEW.title IS NOT OLD.title AND NEW.search IS OLD.search
 BEGIN UPDATE sessions SET search = NULL WHERE id = NEW.id; END;
 `;
 
-/** The statements that bring the tables of this version to the present one. Processes that have them open go on. */
+/** The statements that update the tables from this version to the current one. Processes that have them open continue to work. */
 export function updateTables(from: number): string {
   return `${from < 3 ? timeTables : ""}${listColumns}PRAGMA user_version = ${tablesVersion};`;
 }
@@ -106,18 +107,18 @@ CREATE TABLE blobs (
 PRAGMA application_id = ${applicationId};
 ${updateTables(firstTablesVersion)}`;
 
-/** The number of the last entry of a session; null if its log is empty. The index alone answers it. */
+/** The number of the last entry of a session; null if its log is empty. Only the index is read. */
 const tailQuery = (id: string): string => `(SELECT seq FROM commits WHERE session = ${id} ORDER BY seq DESC LIMIT 1)`;
 const tail = tailQuery("s.id");
 
 const idAndTitle = "s.name || char(10) || coalesce(s.title, '')";
 /**
- * Bound to a text in lower case twice, and then to the text as it was given; null for no filter. SQLite's own `lower` knows the letters
- * A to Z alone, so that rows of 0.1 are found by other letters only if their case is the same.
+ * Bound to a lower-case text twice, and then to the original text; null for no filter. SQLite's own `lower` handles only the letters A to
+ * Z, so in rows of 0.1 other letters are found only if their case matches.
  */
 const textFilter = `(? IS NULL OR instr(coalesce(s.search, lower(${idAndTitle})), ?) > 0
   OR s.search IS NULL AND instr(${idAndTitle}, ?) > 0)`;
-/** Bound twice: null for no filter, else a JSON list of statuses. */
+/** Bound twice: null for no filter, otherwise a JSON list of statuses. */
 const statusFilter = (status: string): string => `(? IS NULL OR ${status} IN (SELECT value FROM json_each(?)))`;
 /** Bound in this order: agent twice, root twice (null for no filter). */
 const agentAndRootFilter = "(? IS NULL OR s.agent = ?) AND (? IS NULL OR s.root = ?)";
@@ -125,12 +126,12 @@ const agentAndRootFilter = "(? IS NULL OR s.agent = ?) AND (? IS NULL OR s.root 
 const afterFilter = (updatedAt: string): string =>
   `${updatedAt} <= ? AND (${updatedAt} < ? OR (${updatedAt} = ? AND s.name > ?))`;
 
-/** What a summary is made of; `p` tells the last commit, and \`s\` the rest. */
+/** The columns of a summary. `p` is the last commit, `s` the session. */
 const summaryColumns = `s.id, ${bytes("s.name", "s.activity", "s.holder", "s.info", "p.status")},
   ${numbers("s.created_at", "s.info_sum", "p.updated_at", "p.v", "p.seq")},
   (SELECT count(*) FROM messages m WHERE m.session = s.id AND m.body IS NOT NULL) AS inbox`;
 
-/** The overview that the row has, if no commit came after it; else the state that it follows from. */
+/** The overview in the row if no commit came after it, otherwise the state from which it follows. */
 const isOverviewCurrent = "s.overview_seq IS p.seq";
 const lastCommitColumn = (column: string): string =>
   `CASE WHEN ${isOverviewCurrent} THEN NULL ELSE (SELECT c.${column} FROM commits c WHERE c.session = s.id AND c.seq = p.seq) END`;
@@ -139,18 +140,18 @@ const overviewColumns = `${summaryColumns},
   CAST(${lastCommitColumn("state")} AS BLOB) AS state, CAST(${lastCommitColumn("state_sum")} AS NUMERIC) AS stateSum,
   EXISTS (SELECT 1 FROM sessions c WHERE c.parent = s.name) AS hasChildren`;
 
-/** The last commit of a session that is held. */
+/** The last commit of a held session. */
 const heldCommitJoin = `LEFT JOIN commits t ON t.session = s.id AND t.seq = ${tail}`;
 const heldColumns =
   "t.v AS v, coalesce(t.seq, 0) AS seq, coalesce(t.status, 'idle') AS status, coalesce(t.at, s.created_at) AS updated_at";
 
 /**
- * A page of a list. The sessions that nobody holds come from an index, a page at most, and what a filter asks is in that index.
- * The sessions that somebody holds are few: all of them are looked at.
+ * A page of a list. Sessions that are not held come from an index, at most one page, and the filters are covered by that index. Held
+ * sessions are few, so all of them are examined.
  *
- * @param indexHint which index finds the sessions that nobody holds
+ * @param indexHint the index that finds the sessions that are not held
  * @param parentFilter a condition on the parent
- * @param columns what each row gives, of the session `s` and its last commit `p`
+ * @param columns the columns of each row, from the session `s` and its last commit `p`
  */
 function listQuery(indexHint: string, parentFilter: string, columns: string): string {
   return `WITH resting AS (
@@ -169,7 +170,7 @@ function listQuery(indexHint: string, parentFilter: string, columns: string): st
 const [byUpdate, byParent] = ["INDEXED BY sessions_by_update", "INDEXED BY sessions_by_parent"];
 const [anyParent, oneParent] = ["(? IS NULL OR s.parent IS ?)", "s.parent = ?"];
 
-/** A message whose body is null was consumed: its id stays taken. */
+/** The statements. A message with a null body was consumed: its id stays taken. */
 export const statements = {
   head: `SELECT s.id, ${numbers("s.epoch", "s.lease_until", "s.lease_ms", "s.due_at", "s.asked_at", "s.info_sum")},
       s.holder IS NOT NULL AS isHeld,
@@ -188,8 +189,8 @@ export const statements = {
   introduce:
     "UPDATE sessions SET agent = ?, parent = ?, title = ?, root = ?, principal = ?, info = ?, info_sum = ?, search = ? WHERE id = ?",
   summarize: "UPDATE sessions SET overview = ?, overview_seq = ?, overview_sum = ? WHERE id = ?",
-  letGo: "UPDATE sessions SET holder = NULL WHERE id = ?",
-  /** Gives the lease back, and notes the last commit (3 above). */
+  clearHolder: "UPDATE sessions SET holder = NULL WHERE id = ?",
+  /** Releases the lease, and records the last commit (rule 3 above). */
   rest: `UPDATE sessions SET holder = NULL, (v, seq, status, updated_at) =
       (SELECT v, seq, status, at FROM commits WHERE session = sessions.id ORDER BY seq DESC LIMIT 1) WHERE id = ?`,
 
@@ -270,7 +271,7 @@ export const statements = {
 
 export type Statements = { readonly [Name in keyof typeof statements]: SqliteStatement };
 
-/** The database of a store, as its parts need it. */
+/** The database of a store, as its modules need it. */
 export type Database = { readonly statements: Statements; readonly file: string };
 
 export function prepareStatements(handle: SqliteHandle): Statements {
@@ -280,8 +281,8 @@ export function prepareStatements(handle: SqliteHandle): Statements {
 }
 
 /**
- * In `libsql` a `get` that fails leaves its parameters behind, and the next one answers for those: with another session's row, and
- * no error. `all` begins again each time.
+ * In `libsql`, a `get` that fails leaves its parameters behind, and the next `get` uses them: it returns another session's row, without an
+ * error. `all` starts afresh each time.
  */
 function avoidGet(statement: SqliteStatement): SqliteStatement {
   return {

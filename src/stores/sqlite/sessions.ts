@@ -1,5 +1,5 @@
 /**
- * What is written to sessions. Each function runs inside a transaction, and writes nothing if it refuses.
+ * Writes to sessions. Each function runs inside a transaction, and writes nothing if it refuses.
  */
 import type { SessionInfo } from "../../core/machine/state.js";
 import type {
@@ -26,13 +26,13 @@ import { changeWaits, wouldGetSignal } from "./signals.js";
 
 const activities: readonly Activity[] = ["resting", "active", "waiting"];
 
-/** A commit's JSON. It is made before the transaction, which holds the lock for less time then. */
+/** A commit's JSON. It is created before the transaction, so that the lock is held for less time. */
 export type EncodedCommit = {
   readonly events: string;
   readonly eventsSum: number;
   readonly state: string;
   readonly stateSum: number;
-  /** Null if the commit keeps the lease: the overview is then read from the state. */
+  /** Null if the commit keeps the lease: the overview is then derived from the state. */
   readonly overview: string | null;
   readonly overviewSum: number | null;
   readonly notices: readonly EncodedNotice[];
@@ -54,7 +54,7 @@ export function encodeCommit(sessionId: string, commit: Commit): EncodedCommit {
   };
 }
 
-/** An inbox message; `body` is the JSON of all of it. */
+/** An inbox message. `body` is the JSON of the whole message. */
 export type PostedMessage = { readonly id: string; readonly at: number; readonly body: string };
 
 type SessionHead = {
@@ -63,7 +63,7 @@ type SessionHead = {
   readonly isHeld: number;
   readonly leaseUntil: number;
   readonly leaseMs: number;
-  /** Its index in `activities`; null if it is none of them. */
+  /** The index in `activities`; null if the value is unknown. */
   readonly activity: number | null;
   readonly dueAt: number | null;
   readonly askedAt: number | null;
@@ -79,12 +79,12 @@ export function claim(db: Database, sessionId: string, options: ClaimOptions): C
   const head = findHead(db, sessionId) ?? throwMissingRow(db, sessionId);
   const hold = readHold(db, sessionId, head);
   if (isHeld(hold, now, isDead)) return { type: "held", holder: hold.holder, expiresAt: hold.expiresAt };
-  // Before anything is written: a session whose state is damaged or of a later version is not taken.
+  // Read before anything is written: a session whose state is damaged or of a later version is not claimed.
   const state =
     head.tail === null
       ? null
       : (readStateAt(db, sessionId, head.id, head.tail) ?? throwMissingRow(db, sessionId)).state;
-  // Epochs count for the whole store, so that a session that was deleted and created again never sees an old epoch.
+  // Epochs are counted per store, so that a session that was deleted and created again never sees an old epoch.
   statements.nextEpoch.run();
   const { epoch } = statements.epoch.get() as { readonly epoch: number };
   statements.hold.run(epoch, JSON.stringify(holder), now + leaseMs, leaseMs, head.id);
@@ -96,7 +96,7 @@ export function claim(db: Database, sessionId: string, options: ClaimOptions): C
   };
 }
 
-/** Extends the leases that are still held, in one statement; returns the sessions whose lease is lost. */
+/** Extends the leases that are still held, in one statement. Returns the sessions whose lease is lost. */
 export function renew(db: Database, leases: readonly Lease[], now: number, leaseMs: number): readonly string[] {
   const { statements } = db;
   const epochs = JSON.stringify(leases.map((lease) => lease.epoch));
@@ -116,9 +116,9 @@ export function release(db: Database, lease: Lease): Exclude<ReleaseResult, { ty
   return { type: "released" };
 }
 
-/** While nobody holds a session, its own row tells its last commit. */
+/** Clears the holder. While a session is not held, its own row describes its last commit. */
 function clearHolder({ statements }: Database, id: number, seq: number): void {
-  if (seq === 0) statements.letGo.run(id);
+  if (seq === 0) statements.clearHolder.run(id);
   else statements.rest.run(id);
 }
 
@@ -155,7 +155,7 @@ export function append(db: Database, lease: Lease, commit: Commit, encoded: Enco
   return { type: "ok", seq };
 }
 
-/** Writes what the session is bound to into its own row, for lists; that changes rarely. */
+/** Writes the session info into the session's own row, for lists. It changes rarely. */
 function writeInfo({ statements }: Database, sessionId: string, head: SessionHead, info: SessionInfo | null): void {
   const text = info === null ? null : encodeInfo(info);
   const sum = text === null ? null : checksumOf(text);
@@ -199,7 +199,7 @@ export function deleteSession(
   return true;
 }
 
-/** The delayed messages of a session that has not begun. Returns whether there were any. */
+/** Deletes the delayed messages of a session that has not begun. Returns whether there were any. */
 function deleteDelayed({ statements }: Database, sessionId: string): boolean {
   if (!isValidId(sessionId) || statements.hasDelayed.get(sessionId) === undefined) return false;
   statements.dropDelayed.run(sessionId);

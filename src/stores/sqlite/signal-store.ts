@@ -1,16 +1,16 @@
 /**
- * The signals of a SQLite store. One that has very many waits reaches them in pages, each in its own transaction.
+ * The signals of a SQLite store. A signal with very many waits reaches them in pages, each in its own transaction.
  */
 import type { SignalStore } from "../../ports/signal.js";
 import { checkId } from "../shared/rules.js";
 import type { Database } from "./schema.js";
 import { addSignal, dropSignals, listSignals, type ServedPage, servePage, type WaitPosition } from "./signals.js";
 
-/** How the parts of a store run their work. */
+/** How the modules of a store run their work. */
 export type SqliteAccess = {
   readonly read: <Result>(work: () => Result) => Promise<Result>;
   readonly write: <Result>(work: () => Result, bytes?: number) => Promise<Result>;
-  /** Reports a change of a session's inbox. */
+  /** Reports a change to a session's inbox. */
   readonly notify: (sessionId: string) => void;
 };
 

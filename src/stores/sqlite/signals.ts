@@ -1,5 +1,5 @@
 /**
- * Signals, and the waits of sessions for them. Each function runs inside a transaction.
+ * Signals, and the sessions' waits for them. Each function runs inside a transaction.
  */
 import type { SignalWait } from "../../core/machine/signal-waits.js";
 import { maxSignalsOfKey, type Signal } from "../../ports/signal.js";
@@ -20,7 +20,7 @@ type WaitRow = ByteColumns<{
   readonly expiresAt: number | null;
 }>;
 
-/** The waits of a session, in no order. */
+/** The waits of a session, in no particular order. */
 export function listWaits({ statements }: Database, id: number): readonly StoredWait[] {
   return (statements.waitsOf.all(id) as readonly WaitRow[]).map(({ call, step, key, given, expiresAt }) => ({
     callKey: decodeColumn(call),
@@ -31,14 +31,14 @@ export function listWaits({ statements }: Database, id: number): readonly Stored
   }));
 }
 
-/** Whether a wait that is new would get a signal at once. */
+/** Whether a new wait would get a signal at once. */
 export function wouldGetSignal(db: Database, id: number, waits: readonly CommittedWait[], at: number): boolean {
   return newWaits(listWaits(db, id), waits).some(
     (wait) => wait.given === undefined && findKept(db, id, wait, at) !== null,
   );
 }
 
-/** Ends the waits that are over, and gives new ones what is kept for them. */
+/** Ends the waits that are over, and delivers the kept signals to new waits. */
 export function changeWaits(db: Database, id: number, waits: readonly CommittedWait[], at: number): void {
   const { statements } = db;
   const current = listWaits(db, id);
@@ -46,7 +46,7 @@ export function changeWaits(db: Database, id: number, waits: readonly CommittedW
   for (const wait of current) {
     if (wanted.has(nameOfWait(wait))) continue;
     statements.endWait.run(id, wait.callKey, wait.step);
-    // The wait was over before its signal was read: the next wait of the call gets it.
+    // The wait was over before its signal was read, so the next wait of the call gets it.
     if (wait.given !== null) statements.takeBack.run(id, wait.given);
   }
   for (const wait of newWaits(current, waits)) {
@@ -54,7 +54,7 @@ export function changeWaits(db: Database, id: number, waits: readonly CommittedW
     statements.addWait.run(id, callKey, step, key, expiresAt);
     if (wait.given !== undefined) statements.serveWait.run(wait.given, id, callKey, step);
     const kept = wait.given === undefined ? findKept(db, id, wait, at) : null;
-    if (kept !== null) give(db, id, wait, kept);
+    if (kept !== null) deliverSignal(db, id, wait, kept);
   }
 }
 
@@ -70,20 +70,20 @@ type SignalRow = ByteColumns<{
   readonly bodySum: number;
 }>;
 
-/** The oldest signal that is kept for a wait, and that its call has not had. */
+/** The oldest kept signal for a wait that its call has not had. */
 function findKept(db: Database, id: number, { key, callKey, expiresAt }: SignalWait, at: number): Signal | null {
   const until = expiresAt ?? null;
   for (let after = 0; ; ) {
     const page = db.statements.keptSignals.all(key, after, at, until, until) as readonly SignalRow[];
     for (const row of page) {
       after = row.number;
-      if (!hasHad(db, id, { key, id: decodeColumn(row.id) }, callKey)) return signalIn(db, row);
+      if (!hasHad(db, id, { key, id: decodeColumn(row.id) }, callKey)) return decodeSignalRow(db, row);
     }
     if (page.length === 0) return null;
   }
 }
 
-function signalIn({ file }: Database, { body, bodySum }: Pick<SignalRow, "body" | "bodySum">): Signal {
+function decodeSignalRow({ file }: Database, { body, bodySum }: Pick<SignalRow, "body" | "bodySum">): Signal {
   return decodeSignal(decodeColumn(body), bodySum, file);
 }
 
@@ -92,14 +92,19 @@ function hasHad({ statements }: Database, id: number, signal: Pick<Signal, "key"
   return statements.hasHad.get(id, prefix, endOfPrefix(prefix)) !== undefined;
 }
 
-function give({ statements }: Database, id: number, wait: Pick<SignalWait, "callKey" | "step">, signal: Signal): void {
+function deliverSignal(
+  { statements }: Database,
+  id: number,
+  wait: Pick<SignalWait, "callKey" | "step">,
+  signal: Signal,
+): void {
   const message = createSignalMessage(signal, wait);
   const body = encodeMessage(message);
   statements.take.run(id, message.id, message.at, body, checksumOf(body));
   statements.serveWait.run(message.id, id, wait.callKey, wait.step);
 }
 
-/** `pending`: it was in the store before, and has not reached all waits yet. */
+/** Adds a signal. `pending`: it was already in the store, and has not reached all waits yet. */
 export function addSignal({ statements }: Database, signal: Signal): "new" | "known" | "pending" | "full" {
   const { key, id, at, keptUntil } = signal;
   const known = statements.signal.get(key, id) as
@@ -115,10 +120,10 @@ export function addSignal({ statements }: Database, signal: Signal): "new" | "kn
   return "new";
 }
 
-/** How far the oldest pending signal of a key has come. */
+/** The progress of the oldest pending signal of a key. */
 export type ServedPage = {
   readonly id: string;
-  /** The sessions of this page that got the signal. */
+  /** The sessions of this page that received the signal. */
   readonly sessions: readonly string[];
   /** Where the next page begins; null if the signal has reached all waits. */
   readonly after: WaitPosition | null;
@@ -133,15 +138,15 @@ export type WaitPosition = {
 };
 
 /**
- * Gives the oldest pending signal of a key to a page of the waits that are open for it. Null if there is none.
+ * Delivers the oldest pending signal of a key to a page of the waits that are open for it. Null if there is none.
  *
- * @param from where this signal's page begins; the position of another signal does not count
+ * @param from where this signal's page begins; a position of another signal is ignored
  */
 export function servePage(db: Database, key: string, from: WaitPosition | null): ServedPage | null {
   const { statements } = db;
   const row = statements.pendingSignal.get(key) as SignalRow | undefined;
   if (row === undefined) return null;
-  const signal = signalIn(db, row);
+  const signal = decodeSignalRow(db, row);
   const after = from?.signal === row.number ? from : { session: -1, call: "", step: "" };
   type OpenWait = ByteColumns<{
     readonly session: number;
@@ -160,9 +165,9 @@ export function servePage(db: Database, key: string, from: WaitPosition | null):
   const sessions = new Set<string>();
   for (const { session, name, ...wait } of page) {
     const [callKey, step] = [decodeColumn(wait.call), decodeColumn(wait.step)];
-    // Two waits of one call get two signals, and a page may be served again.
+    // Two waits of one call get two different signals, and a page may be served again.
     if (hasHad(db, session, signal, callKey)) continue;
-    give(db, session, { callKey, step }, signal);
+    deliverSignal(db, session, { callKey, step }, signal);
     sessions.add(decodeColumn(name));
   }
   const last = page.length < waitsOfPage ? undefined : page.at(-1);
@@ -186,7 +191,7 @@ export function listSignals(
     readonly body: string;
     readonly bodySum: number;
   }>[];
-  return rows.map((row) => signalIn(db, row));
+  return rows.map((row) => decodeSignalRow(db, row));
 }
 
 export function dropSignals({ statements }: Database, now: number, limit: number): number {

@@ -1,8 +1,8 @@
 /**
- * The tables of signals, schedules and notices, and the statements that are run on them: version 3 of the tables added them.
+ * The tables of signals, schedules and notices, and the statements that are run on them. Version 3 of the tables added them.
  *
- * 1. `waits` follows from the states of sessions, as `due_at` does. `given` is the id of the message by which a wait got its signal.
- * 2. `pending` marks a signal that has not reached all waits yet: those are served in pages, and whoever sends next goes on.
+ * 1. `waits` follows from the states of sessions, like `due_at`. `given` is the id of the message that delivered the wait's signal.
+ * 2. `pending` marks a signal that has not reached all waits yet. The waits are served in pages, and the next sender continues.
  * 3. `endpoints` are the destinations of notices. A row of `notices` without `due_at` is dead.
  * 4. A row of `schedules` with a `session` is a delayed message of that session. `last` is the run that was posted last, as JSON.
  */
@@ -77,19 +77,19 @@ export const signalStatements = {
   addWait: "INSERT INTO waits (session, call, step, key, expires_at) VALUES (?, ?, ?, ?, ?)",
   endWait: "DELETE FROM waits WHERE session = ? AND call = ? AND step = ?",
   serveWait: "UPDATE waits SET given = ? WHERE session = ? AND call = ? AND step = ?",
-  /** Bound: the key, the time at which the signal was sent, the last wait of the page before (three columns), and the limit. */
+  /** Bound: the key, the time at which the signal was sent, the last wait of the previous page (three columns), and the limit. */
   openWaits: `SELECT w.session, ${bytes("w.call", "w.step", "s.name")} FROM waits w JOIN sessions s ON s.id = w.session
     WHERE w.key = ? AND w.given IS NULL AND (w.expires_at IS NULL OR w.expires_at > ?)
       AND (w.session, w.call, w.step) > (?, ?, ?) ORDER BY w.session, w.call, w.step LIMIT ?`,
   dropWaits: "DELETE FROM waits WHERE session = ?",
-  /** A message that was consumed stays: its signal was had. */
+  /** A consumed message stays, because its call has had the signal. */
   takeBack: "DELETE FROM messages WHERE session = ? AND id = ? AND body IS NOT NULL",
   hasHad: "SELECT 1 FROM messages WHERE session = ? AND id >= ? AND id < ? LIMIT 1",
 
   addSignal: "INSERT INTO signals (key, id, at, kept_until, body, body_sum) VALUES (?, ?, ?, ?, ?, ?)",
   signal: `SELECT number, pending, ${numbers("kept_until")} FROM signals WHERE signals.key = ? AND signals.id = ?`,
   countSignals: "SELECT count(*) AS count FROM signals WHERE key = ? AND kept_until > ?",
-  /** Bound: the key, the last one before, the time of the commit, and when the wait ends (twice). */
+  /** Bound: the key, the number of the previous signal, the time of the commit, and the end of the wait (twice). */
   keptSignals: `SELECT number, ${bytes("id", "body")}, ${numbers("body_sum")} FROM signals
     WHERE signals.key = ? AND number > ? AND kept_until > ? AND (? IS NULL OR at < ?) ORDER BY number LIMIT 100`,
   pendingSignal: `SELECT number, ${bytes("body")}, ${numbers("body_sum")} FROM signals
@@ -111,7 +111,7 @@ export const scheduleStatements = {
   hasDelayed: "SELECT 1 FROM schedules WHERE session = ? LIMIT 1",
   dueSchedules: `SELECT ${scheduleColumns} FROM schedules WHERE schedules.due_at <= ? ORDER BY schedules.due_at, schedules.id LIMIT ?`,
   nextDueSchedule: `SELECT ${numbers("due_at")} FROM schedules WHERE schedules.due_at > ? ORDER BY schedules.due_at LIMIT 1`,
-  /** Two parameters, because libsql takes a single null for an object of named ones. */
+  /** Two parameters, because libsql mistakes a single null for an object of named parameters. */
   countSchedules: "SELECT count(*) AS count FROM (SELECT 1 FROM schedules WHERE session IS ? LIMIT ?)",
   putSchedule: `INSERT INTO schedules (id, rev, slot, due_at, session, body, body_sum) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (id) DO UPDATE SET rev = excluded.rev, slot = excluded.slot, due_at = excluded.due_at, session = excluded.session,
@@ -129,7 +129,7 @@ export const scheduleStatements = {
 const noticeColumns = `number, ${bytes("endpoint", "id", "session", "body")}, tries, ${numbers("at", "due_at", "body_sum")}`;
 
 export const noticeStatements = {
-  /** Due at once, whatever the clocks of those who commit and of those who deliver. */
+  /** Due at once, independent of the clocks of the processes that commit and deliver. */
   addNotice: `INSERT OR IGNORE INTO notices (endpoint, id, session, at, due_at, body, body_sum)
     SELECT endpoints.id, ?, ?, ?, 0, ?, ? FROM endpoints`,
   addDestination: "INSERT OR IGNORE INTO endpoints (id, body, body_sum) VALUES (?, ?, ?)",
@@ -143,7 +143,7 @@ export const noticeStatements = {
   dropNotice: "DELETE FROM notices WHERE number = ?",
   dropNoticesOfDestination: "DELETE FROM notices WHERE endpoint = ?",
   dropNoticesOfSession: "DELETE FROM notices WHERE session = ?",
-  /** Bound: the time twice, and a JSON list of the destinations that are delivered to. */
+  /** Bound: the time twice, and a JSON list of the caller's destinations. */
   oldNotices: `SELECT number FROM notices WHERE notices.at < ? AND (notices.due_at IS NULL
       OR (notices.due_at < ? AND notices.endpoint NOT IN (SELECT value FROM json_each(?)))) ORDER BY number LIMIT 1000`,
 } as const;

@@ -1,11 +1,11 @@
 /**
- * Transactions: all writes of one turn of the event loop share one, and waiting for a lock does not block the process. A session
- * that writes alone has no transaction to share: its writes do not wait for the end of the turn.
+ * Transactions: all writes of one turn of the event loop share one, and waiting for a lock does not block the process. A session that is
+ * the only writer has no transaction to share, so its writes do not wait for the end of the turn.
  *
- * 1. Work is synchronous and can be run again: a transaction that fails is rolled back, and a group's work then runs one by one.
- * 2. Work that refuses (returns another result than `ok`) has written nothing.
- * 3. Reads see only committed rows, all of the same moment: a transaction never spans turns.
- * 4. A transaction whose file is gone has failed, although SQLite committed it.
+ * 1. Work is synchronous and can be repeated: if a transaction fails, it is rolled back, and a group's work then runs one by one.
+ * 2. Work that refuses (returns a result other than `ok`) has written nothing.
+ * 3. Reads see only committed rows, all from the same moment, because a transaction never spans turns.
+ * 4. A transaction whose file is gone has failed, even if SQLite committed it.
  */
 import { PawlError } from "../../errors.js";
 import type { Checkpoints } from "./checkpoints.js";
@@ -14,17 +14,17 @@ import type { IdentityCheck } from "./identity.js";
 
 export type Transactions = {
   /**
-   * Runs work in a transaction; settles when it is durable. A database that stays locked rejects with SQLite's own error.
+   * Runs work in a transaction. Settles when it is durable. If the database stays locked, it rejects with SQLite's own error.
    *
-   * @param bytes about how many bytes it writes, in addition to a row or two
-   * @param writer the session whose holder writes; without it, the write waits for others
+   * @param bytes roughly how many bytes are written, in addition to a row or two
+   * @param writer the session whose holder writes; without it, the write waits for others to join
    */
   readonly write: <Result>(work: () => Result, bytes?: number, writer?: string) => Promise<Result>;
-  /** Runs work that only reads; retried while the database is locked. */
+  /** Runs read-only work; retried while the database is locked. */
   readonly read: <Result>(work: () => Result) => Promise<Result>;
-  /** Runs work that only reads, at once; throws if the database is locked, or if its file is gone. */
+  /** Runs read-only work at once. Throws if the database is locked, or if its file is gone. */
   readonly readNow: <Result>(work: () => Result) => Result;
-  /** Refuses new work from now on, and waits for work that has begun. */
+  /** Refuses new work from now on, and waits for work in progress. */
   readonly drain: () => Promise<void>;
   readonly assertOpen: () => void;
 };
@@ -35,7 +35,7 @@ export type TransactionOptions = {
   /** How long to wait for a lock, in milliseconds. */
   readonly busyMs: number;
   readonly checkpoints: Checkpoints;
-  /** Called after each transaction that writes, before its result is reported, and now and then after reads. */
+  /** Called after each writing transaction before its result is reported, and occasionally after reads. */
   readonly checkIdentity: IdentityCheck;
 };
 
@@ -47,13 +47,16 @@ type WriteJob = {
 };
 type JobOutcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
-/** Commits that share a transaction cost a fraction of single ones. The rest waits for the next transaction. */
+/**
+ * The maximum number of commits per transaction. Commits that share a transaction cost a fraction of single ones; the rest waits for the
+ * next transaction.
+ */
 const maxGroup = 256;
 
-/** How long reads may continue without a check of the file. */
+/** How long reads may continue without checking the file. */
 const maxUncheckedMs = 100;
 
-/** How long a session alone writes without a turn of the event loop: timers and the network wait no longer for it. */
+/** How long a sole writer may write without yielding to the event loop. Timers and the network wait no longer than that. */
 const maxTurnMs = 1;
 
 export function createTransactions(options: TransactionOptions): Transactions {
@@ -64,25 +67,25 @@ export function createTransactions(options: TransactionOptions): Transactions {
 
   let checkedAt = Number.NEGATIVE_INFINITY;
 
-  /** For reads: their result may be this old. */
+  /** Checks the file for reads, whose results may be this old. */
   function checkIfStale(): void {
     if (performance.now() - checkedAt >= maxUncheckedMs) recheck();
   }
 
-  /** After a failure, each read checks the file. */
+  /** Checks the file. After a failure, each read checks it again. */
   function recheck(): void {
     checkedAt = Number.NEGATIVE_INFINITY;
     checkIdentity();
     checkedAt = performance.now();
   }
 
-  /** The session that wrote last, if no other has written since. */
+  /** The session that wrote last, if no other session has written since. */
   let soleWriter: string | null = null;
   let yieldedAt = Number.NEGATIVE_INFINITY;
 
   async function flush(): Promise<void> {
     do {
-      // Also between groups: a program that writes without pause must not keep timers and the network waiting.
+      // Also between groups, because a program that writes without pause must not starve timers and the network.
       if (soleWriter === null || performance.now() - yieldedAt >= maxTurnMs) {
         await new Promise<void>((resolve) => setImmediate(resolve));
         yieldedAt = performance.now();
@@ -153,7 +156,7 @@ function runWrites(group: readonly WriteJob[], { handle }: TransactionOptions): 
   return inTransaction(handle, "write", () => group.map((job) => job.work()));
 }
 
-/** An estimate, in pages of 4 KiB: a commit writes two, plus those of its bytes. */
+/** An estimate in pages of 4 KiB: a commit writes two, plus the pages of its bytes. */
 function estimatePages(group: readonly WriteJob[]): number {
   return group.reduce((sum, { bytes }) => sum + 2 + bytes / 4096, 0);
 }

@@ -1,5 +1,5 @@
 /**
- * Looking for damage. A session is read row by row, and between sessions other work gets a turn.
+ * Checks for damage. A session is read row by row, and other work gets a turn between sessions.
  */
 
 import type { State } from "../../core/machine/state.js";
@@ -63,7 +63,7 @@ export async function verify(
   if (onlySession === null) problems.push(...(await read(() => checkFile(db))));
   for (let id = -1; ; ) {
     const row = await read(() => readNextSession(db, id, onlySession, problems));
-    // A damaged index may lead back to a session that was seen already.
+    // A damaged index may lead back to a session that was already checked.
     if (row === undefined || row.id <= id) return problems;
     id = row.id;
     problems.push(...(await read(() => findSessionProblems(db, row))));
@@ -109,7 +109,7 @@ function findSessionProblems(db: Database, row: SessionRow): readonly StoreProbl
   const last = collectDamage(problems, sessionId, () => checkLog(db, id, sessionId, problems));
   if (last !== undefined) collectDamage(problems, sessionId, () => checkOwnRow(session, last, position));
   const messages = collectDamage(problems, sessionId, () => readInbox(db, sessionId));
-  // What waits are compared with must be sound itself.
+  // The state and the inbox that the waits are compared with must themselves be valid.
   if (messages !== undefined && (last !== undefined || session.seq === 0))
     collectDamage(problems, sessionId, () => {
       const ids = new Set(messages.map((message) => message.id));
@@ -120,7 +120,7 @@ function findSessionProblems(db: Database, row: SessionRow): readonly StoreProbl
   return problems;
 }
 
-/** The last row, if it is sound. */
+/** Checks the log. Returns the last row, if it is valid. */
 function checkLog(db: Database, id: number, sessionId: string, problems: StoreProblem[]): LastCommit | undefined {
   let seq = 0;
   let last: LastCommit | undefined;
@@ -156,7 +156,7 @@ function checkBlobs(db: Database, id: number, sessionId: string, problems: Store
   }
 }
 
-/** Damage becomes a problem; anything else is thrown. */
+/** Records damage as a problem, and rethrows any other error. */
 function collectDamage<Result>(
   problems: StoreProblem[],
   sessionId: string | null,

@@ -1,11 +1,11 @@
 /**
- * Changes by other processes. SQLite reports cheaply whether there were any; only then are the sessions looked up.
+ * Detects changes by other processes. SQLite reports cheaply whether there were any; only then are the sessions looked up.
  *
- * 1. A poll that fails loses nothing: the next one compares with the last that succeeded. If there is none yet, or if the
- *    file cannot be read, a gap is reported.
+ * 1. A failed poll loses nothing: the next poll compares with the last successful one. If there is none yet, or if the file cannot be read,
+ *    a gap is reported.
  *
- * A process commits only to sessions that it holds. So a session with a new commit was held at the last poll, is held now, or was
- * claimed in between (epochs count for the whole store). A message that was posted since has a higher number than the last one seen.
+ * A process commits only to sessions that it holds. A session with a new commit was therefore held at the last poll, is held now, or was
+ * claimed in between (epochs are counted per store). A new message has a higher number than the last one seen.
  */
 import type { StoreChange } from "../../ports/store.js";
 import type { Watchers } from "../shared/watchers.js";
@@ -16,11 +16,11 @@ type WatchState = {
   readonly dataVersion: number;
   readonly epoch: number;
   readonly message: number;
-  /** The last commit of each session that is held. */
+  /** The last commit of each held session. */
   readonly tails: ReadonlyMap<string, number | null>;
 };
 
-/** Polls every `intervalMs` milliseconds while there are listeners; call `start` when one was added. */
+/** Polls every `intervalMs` milliseconds while there are listeners. Call `start` after adding one. */
 export function createPoller(
   db: Database,
   watchers: Watchers,
@@ -29,7 +29,7 @@ export function createPoller(
 ): { start(): void; stop(): void } {
   let timer: NodeJS.Timeout | null = null;
   let state: WatchState | null = null;
-  /** Whether a poll has failed before the first one succeeded, so that its listeners may have missed changes. */
+  /** Whether a poll failed before the first success, so that listeners may have missed changes. */
   let needsGap = false;
   const stop = (): void => {
     if (timer !== null) clearInterval(timer);
@@ -49,7 +49,7 @@ export function createPoller(
       for (const change of result.changes) watchers.notify(change);
     } catch (error) {
       needsGap ||= state === null;
-      // A gap makes those who follow a session read it, and so get the error.
+      // A gap makes followers read their session, so that they get the error.
       if (!isBusy(error)) watchers.notify({ gap: true });
     }
   };

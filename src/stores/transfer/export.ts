@@ -1,7 +1,7 @@
 /**
- * Exports sessions as lines of text: a complete copy, which `importSessions` puts into another store.
+ * Exports sessions as lines of text: a complete copy that `importSessions` can write into another store.
  *
- * Nothing is written to the store, and nothing is locked. So each session is checked again after its last line: if it has changed
+ * Nothing is written to the store, and nothing is locked. Each session is therefore checked again after its last line: if it has changed
  * meanwhile, the export fails, and its output has no last line.
  */
 import { anArray, anObject, checkOptions, type OptionTable } from "../../check-options.js";
@@ -26,9 +26,9 @@ import {
 } from "./lines.js";
 import { listMessageBlobs } from "./message-blobs.js";
 
-/** Which sessions are exported. */
+/** Options for an export. */
 export type ExportOptions = {
-  /** These sessions, with all sessions that they have started. Default: every session of the store. */
+  /** Exports these sessions, with all sessions that they have started. Default: every session in the store. */
   readonly sessionIds?: readonly string[];
   /** Ends the export with an `AbortError`. */
   readonly signal?: AbortSignal;
@@ -41,14 +41,15 @@ const pageSize = 100;
 
 /**
  * A complete copy of sessions as text, line by line, each with its line break: logs, inboxes, blobs, and the sessions that they have
- * started. Delayed messages go with their sessions. An export of a whole store also has the signals and the schedules that it keeps, and the
- * delayed messages of sessions that have not begun.
- * Nothing is redacted: it holds what the store holds, including keys and passwords.
+ * started. Delayed messages are exported with their sessions. An export of a whole store also contains its signals and schedules, and the
+ * delayed messages of sessions that have not begun. Nothing is redacted: the export contains everything that the store contains, including
+ * keys and passwords.
  *
- * Stop what drives the sessions first. A session that is running, or that changes meanwhile, ends the export with `session_busy`.
+ * First stop the processes that drive the sessions. A session that is running, or that changes during the export, ends the export with
+ * `session_busy`.
  *
- * @throws PawlError `no_session`, `session_busy`; `bad_input` if a session was started by another one, which must be named
- *   instead; `store_corrupt` if a blob is missing
+ * @throws PawlError `no_session`, `session_busy`; `bad_input` if a session was started by another one, which must be named instead;
+ * `store_corrupt` if a blob is missing
  */
 export async function* exportSessions(
   store: Store,
@@ -73,7 +74,7 @@ export async function* exportSessions(
   if (sessionIds === undefined) {
     for await (const signal of listSignals(store)) yield write({ type: "signal", signal });
     for await (const row of listSchedules(store, {})) yield write({ type: "schedule", row });
-    // Sessions that have not begun: those that have are exported with theirs.
+    // Only for sessions that have not begun: the others were exported with their delayed messages.
     for await (const row of listSchedules(store, { isDelayed: true }))
       if (row.sessionId !== undefined && !written.has(row.sessionId)) yield write({ type: "delayed", row });
     await checkNoNewSessions(store, written);
@@ -121,7 +122,7 @@ async function* listSchedules(
   }
 }
 
-/** The sessions and all of their descendants. */
+/** The named sessions and all of their descendants. */
 async function* listNamedSessions(store: Store, sessionIds: readonly string[]): AsyncGenerator<SessionSummary> {
   for (const sessionId of sessionIds) {
     const summary = await store.describe(sessionId);
@@ -130,7 +131,7 @@ async function* listNamedSessions(store: Store, sessionIds: readonly string[]): 
     if (parent !== undefined && (await store.describe(parent)) !== null)
       throw new PawlError(
         "bad_input",
-        `Session ${sessionId} was started by session ${parent}. Export ${parent}: the sessions that it has started go with it.`,
+        `Session ${sessionId} was started by session ${parent}. Export ${parent}: the sessions that it has started are included.`,
       );
     yield* walkFamily(store, summary);
   }
@@ -142,7 +143,7 @@ async function* walkFamily(store: Store, ancestor: SessionSummary): AsyncGenerat
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     yield next;
     for await (const child of listSessions(store, next.sessionId)) {
-      // A damaged list could lead in a circle.
+      // A damaged list could contain a cycle.
       if (visited.has(child.sessionId)) continue;
       visited.add(child.sessionId);
       pending.push(child);
@@ -150,7 +151,7 @@ async function* walkFamily(store: Store, ancestor: SessionSummary): AsyncGenerat
   }
 }
 
-/** A session that changed while pages of the list were read may have been on none of them. */
+/** A session that changed while the pages of the list were read may have been on none of them. */
 async function checkNoNewSessions(store: Store, written: ReadonlySet<string>): Promise<void> {
   for await (const { sessionId } of listSessions(store)) if (!written.has(sessionId)) throw changedError(sessionId);
 }
@@ -188,7 +189,7 @@ async function* readEntries(store: Store, sessionId: string, last: number): Asyn
 }
 
 async function* exportInbox(store: Store, sessionId: string, written: Set<string>): AsyncGenerator<Line> {
-  // The ids come first: a message that is consumed between the two reads is then among the ids, as it should be.
+  // Reads the ids first: a message that is consumed between the two reads is then correctly among the ids.
   const messageIds: string[] = [];
   for (;;) {
     const after = messageIds.at(-1);
@@ -226,13 +227,13 @@ async function readBlob(store: Store, sessionId: string, hash: string): Promise<
   if (bytes !== null) return bytes;
   throw new PawlError(
     "store_corrupt",
-    `Session ${sessionId} names the blob ${hash}, which is missing in the store. Restore the store from a backup.`,
+    `Session ${sessionId} refers to the blob ${hash}, which is missing from the store. Restore the store from a backup.`,
   );
 }
 
 function changedError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `Session ${sessionId} changed during the export. Stop what drives it, then export again.`,
+    `Session ${sessionId} changed during the export. Stop the process that drives it, then export again.`,
   );
 }

@@ -1,11 +1,11 @@
 /**
- * Puts the sessions of an export into a store.
+ * Writes the sessions of an export into a store.
  *
  * 1. The export is read twice: everything in it is checked before anything is written.
- * 2. While sessions are written, the import holds their leases, which do not expire. So no worker drives half a session, and
- *    nothing is due. They are released when all sessions are complete, the first one last.
- * 3. The holder of these leases is named after the sum of the export. So an import that was cut short continues when the same
- *    export is imported again, and any other finds that the sessions exist.
+ * 2. While sessions are written, the import holds their leases, which do not expire. No worker can therefore drive half a session, and no
+ *    session is due. The leases are released when all sessions are complete, the first session's last.
+ * 3. The holder of these leases is named after the export's checksum. An interrupted import therefore continues when the same export is
+ *    imported again, and any other import finds that the sessions exist.
  */
 import { aFunction, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
@@ -20,9 +20,9 @@ import {
   sessionExistsError,
 } from "./write-session.js";
 
-/** How sessions are imported. */
+/** Options for an import. */
 export type ImportOptions = {
-  /** Opens the export: text, or its UTF-8, in pieces of any length. It is called twice, and must return the same each time. */
+  /** Opens the export: text or its UTF-8 bytes, in chunks of any length. Called twice, and must return the same content each time. */
   readonly read: () => AsyncIterable<string | Uint8Array>;
   /** Ends the import with an `AbortError`. It continues when the same export is imported again. */
   readonly signal?: AbortSignal;
@@ -42,11 +42,11 @@ const rules: OptionTable<ImportOptions> = { read: aFunction, signal: anObject };
 type Plan = { readonly sum: string; readonly sessionIds: readonly string[]; readonly entries: number };
 
 /**
- * Puts an export of `exportSessions` into a store. Workers see the sessions only when all of them are complete. If the process
- * dies before that, import the same export again: the import continues. Nothing is run.
+ * Writes an export of `exportSessions` into a store. Workers see the sessions only when all of them are complete. If the process dies
+ * before that, import the same export again: the import continues. No session is run.
  *
- * @throws PawlError `bad_input`, with the number of the line, if the export is not as it was written; `session_busy` if there is a
- *   session of the same id; `newer_format`, `older_format`; what the store throws
+ * @throws PawlError `bad_input`, with the line number, if the export was changed or is incomplete; `session_busy` if a session with the
+ * same id exists; `newer_format`, `older_format`; errors of the store
  */
 export async function importSessions(store: Store, options: ImportOptions): Promise<Imported> {
   checkOptions("importSessions()", rules, options);
@@ -78,10 +78,10 @@ async function readPlan(items: AsyncIterable<ExportItem>): Promise<Plan> {
   return { sum, sessionIds, entries };
 }
 
-/** Whether an earlier import has written all sessions, and only has to release them. @throws PawlError `session_busy` */
+/** Whether an earlier import has written all sessions, so that only their release is left. @throws PawlError `session_busy` */
 async function isFullyWritten(store: Store, { sessionIds }: Plan, holders: ImportHolders): Promise<boolean> {
   const [first] = sessionIds;
-  // Schedules, signals and delayed messages may be written again.
+  // Schedules, signals and delayed messages may be written repeatedly.
   if (first === undefined) return false;
   if ((await store.describe(first))?.holder?.id === holders.written.id) return true;
   for (const sessionId of sessionIds) {
@@ -107,7 +107,7 @@ async function writeSessions(
   if (first !== undefined) await claimForImport(store, first, holders.written, holders.writing);
 }
 
-/** The first session is released last: as long as it is held, the others are known to belong to this import. */
+/** Releases the sessions. The first session is last: as long as it is held, the others are known to belong to this import. */
 async function releaseSessions(store: Store, { sessionIds }: Plan, holders: ImportHolders): Promise<void> {
   const [first, ...others] = sessionIds;
   for (const sessionId of others) {

@@ -1,11 +1,12 @@
 /**
- * The lines of an export: their contents, and how they are written, split and summed.
+ * The lines of an export: their contents, and how they are written, split and checksummed.
  *
- * 1. A line is JSON. Control characters, format characters and line separators are `\u` escapes, so that it is safe on a terminal.
- * 2. The order: `head`; for each session `session`, then entries, each after the blobs that it names, then `state`, messages with
- *    the blobs that they name, `taken` and delayed messages. The signals and schedules of the store follow all sessions, then the
- *    delayed messages of sessions that have not begun; `end` comes last.
- * 3. The sum of a line is the SHA-256 of the sum before it and the line. `end` has the sum of all lines before it.
+ * 1. A line is JSON. Control characters, format characters and line separators are written as `\u` escapes, so that a line is safe on a
+ *    terminal.
+ * 2. The order: `head`; for each session `session`, its entries, each after the blobs that it refers to, `state`, messages with the blobs
+ *    that they refer to, `taken` and delayed messages. After all sessions come the signals and schedules of the store, then the delayed
+ *    messages of sessions that have not begun, and finally `end`.
+ * 3. The checksum of a line is the SHA-256 of the previous checksum and the line. `end` contains the checksum of all lines before it.
  */
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -16,7 +17,7 @@ import type { ScheduleRow } from "../../ports/schedule-store.js";
 import type { Signal } from "../../ports/signal.js";
 import { maxEntryBytes } from "../shared/encode.js";
 
-/** The version of the layout. The contents of the lines have the format of the log. */
+/** The version of the layout. The contents of the lines have the log format. */
 export const exportVersion = 1;
 
 export type HeadLine = { readonly type: "pawl_sessions"; readonly version: number; readonly format: number };
@@ -25,10 +26,10 @@ export type SessionLine = {
   readonly sessionId: string;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** How many entries follow. */
+  /** The number of entries that follow. */
   readonly entries: number;
 };
-/** A part of a blob. The parts of a blob follow each other, until they have `bytes` bytes together. */
+/** A part of a blob. The parts of a blob are consecutive, and have `bytes` bytes in total. */
 export type BlobLine = {
   readonly type: "blob";
   readonly hash: string;
@@ -39,7 +40,7 @@ export type BlobLine = {
 export type StateLine = { readonly type: "state"; readonly state: State };
 /** A message in the inbox. */
 export type MessageLine = { readonly type: "message"; readonly message: InboxMessage };
-/** Ids of messages that were consumed. They can never be used again. */
+/** Ids of consumed messages. They can never be used again. */
 export type TakenLine = { readonly type: "taken"; readonly ids: readonly string[] };
 /** A signal that the store keeps for waits that begin later. */
 export type SignalLine = { readonly type: "signal"; readonly signal: Signal };
@@ -49,7 +50,7 @@ export type DelayedLine = { readonly type: "delayed"; readonly row: ScheduleRow 
 export type ScheduleLine = { readonly type: "schedule"; readonly row: ScheduleRow };
 export type EndLine = { readonly type: "end"; readonly sessions: number; readonly sum: string };
 
-/** An entry has no `type` of its own: it is written as in the log. */
+/** An entry has no `type` field: it is written as in the log. */
 export type Line =
   | HeadLine
   | SessionLine
@@ -63,14 +64,14 @@ export type Line =
   | ScheduleLine
   | EndLine;
 
-/** The maximum number of bytes of a blob in one line. */
+/** The maximum size of a blob part in one line, in bytes. */
 export const maxBlobPartBytes = 384 * 1024;
 /** The maximum number of message ids in one line. */
 export const maxIdsPerLine = 500;
-/** The maximum length of a line, in UTF-16 units. An escape is at most three times as long as the bytes that it stands for. */
+/** The maximum length of a line, in UTF-16 units. An escape is at most three times as long as the bytes that it replaces. */
 export const maxLine = 3 * maxEntryBytes + 4096;
 
-/** A line, without the break at its end. */
+/** A line, without its line break. */
 export function formatLine(line: Line): string {
   return JSON.stringify(line).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, escapeCharacters);
 }
@@ -86,7 +87,7 @@ export function chainSum(sum: string, text: string): string {
   return sha256(sum + text);
 }
 
-/** Splits pieces of text, or of its UTF-8, into lines. @throws PawlError `bad_input` if a line is too long or not in UTF-8 */
+/** Splits chunks of text or UTF-8 bytes into lines. @throws PawlError `bad_input` if a line is too long or not valid UTF-8 */
 export async function* splitLines(pieces: AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let buffered: string[] = [];
@@ -120,6 +121,6 @@ function decodeChunk(decoder: InstanceType<typeof TextDecoder>, bytes: Uint8Arra
   try {
     return decoder.decode(bytes, { stream: true });
   } catch (cause) {
-    throw new PawlError("bad_input", "The export is not in UTF-8. Give the file as it was written.", { cause });
+    throw new PawlError("bad_input", "The export is not valid UTF-8. Pass the file unmodified.", { cause });
   }
 }

@@ -1,12 +1,12 @@
 /**
- * The blobs that a message in an inbox names.
+ * The blobs that an inbox message refers to.
  */
 import type { Message } from "../../core/data/message.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { blobsOf, blobsOfOutput } from "../../core/transcript/blob-references.js";
 
 /**
- * A history is stored in blobs, whose messages may name more.
+ * Lists the blobs of a message. A history is stored in blobs, whose messages may refer to more blobs.
  * @param read returns the bytes of a blob
  */
 export async function listMessageBlobs(

@@ -1,10 +1,10 @@
 /**
- * Reads the lines of an export, and checks each as untrusted input: what passes can be written to any store.
+ * Reads the lines of an export, and checks each line as untrusted input: a line that passes can be written to any store.
  *
- * 1. A line is bounded and parsed in linear time, and nothing in it is used before it was checked.
- * 2. The log is folded on the way. It must lead to the state that the export names.
- * 3. An entry names no blob that the session does not have, and a blob matches its hash.
- * 4. The sum at the end shows whether anything was changed, lost or moved on the way.
+ * 1. A line is bounded and parsed in linear time, and its content is not used before it was checked.
+ * 2. The log is folded on the way. It must lead to the state in the export.
+ * 3. An entry refers only to blobs that the session has, and a blob matches its hash.
+ * 4. The checksum at the end reveals whether anything was changed, lost or moved.
  */
 import { isSameJson, parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -23,13 +23,16 @@ import { checkId, hashBlob } from "../shared/rules.js";
 import { checkSignal } from "../shared/signal-rows.js";
 import { chainSum, exportVersion, maxIdsPerLine, maxLine } from "./lines.js";
 
-/** The items of an export, in order. All items of a session come between its `session` and its `closed`; signals and schedules belong to none. */
+/**
+ * The items of an export, in order. All items of a session come between its `session` and its `closed`. Signals and schedules do not belong
+ * to a session.
+ */
 export type ExportItem =
   | { readonly type: "session"; readonly session: SessionHead }
   | { readonly type: "blob"; readonly bytes: Uint8Array }
   /** `state` is the state after the entry. `size` is the length of its line. */
   | { readonly type: "entry"; readonly entry: Entry; readonly state: State; readonly size: number }
-  /** The log is complete. Its state is as the store had it; null if the log is empty. */
+  /** The log is complete. The state is the one that the store had; null if the log is empty. */
   | { readonly type: "log_end"; readonly state: State | null }
   | { readonly type: "message"; readonly message: InboxMessage }
   | { readonly type: "taken"; readonly ids: readonly string[] }
@@ -53,9 +56,9 @@ type SessionReader = {
   readonly head: SessionHead;
   state: State;
   isLogComplete: boolean;
-  /** The blobs that it has. */
+  /** The session's blobs. */
   readonly blobs: Set<string>;
-  /** The ids of its messages. */
+  /** The ids of the session's messages. */
   readonly ids: Set<string>;
   /** A blob of which some parts are still missing. */
   open: OpenBlob | null;
@@ -71,16 +74,16 @@ type ExportReader = {
   readonly sessions: Set<string>;
 };
 
-/** @throws PawlError `bad_input`, with the number of the line; `newer_format`, `older_format` */
+/** @throws PawlError `bad_input`, with the line number; `newer_format`, `older_format` */
 export async function* readItems(lines: AsyncIterable<string>): AsyncGenerator<ExportItem> {
   const reader: ExportReader = { line: 0, sum: "", hasHead: false, hasEnd: false, session: null, sessions: new Set() };
   for await (const text of lines) {
     reader.line += 1;
-    if (reader.hasEnd) throw lineError(reader, "something stands behind the end of the export");
+    if (reader.hasEnd) throw lineError(reader, "it comes after the end of the export");
     yield* parseLine(reader, text);
     reader.sum = chainSum(reader.sum, text);
   }
-  if (!reader.hasEnd) throw lineError(reader, "the export ends here, before its last line: it is not complete");
+  if (!reader.hasEnd) throw lineError(reader, "the export is incomplete, because its last line is missing");
 }
 
 function* parseLine(reader: ExportReader, text: string): Generator<ExportItem> {
@@ -132,13 +135,13 @@ function* parseLine(reader: ExportReader, text: string): Generator<ExportItem> {
 
 function readHead(reader: ExportReader, { type, version, format }: PlainObject): void {
   if (type !== "pawl_sessions" || typeof version !== "number" || typeof format !== "number")
-    throw lineError(reader, "it does not begin a complete export of sessions. Export them with --raw");
+    throw lineError(reader, "it is not the first line of a complete export of sessions. Export them with --raw");
   if (version > exportVersion)
     throw new PawlError(
       "newer_format",
       `The export has version ${version}, and this version of Pawl reads version ${exportVersion}. Update Pawl.`,
     );
-  if (version < exportVersion) throw lineError(reader, `there is no export of version ${version}`);
+  if (version < exportVersion) throw lineError(reader, `version ${version} of an export does not exist`);
   checkFormat(format, positionAt(reader, "in this export", 0));
   reader.hasHead = true;
 }
@@ -147,7 +150,7 @@ function readSession(reader: ExportReader, { sessionId, createdAt, updatedAt, en
   if (typeof sessionId !== "string" || !isTime(createdAt) || !isTime(updatedAt) || !isCount(entries))
     throw lineError(reader, "it does not describe a session");
   checkLine(reader, () => checkId("session", sessionId));
-  if (reader.sessions.has(sessionId)) throw lineError(reader, `session ${sessionId} is there twice`);
+  if (reader.sessions.has(sessionId)) throw lineError(reader, `session ${sessionId} appears twice`);
   reader.sessions.add(sessionId);
   const head = { sessionId, createdAt, updatedAt, entries };
   const initial = { isLogComplete: false, blobs: new Set<string>(), ids: new Set<string>(), open: null };
@@ -159,7 +162,7 @@ function* closeSession(reader: ExportReader): Generator<ExportItem> {
   const { session } = reader;
   if (session === null) return;
   yield* endEmptyLog(reader, session);
-  if (session.open !== null) throw lineError(reader, "a part of a blob is missing before it");
+  if (session.open !== null) throw lineError(reader, "a part of a blob is missing before this line");
   reader.session = null;
   yield { type: "closed" };
 }
@@ -168,7 +171,7 @@ function* closeSession(reader: ExportReader): Generator<ExportItem> {
 function* endEmptyLog(reader: ExportReader, session: SessionReader): Generator<ExportItem> {
   if (session.isLogComplete) return;
   if (session.head.entries > 0)
-    throw lineError(reader, `the log of session ${session.head.sessionId} is not complete before it`);
+    throw lineError(reader, `the log of session ${session.head.sessionId} is not complete before this line`);
   session.isLogComplete = true;
   yield { type: "log_end", state: null };
 }
@@ -183,7 +186,7 @@ function* readBlob(
   session.open ??= { hash, bytes, chunks: [], length: 0 };
   const { open } = session;
   if (open.hash !== hash || open.bytes !== bytes)
-    throw lineError(reader, "a part of another blob is missing before it");
+    throw lineError(reader, "a part of another blob is missing before this line");
   const chunk = decodeBase64(base64);
   if (chunk.length === 0 && bytes > 0) throw lineError(reader, "it has no bytes");
   open.chunks.push(chunk);
@@ -211,32 +214,32 @@ function readEntry(reader: ExportReader, session: SessionReader, line: PlainObje
   const { head, state: previousState } = session;
   const seq = previousState.seq + 1;
   if (session.isLogComplete || session.open !== null || seq > head.entries || line.seq !== seq)
-    throw lineError(reader, `it is not the entry that should stand here, ${seq} of session ${head.sessionId}`);
+    throw lineError(reader, `entry ${seq} of session ${head.sessionId} was expected here`);
   const event = requireObject(reader, line.event) as Event;
   const entry = checkLine(reader, () => {
     const [decoded] = decodeEntries(encodeEvents([event]), positionAt(reader, head.sessionId, seq));
     for (const hash of blobsOf(event))
       if (!session.blobs.has(hash))
-        throw lineError(reader, `it names the blob ${hash}, which does not stand before it`);
+        throw lineError(reader, `it refers to the blob ${hash}, which does not come before it`);
     session.state = transition(previousState, event);
     return decoded;
   });
   if (entry === undefined || session.state.seq !== seq)
-    throw lineError(reader, `its event ${event.type} cannot follow the entry before it`);
+    throw lineError(reader, `its event ${event.type} cannot follow the previous entry`);
   return { type: "entry", entry, state: session.state, size };
 }
 
 function readState(reader: ExportReader, session: SessionReader, line: PlainObject): ExportItem {
   const { head, state } = session;
   if (session.isLogComplete || session.open !== null || head.entries === 0 || state.seq !== head.entries)
-    throw lineError(reader, `the log of session ${head.sessionId} is not complete before it`);
+    throw lineError(reader, `the log of session ${head.sessionId} is not complete before this line`);
   const parsed = requireObject(reader, line.state) as State;
   const stored = checkLine(reader, () =>
     decodeState(encodeState(parsed), positionAt(reader, head.sessionId, state.seq)),
   );
   const folded = JSON.parse(encodeState(state)) as Json;
   if (!isSameJson(stored as unknown as Json, folded))
-    throw lineError(reader, `its state is not the one to which the log of session ${head.sessionId} leads`);
+    throw lineError(reader, `its state differs from the state to which the log of session ${head.sessionId} leads`);
   session.isLogComplete = true;
   return { type: "log_end", state: stored };
 }
@@ -258,7 +261,7 @@ function readTaken(reader: ExportReader, session: SessionReader, { ids }: PlainO
 function recordId(reader: ExportReader, { ids }: SessionReader, id: unknown): string {
   if (typeof id !== "string") throw lineError(reader, "an id is not a string");
   checkLine(reader, () => checkId("message", id));
-  if (ids.has(id)) throw lineError(reader, `the message ${id} is there twice`);
+  if (ids.has(id)) throw lineError(reader, `the message ${id} appears twice`);
   ids.add(id);
   return id;
 }
@@ -274,14 +277,14 @@ function readSignal(reader: ExportReader, line: PlainObject): ExportItem {
   return { type: "signal", signal };
 }
 
-/** Whether a schedule makes sense is known to the engine: a worker reports one that it cannot fire. */
+/** Reads a schedule. Only the engine can tell whether it is valid: a worker reports a schedule that it cannot fire. */
 function readSchedule(reader: ExportReader, line: PlainObject): ExportItem {
   const { id, slot, dueAt, body } = requireObject(reader, line.row);
   if (!isScheduleId(id) || !isSlot(slot) || !isSlot(dueAt)) throw lineError(reader, "it is not a schedule");
   return { type: "schedule", row: { id, rev: 1, slot, dueAt, body: requireObject(reader, body) as Json } };
 }
 
-/** A message of the session before it, or of one that has not begun. */
+/** Reads a delayed message of the preceding session, or of a session that has not begun. */
 function* readDelayed(reader: ExportReader, line: PlainObject): Generator<ExportItem> {
   const { id, slot, dueAt, body, sessionId } = requireObject(reader, line.row);
   const { message } = requireObject(reader, body) as { readonly message?: DelayedBody["message"] };
@@ -291,7 +294,7 @@ function* readDelayed(reader: ExportReader, line: PlainObject): Generator<Export
   if (id !== toDelayedId(sessionId, message.runId))
     throw lineError(reader, "it is a delayed message of another session");
   if (reader.session?.head.sessionId === sessionId) yield* endEmptyLog(reader, reader.session);
-  else if (reader.sessions.has(sessionId)) throw lineError(reader, "its session ends before it");
+  else if (reader.sessions.has(sessionId)) throw lineError(reader, "its session ends before this line");
   else yield* closeSession(reader);
   checkLine(reader, () =>
     decodeMessage(
@@ -309,7 +312,7 @@ function isSlot(value: unknown): value is number | null {
 
 function readEnd(reader: ExportReader, { sessions, sum }: PlainObject): ExportItem {
   if (sessions !== reader.sessions.size || sum !== reader.sum)
-    throw lineError(reader, "the export was changed since it was written, or a line is missing: its sum is another");
+    throw lineError(reader, "its checksum does not match: the export was changed, or a line is missing");
   reader.hasEnd = true;
   return { type: "end", sum: reader.sum };
 }
@@ -321,7 +324,7 @@ function requireSession(reader: ExportReader): SessionReader {
 
 function requireObject(reader: ExportReader, value: unknown): PlainObject {
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as PlainObject;
-  throw lineError(reader, "it has no object where one should be");
+  throw lineError(reader, "an object is missing in it");
 }
 
 function isTime(value: unknown): value is number {
@@ -332,7 +335,7 @@ function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0;
 }
 
-/** A fault that a store would report as damage is reported as a mistake in the line. */
+/** A position at which damage is reported as a mistake in the line, not in a store. */
 function positionAt(reader: ExportReader, sessionId: string, seq: number): RowPosition {
   return { file: "", sessionId, seq, createError: (problem) => lineError(reader, problem) };
 }

@@ -1,8 +1,8 @@
 /**
- * Writes the items of an export into a store, session by session, under leases of the import.
+ * Writes the items of an export into a store, session by session, under the leases of the import.
  *
- * 1. Everything that was already written is skipped, so that an import that was cut short can continue.
- * 2. A commit holds many entries. Its state is the one to which they lead; that of the last commit is the one of the export.
+ * 1. Content that was already written is skipped, so that an interrupted import can continue.
+ * 2. A commit contains many entries, and the state to which they lead. The state of the last commit is the one in the export.
  * 3. The fields that make a session due are written last, and take effect only when its lease is released.
  */
 
@@ -21,30 +21,30 @@ import { nameOfWait } from "../shared/signals.js";
 import { maxIdsPerLine } from "./lines.js";
 import type { ExportItem, SessionHead } from "./read-lines.js";
 
-/** Longer than any process runs: a lease ends only when the import releases it. */
+/** Longer than any process runs: these leases end only when the import releases them. */
 const leaseMs = 100 * 365 * 24 * 3_600_000;
-/** `Store.loadAt` returns a state that is at most this many entries older. */
+/** The limit of `Store.loadAt`: it returns a state that is at most this many entries older. */
 const maxEntriesPerCommit = 64;
-/** The maximum length of the lines of a commit together, in UTF-16 units. */
+/** The maximum total length of the lines of a commit, in UTF-16 units. */
 const maxCommitSize = 1024 * 1024;
 
 export type ImportHolders = {
-  /** Holds the sessions while they are written. */
+  /** Holds the sessions while they are being written. */
   readonly writing: Holder;
-  /** Holds the first session when all are written. */
+  /** Holds the first session once all sessions are written. */
   readonly written: Holder;
 };
 
-/** @param sum the sum of the export */
+/** @param sum the checksum of the export */
 export function createImportHolders(sum: string): ImportHolders {
-  // Not a real process: so a lease of an import never counts as that of a process that has ended.
+  // Not a real process, so that a lease of an import is never mistaken for the lease of a dead process.
   const holder = { host: "import", pid: 0, startedAt: 0 };
   return { writing: { id: `import ${sum}`, ...holder }, written: { id: `imported ${sum}`, ...holder } };
 }
 
 type ClaimedSession = { readonly lease: Lease; readonly seq: number };
 
-/** Claims a session that is free, or that this import holds already. @throws PawlError `session_busy` */
+/** Claims a session that is free or already held by this import. @throws PawlError `session_busy` */
 export async function claimForImport(
   store: Store,
   sessionId: string,
@@ -61,11 +61,11 @@ export async function claimForImport(
 export function sessionExistsError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `There is a session ${sessionId} in the store already, so nothing was imported. Delete it first, or import into another store.`,
+    `The store already has a session ${sessionId}, so nothing was imported. Delete it first, or import into another store.`,
   );
 }
 
-/** The session that is being written. */
+/** The session being written. */
 type SessionWriter = {
   readonly head: SessionHead;
   readonly lease: Lease;
@@ -74,7 +74,7 @@ type SessionWriter = {
   pending: Event[];
   pendingSize: number;
   state: State;
-  /** The messages in its inbox by which its waits have got their signals. */
+  /** The messages in its inbox that have delivered signals to its waits, by the name of the wait. */
   readonly signals: Map<string, string>;
 };
 
@@ -91,7 +91,7 @@ export function createImportWriter(store: Store, holder: Holder): ImportWriter {
       switch (item.type) {
         case "session": {
           const { sessionId, createdAt } = item.session;
-          // The session's row is dated by the time of the first claim.
+          // The time of the first claim becomes the session's creation time.
           const { lease, seq } = await claimForImport(store, sessionId, holder, holder, createdAt);
           if (seq > item.session.entries) throw sessionExistsError(sessionId);
           current = {
@@ -166,7 +166,7 @@ function createRestingCommit({ seq, state, head }: SessionWriter): Commit {
   return { expectedSeq: seq, events: [], state, at: head.updatedAt, activity: "resting", dueAt: null, askedAt: null };
 }
 
-/** Records ids as taken, except for those that an earlier attempt has recorded. */
+/** Marks ids as taken, except those that an earlier attempt has already marked. */
 async function recordIds(store: Store, session: SessionWriter, ids: readonly string[]): Promise<void> {
   const result = await store.commit(session.lease, { ...createRestingCommit(session), record: ids });
   if (result.type !== "duplicate") return checkOutcome(session, result.type);
@@ -190,7 +190,7 @@ function recordSignal({ signals }: SessionWriter, { id, body }: InboxMessage): v
     signals.set(nameOfWait({ callKey: body.callKey, step: body.questionId }), id);
 }
 
-/** Writes when the session is due, since when it asks and for what it waits, as its last commit in the source had it. */
+/** Writes when the session is due, since when it asks and what it waits for, as in its last commit in the source. */
 async function commitActivity(store: Store, session: SessionWriter): Promise<void> {
   const { state, head } = session;
   if (head.entries === 0) return;
@@ -200,7 +200,7 @@ async function commitActivity(store: Store, session: SessionWriter): Promise<voi
     activity,
     dueAt: dueAt(state),
     askedAt: askedAt(state),
-    // A wait whose signal is in the inbox gets no other one.
+    // A wait whose signal is in the inbox does not get another one.
     waits: signalWaits(state).map((wait) => ({
       ...wait,
       ...defined({ given: session.signals.get(nameOfWait(wait)) }),
@@ -227,33 +227,33 @@ async function putSchedule(store: Store, row: PutRow): Promise<void> {
   if (schedules === undefined)
     throw new PawlError(
       "store_lacks",
-      "The export has schedules, and this store keeps none: it has no `schedules`. Import it into one of Pawl's stores.",
+      "The export has schedules, but this store does not support them: it has no `schedules`. Import it into one of Pawl's stores.",
     );
   const put = await schedules.put(row);
   if (put.type === "ok") return;
   if (put.type === "full")
     throw new PawlError(
       "schedule_full",
-      "The store takes no more schedules. Remove some, and import the export again.",
+      "The store has reached its limit of schedules. Remove some, and import the export again.",
     );
-  // An earlier attempt of this import may have put it.
+  // An earlier attempt of this import may have written it.
   if (isSameJson((await schedules.get(row.id))?.body ?? null, row.body)) return;
   throw new PawlError(
     "schedule_exists",
-    `The store has another schedule ${row.id}, so the export could not be imported completely. Remove that schedule, and import the export again.`,
+    `The store has a different schedule ${row.id}, so the export was only partly imported. Remove that schedule, and import the export again.`,
   );
 }
 
 function noSignalsError(): PawlError {
   return new PawlError(
     "store_lacks",
-    "The export has signals, and this store keeps none: it has no `signals`. Import it into one of Pawl's stores.",
+    "The export has signals, but this store does not support them: it has no `signals`. Import it into one of Pawl's stores.",
   );
 }
 
 function signalFullError(key: string): PawlError {
   return new PawlError(
     "signal_full",
-    `The store already keeps as many signals with the key "${key}" as it can, so the export could not be imported completely. Import it into an empty store, or wait until signals are kept no longer and import it again.`,
+    `The store has reached its limit of signals with the key "${key}", so the export was only partly imported. Import it into an empty store, or wait until some signals expire and import it again.`,
   );
 }
