@@ -168,7 +168,7 @@ describe("pawl sessions export --raw, and import", () => {
     });
     expect((await there.pawl(["sessions", "export", "--raw", "--all"])).stdout).toBe(one.stdout);
     const again = await there.pawl(["sessions", "import"], { input: one.stdout });
-    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("There is a session first") });
+    expect(again).toMatchObject({ code: 2, stderr: expect.stringContaining("Session first already exists") });
     expect((await there.pawl(["sessions", "delete", "first"])).code).toBe(0);
 
     const all = await here.pawl(["sessions", "export", "--raw", "--all"]);

@@ -63,7 +63,7 @@ function pairStep(
   const [first] = open;
   if (first !== undefined && !drop)
     createRefuse(index)(
-      `a call without a result: ${describeCall(first)}. Give dropOpenCalls: true to leave such calls out.`,
+      `a call without a result: ${describeCall(first)}. Set dropOpenCalls: true to omit such calls.`,
     );
   const omitted = new Set<unknown>(open);
   const kept = open.length === 0 ? message : { ...message, parts: message.parts.filter((part) => !omitted.has(part)) };

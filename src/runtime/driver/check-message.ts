@@ -1,6 +1,6 @@
 /**
- * Runs an author's code on inbox messages before they are committed: on approvals, on answers of agents that are tools, and
- * on outside results for tools with `toModelOutput`.
+ * Runs an author's code on inbox messages before they are committed: on approvals, on answers of agents that are used as tools, and on
+ * outside results for tools with `toModelOutput`.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { type Cancellation, createCancellation } from "../lib/cancellation.js";
@@ -50,7 +50,7 @@ export function withCheck(driver: Driver, message: InboxMessage, { toCommit, add
     const work = createEffectContext(driver, driver.state);
     if (work === null) close(agentMissingClosing(driver));
     if (work === null || driver.closed) return end();
-    const checked = runCoroutine(checkOf(message, approvedCallKey, work, cancellation));
+    const checked = runCoroutine(runCheck(message, approvedCallKey, work, cancellation));
     if (!(checked instanceof Promise)) return end(checked);
     void checked.then(end, fail).then(addLater);
     return null;
@@ -72,7 +72,7 @@ function forget(driver: Driver, check: MessageCheck): void {
   driver.checks = left.length === 0 ? null : left;
 }
 
-function checkOf(
+function runCheck(
   message: InboxMessage,
   approvedCallKey: string | undefined,
   work: EffectContext,

@@ -112,7 +112,7 @@ export async function runStep(
 function watchShutdown({ call: { context }, isLeaving }: StepHost) {
   const controller = new AbortController();
   const end = context.recorder.onDraining(() => {
-    if (isLeaving()) controller.abort(new DOMException("The process shuts down.", "AbortError"));
+    if (isLeaving()) controller.abort(new DOMException("The process is shutting down.", "AbortError"));
   });
   return { signal: controller.signal, end };
 }
