@@ -332,7 +332,7 @@ test("what cannot be redacted is refused, and no message repeats the text", prov
   const store = createMemoryStore();
   const { session } = await leak(store);
   const cases: readonly [unknown, RegExp][] = [
-    [{}, /needs to know what to remove/],
+    [{}, /has nothing to remove/],
     [{ text: "abc12" }, /at least 6 characters/],
     [{ text: [secret, 7] }, /at least 6 characters/],
     [{ seq: 0 }, /number of an entry/],

@@ -10,8 +10,8 @@ import { type AgentFamily, findChildAgent } from "../agent/agent-family.js";
 export type ReservedBudget = { readonly reservedTokens?: number; readonly reservedCostUsd?: number };
 
 /**
- * The share of one call. If several calls start in parallel, the shares are computed in the order of the calls, so that
- * together they never exceed the remaining budget.
+ * The share of one call. If several calls start in parallel, their shares are computed in the order of the calls, so that together they
+ * never exceed the remaining budget.
  */
 export function reserveBudget(callKey: string, state: State, family: AgentFamily): ReservedBudget | "nothing" {
   if (!hasCalls(state)) return {};
@@ -26,7 +26,7 @@ export function reserveBudget(callKey: string, state: State, family: AgentFamily
   return isUsedUp ? "nothing" : defined({ reservedTokens, reservedCostUsd });
 }
 
-/** The limits of a child: its own, capped by the reserved budget. */
+/** The limits of a child: its own limits, capped by the reserved budget. */
 export function limitToReserved({ reservedTokens, reservedCostUsd }: ReservedBudget, limits: RunLimits): RunLimits {
   const maxTokens = lowerLimit(reservedTokens, limits.maxTokens);
   const maxCostUsd = lowerLimit(reservedCostUsd, limits.maxCostUsd);

@@ -1,9 +1,9 @@
 /**
- * Creates the output for the model if the tool has `toModelOutput`. The tool's own return value is stored with it, for people,
- * hooks and the log.
+ * Creates the output for the model if the tool has `toModelOutput`. The tool's own return value is stored with it, for people, hooks and
+ * the log.
  *
- * 1. `afterToolCall` hooks first see the tool's return value, and `toModelOutput` gets what they leave of it. Then they also
- *    see the output of `toModelOutput`. So a hook that masks secrets sees everything, and need not know about `toModelOutput`.
+ * 1. `afterToolCall` hooks first see the tool's return value, and `toModelOutput` gets the value that they return. The hooks then also see
+ *    the output of `toModelOutput`. So a hook that masks secrets sees everything, and need not know about `toModelOutput`.
  * 2. Both outputs are in the event that ends the call, so a crash loses both or neither.
  */
 import type { Json, ToolOutput } from "../../core/data/message.js";
@@ -32,7 +32,7 @@ const toModelOutputTimeoutMs = 60_000;
 /** A tool's return value, before its conversion to plain JSON. */
 export type Raw = Pick<ToolResult, "input" | "output">;
 
-/** A result as it is committed. */
+/** A result in the form in which it is committed. */
 type ModelOutcome = ToolOutcome & {
   readonly records: readonly HookRecord[];
   /** The tool's return value, if the model reads something else. */
@@ -92,7 +92,7 @@ export function* modelOutputOf(
   return { ...shown, ...returnedBeside(shown.output, returned) };
 }
 
-/** Empty if the model reads the tool's return value. */
+/** Empty if the model reads the tool's return value unchanged. */
 function returnedBeside(output: ToolOutput, returned: ToolOutput): Pick<ModelOutcome, "returned"> {
   const isSame = output.type === returned.type && JSON.stringify(output) === JSON.stringify(returned);
   return isSame ? {} : { returned };

@@ -1,5 +1,5 @@
 /**
- * Asks the outside world what became of a call whose process died (REC-4).
+ * Asks a tool for the outcome of a call whose process died (REC-4).
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
@@ -74,7 +74,7 @@ export function* reconcileTool(
 type Reconcile = Extract<RecoverOption, object>["reconcile"];
 type ReconciledResult = Pick<Extract<Reconciled, { status: "finished" }>, "output" | "isError">;
 
-/** Asks the tool, for as long as a call of it may take. An abort signals the tool, and waits for what it says. */
+/** Calls the tool's `reconcile`, with the time limit of a call. An abort signals the tool, and waits for its reply. */
 function callReconcile(
   { runId, callKey }: EffectOf<"reconcile">,
   reconcile: Reconcile,
@@ -107,7 +107,7 @@ function callReconcile(
   return called.finally(stopListening);
 }
 
-/** A result that was found goes the way of every result: through hooks, then cut for the model. */
+/** A reconciled result is processed like every result: by hooks, and then truncated for the model. */
 function* toFinishedEvent(
   found: ReconciledResult,
   input: unknown,

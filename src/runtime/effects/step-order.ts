@@ -1,11 +1,10 @@
 /**
- * Returns the recorded results of its steps to a tool that runs again.
+ * Returns recorded step results to a tool that runs again.
  *
- * 1. Recorded results are returned in the order of the log: when they are requested, and all earlier ones were returned. One
- *    turn of the event loop passes between two results, so that each branch of the tool gets as far as it did before.
- * 2. A step that is not recorded begins when all recorded results were returned.
- * 3. If recorded results are left, the tool requests another step, and nothing happens for 10 s, the tool is stuck: its code
- *    has changed.
+ * 1. Recorded results are returned in the order of the log: when they are requested, and all earlier ones have been returned. One turn of
+ *    the event loop passes between two results, so that each branch of the tool gets as far as it did before.
+ * 2. A step that is not recorded begins when all recorded results have been returned.
+ * 3. If recorded results remain, the tool requests another step, and nothing happens for 10 s, the tool is stuck: its code has changed.
  */
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import type { Clock } from "../../ports/clock.js";
@@ -17,7 +16,7 @@ export type StepOrder = {
   readonly take: (step: string) => Promise<StepRecord | undefined | typeof letGo>;
   /** The first remaining recorded step that the tool has not requested. */
   readonly missing: () => string | undefined;
-  /** Stops returning results: those that wait get `letGo`. */
+  /** Stops returning results: pending requests get `letGo`. */
   readonly stop: () => void;
 };
 
@@ -81,7 +80,7 @@ export function createStepOrder(
     stop() {
       isStopped = true;
       stopTimer();
-      // They stay in the list: the tool has requested them.
+      // They stay in the map, because the tool has requested them.
       for (const settle of waitingSteps.values()) settle(letGo);
     },
   };

@@ -1,11 +1,10 @@
 /**
  * The questions of a tool (`ctx.ask`), its sleeps (`ctx.sleep`) and its waits for signals (`ctx.waitFor`).
  *
- * 1. There is one way only: the questions are committed, the tool is let go, and it runs again with the answers. Sleeps and
- *    waits are questions that no person answers. A question of an MCP server within its request is the exception
- *    (held-questions.ts).
- * 2. Nothing else of the tool is under way when it asks. What it asks meanwhile is asked with it.
- * 3. A tool that has ended asks nothing. If it ends while its questions are being committed, they count, and not its end.
+ * 1. There is only one mechanism: the questions are committed, the tool is suspended, and it runs again with the answers. Sleeps and waits
+ *    are questions that no person answers. The exception is a question of an MCP server within its request (held-questions.ts).
+ * 2. No step of the tool is in progress when it asks. Questions that come up meanwhile are asked together.
+ * 3. A tool that has ended asks nothing. If it ends while its questions are being committed, the questions count, and its end does not.
  */
 import { defined } from "../../core/data/defined.js";
 import { copyJson } from "../../core/data/json.js";
@@ -32,7 +31,7 @@ export type ToolQuestions = {
   readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
   /** Settles when the questions that are being committed are in the log, or are not asked. Null if there are none. */
   readonly asking: () => Promise<void> | null;
-  /** Waits for questions that are being committed: then the tool is suspended, or the call is over. */
+  /** Waits for questions that are being committed: the tool is then suspended, or the call has ended. */
   readonly whenNotAsking: () => Promise<void>;
 };
 
@@ -49,7 +48,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
   let asking: Promise<void> | null = null;
   let isScheduled = false;
 
-  /** Asks in the next turn of the event loop, if no step is under way then. */
+  /** Asks in the next turn of the event loop, if no step is in progress then. */
   function scheduleAsk(): void {
     if (isScheduled || waiting.length === 0) return;
     isScheduled = true;
@@ -69,7 +68,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
   host.onQuestions({ tryAsking: scheduleAsk, commit });
 
   async function commitQuestions(): Promise<void> {
-    // More than may be open at once are asked when these are answered.
+    // Further questions are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
     const entries = () => {
       const taken = host.takeChanges();
@@ -90,12 +89,12 @@ export function createQuestions(host: StepHost): ToolQuestions {
     }
   }
 
-  /** The tool continues later, or elsewhere. */
+  /** The tool continues later, or in another process. */
   function releaseAll(): void {
     for (const { resolve } of waiting.splice(0)) resolve(letGo);
   }
 
-  /** The call has ended, so the code of the tool comes to its end, too. */
+  /** The call has ended, so let the tool's code run to its end. */
   function rejectAll(): void {
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);
@@ -119,7 +118,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
     });
   }
 
-  /** Commits the question and lets the tool go. Rejects if the call ends before. */
+  /** Commits the question and suspends the tool. Rejects if the call ends first. */
   async function suspend(key: string, question: PreparedQuestion): Promise<typeof letGo> {
     if (context.recorder.isReplay === true) return host.failUnrecorded(key);
     host.mayBegin(key, false);
@@ -133,12 +132,12 @@ export function createQuestions(host: StepHost): ToolQuestions {
     if (tool.durable !== true) throw new StepError("not_durable", key, formatNotDurable(tool.name, verb));
   }
 
-  /** Otherwise the run would wait for ever. */
+  /** Without this check, the run would wait forever. */
   function refuseWithoutSignals(): void {
     if (context.parts.store.signals !== undefined || context.recorder.isReplay === true) return;
     throw new PawlError(
       "store_lacks",
-      "This store keeps no signals, so no tool can wait for one. Use one of Pawl's stores, or implement `signals` in your own.",
+      "This store does not support signals, so no tool can wait for one. Use one of Pawl's stores, or implement `signals` in your own.",
     );
   }
 
@@ -151,7 +150,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
       const recorded = await host.take(key);
       if (recorded === letGo) return letGo;
       if (recorded !== undefined) return readAnswer(recorded);
-      // A time that has passed is recorded as well: the tool takes the same way whenever it runs again.
+      // A time that has passed is also recorded, so that the tool takes the same path whenever it runs again.
       if (expiresAt <= now) return runStep(host, key, () => ({ type: "expired" }), {});
       return suspend(key, { message: `Sleeps: ${name}`, for: "time", expiresAt });
     });
@@ -165,7 +164,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
     let expiresAt = timeoutMs === undefined ? undefined : Math.ceil(context.now() + timeoutMs);
     return host.pending(async () => {
       for (let passedOver = 0; passedOver < maxPassedOver; passedOver += 1) {
-        // A wait that passes over a signal goes on as a step of its own, until the time of the first one.
+        // A wait that skips a signal continues as a separate step, until the deadline of the first one.
         const step = passedOver === 0 ? first : `${first}/${passedOver + 1}`;
         const recorded = await host.take(step);
         if (recorded === letGo) return letGo;
@@ -188,7 +187,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
     });
   }
 
-  /** Nobody can be asked in this run. This is recorded, as an answer is. */
+  /** No person can be asked in this run. This is recorded like an answer. */
   function decline(key: string): Promise<unknown> {
     return runStep(host, key, () => ({ type: "declined", note: nobodyCanAnswer }), {});
   }
@@ -210,16 +209,16 @@ export function createQuestions(host: StepHost): ToolQuestions {
 }
 
 function formatUnkeptChanges(why: string): string {
-  return `What the tool had changed of the session's data before it asked could not be kept: ${why}`;
+  return `The tool's changes of the session's data before its question could not be stored: ${why}`;
 }
 
 function formatNotDurable(name: string, verb: string): string {
-  return `The tool "${name}" ${verb}, and only a tool with durable: true may: it runs again afterwards. Put all its effects into steps, and set durable: true.`;
+  return `The tool "${name}" ${verb}, but only a tool with durable: true may do so, because it runs again afterwards. Put all its effects into steps, and set durable: true.`;
 }
 
-/** How many signals whose values do not fit one wait passes over. */
+/** How many signals with values that do not match one wait skips. */
 const maxPassedOver = 20;
 
 function misfitText(step: string, key: string): string {
-  return `The values of ${maxPassedOver} signals with the key "${key}" did not fit the schema of "${step}". Check what is sent with this key.`;
+  return `The values of ${maxPassedOver} signals with the key "${key}" did not match the schema of "${step}". Check what is sent with this key.`;
 }

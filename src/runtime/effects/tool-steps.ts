@@ -1,5 +1,5 @@
 /**
- * What a tool has for doing things durably: `ctx.step`, `ctx.ask`, `ctx.sleep` and `ctx.waitFor`.
+ * The durable operations of a tool: `ctx.step`, `ctx.ask`, `ctx.sleep` and `ctx.waitFor`.
  */
 import type { StepContext, StepOptions } from "../../ports/tool.js";
 import { checkStep } from "./check-step.js";
@@ -14,7 +14,7 @@ export type ToolSteps = {
   readonly waitFor: ToolQuestions["waitFor"];
   readonly asking: ToolQuestions["asking"];
   readonly end: () => StepEnding | undefined;
-  /** The steps that have begun and are not over. */
+  /** The steps that have begun but not ended. */
   readonly underWay: () => readonly string[];
 };
 
