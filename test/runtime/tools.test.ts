@@ -77,7 +77,7 @@ describe("normaliseTools", () => {
       [{ ...echo, input: z.number() }],
       'The tool "echo": The input schema cannot be used',
     ],
-    ["another key than the name", { other: echo }, 'stands under the key "other"'],
+    ["another key than the name", { other: echo }, 'is listed under the key "other"'],
     ["an AI SDK tool in a list", [aiTool({ inputSchema: z.object({}) })], "{ name: tool }"],
   ];
   test.each(refusals)("refuses %s", verifies("TOOL-1#schema"), (_what, tools, message) => {

@@ -14,9 +14,9 @@ export type WaitingCall = StoredApproval & { readonly tool: ToolSpecification | 
 export type Connection = "connecting" | "open" | "lost";
 
 /**
- * The access of the page. `refused`: its access has expired. `used`: its link was already used, or has expired. `stranger`: the
- * program at this address has not proved that it is the server that gave the page access. `other_login`: the link is for another
- * login than the page's current one.
+ * The access of the page. `refused`: its access has expired. `used`: its link was already used, or has expired. `stranger`: the program at
+ * this address has not proved that it is the server that gave the page access. `other_login`: the link is for a login other than the page's
+ * current one.
  */
 export type Access = "checking" | "in" | "no_key" | "refused" | "used" | "stranger" | "other_login";
 
@@ -126,7 +126,7 @@ export function reduce(state: AppState, action: Action): AppState {
       return { ...state, fork: action.place };
     case "session": {
       const { session } = state;
-      // A response may arrive after the page has switched to another session.
+      // The response may arrive after the page has switched to another session.
       if (session === null || session.id !== action.id) return state;
       return { ...state, session: reduceSession(session, action.action) };
     }
@@ -244,7 +244,7 @@ function setAnswers(state: AppState, answered: AnswersPage): AppState {
   return { ...state, approvals: { ...state.approvals, answered } };
 }
 
-/** Removes an answered call from the waiting ones. */
+/** Removes an answered call from the waiting calls. */
 function applyAnswer(state: AppState, approval: WaitingCall, answered: AnsweredCall): AppState {
   const { items, answered: previousAnswers } = state.approvals;
   const isSameCall = (one: WaitingCall) =>

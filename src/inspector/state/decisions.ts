@@ -1,5 +1,5 @@
 /**
- * The answers to a waiting call, with what the page needs to ask for their texts and values.
+ * The possible answers to a waiting call, with what the page needs to ask for their texts and values.
  */
 import {
   answers,
@@ -37,7 +37,7 @@ export function listChoices(approval: WaitingCall): readonly Choice[] {
   });
 }
 
-/** A form edits an object, so an answer of one value is the only field of one. */
+/** A form edits an object, so a reply of a single value becomes the only field of an object. */
 function toReplyForm(schema: unknown): WriteChoice {
   const { reply } = answers;
   const form = {

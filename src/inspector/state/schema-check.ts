@@ -1,6 +1,6 @@
 /**
- * Checks a value against a JSON Schema while a person writes it. It supports the keywords that schemas of tools use. Other
- * keywords are left to the server, which checks everything again.
+ * Checks a value against a JSON Schema while a person writes it. It supports the keywords that tool schemas use, and leaves the others to
+ * the server, which checks everything again.
  */
 import { isObject } from "../../core/data/is-object.js";
 
@@ -40,7 +40,7 @@ function findStringProblem(
     return describe(minLength === 1 ? "it must not be empty." : `it must have at least ${minLength} characters.`);
   if (typeof maxLength === "number" && length > maxLength)
     return describe(`it must have at most ${maxLength} characters.`);
-  // An untrusted pattern may take for ever on a long text.
+  // An untrusted pattern may take forever on a long string.
   if (typeof pattern !== "string" || length > 1_000 || pattern.length > 200) return null;
   return matches(pattern, value) ? null : describe(`it must fit the pattern ${pattern}`);
 }

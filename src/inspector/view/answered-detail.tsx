@@ -7,7 +7,7 @@ import { stepKeyOfCall } from "../state/route.js";
 import { Ago, Difference, Fields, PlainText, RouteLink } from "./common.js";
 import { formatDecision } from "./step-items.js";
 
-/** The answer on one line. */
+/** Formats the answer on one line. */
 export function formatAnswer(answered: AnsweredCall): string {
   const { answer, note, isSecond } = answered;
   if (answer === "gone") return "It no longer waits";
@@ -71,7 +71,7 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
   );
 }
 
-/** Formats an input as lines. A text with line breaks takes several lines. */
+/** Formats an input as lines. A value with line breaks takes several lines. */
 function formatInput(input: unknown): string {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return JSON.stringify(input, null, 2);
   return Object.entries(input)

@@ -16,7 +16,7 @@ import { FormButtons } from "./form-buttons.js";
 import { useInspector, useKeys, useNow } from "./hooks.js";
 import { StepItems } from "./step-items.js";
 
-/** How long keys are ignored after a call is shown, because they were meant for the previous one; milliseconds. */
+/** How long keys are ignored after a call appears, in milliseconds, because they were meant for the previous call. */
 const answerableAfterMs = 400;
 
 export function ApprovalDetail({
@@ -29,7 +29,7 @@ export function ApprovalDetail({
   const inspector = useInspector();
   const choices = listChoices(approval);
   const first = choices[0]?.takes === "nothing" ? null : (choices[0] ?? null);
-  // A question with a written answer opens ready for writing. A call in doubt does not, because it has other answers.
+  // A question with a written answer opens ready for input. A call in doubt does not, because it has other answers.
   const [chosen, setChosen] = useState<Choice | null>(approval.why === "recovery" ? null : first);
   const [shownAt] = useState(() => performance.now());
   const [sending, setSending] = useState<{ readonly isOn: boolean; readonly problem: string | null }>({

@@ -1,5 +1,5 @@
 /**
- * The inbox: waiting calls of all sessions, longest first, each answered with one key. Below them are the answered calls: who
+ * The inbox: waiting calls of all sessions, longest-waiting first, each answered with one key. Below them are the answered calls: who
  * answered, when, and what was changed.
  */
 import type { ComponentChildren } from "preact";
@@ -41,7 +41,7 @@ export function ApprovalsPage({
   const isNarrow = useIsNarrow();
   const waiting = items.status === "ready" ? items.value : [];
   const entries = listEntries(waiting, answered.answered);
-  // A link without a question means the first question of the call.
+  // A link without a question id refers to the first question of the call.
   const routeIndex = entries.findIndex(
     (one) =>
       one.sessionId === route.sessionId &&
@@ -243,7 +243,7 @@ function AnsweredCells({ answered }: { readonly answered: AnsweredCall }) {
   );
 }
 
-/** Shown if the call in the URL no longer waits, and its answer is not in the list. */
+/** Shown if the call in the URL is no longer waiting and its answer is not in the list. */
 function NoLongerWaits({ route }: { readonly route: ApprovalsRoute }) {
   return (
     <EmptyState title="This call no longer waits">

@@ -27,7 +27,7 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
   );
 }
 
-/** A button for each attempt, if there is more than one. */
+/** Shows a button for each attempt, if there is more than one. */
 export function AttemptPicker({
   attempts,
   selectedIndex,

@@ -1,5 +1,5 @@
 /**
- * The usage of each step, on one line, with a bar that compares it with the most expensive one.
+ * The usage of each step, on one line, with a bar that compares the step with the most expensive one.
  */
 import { useMemo, useState } from "preact/hooks";
 import { type StepCost, weightOf } from "../state/costs.js";

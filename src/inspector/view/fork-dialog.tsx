@@ -51,7 +51,7 @@ function ErrorText({ text }: { readonly text: string | null }) {
   );
 }
 
-/** Null while it is loading; a string if that failed. */
+/** Null while loading; a string if loading failed. */
 function useForkedStep(session: SessionState, step: string | null): ForkedStep | string | null {
   const inspector = useInspector();
   const [forkedStep, setForkedStep] = useState<ForkedStep | string | null>(null);

@@ -1,6 +1,6 @@
 /**
- * The request of each attempt of a model call, exactly as it was sent: its parts, the tokens of each, and the first difference
- * from the previous request. From there on, the provider's cache cannot be used.
+ * The request of each attempt of a model call, exactly as it was sent: its parts, the tokens of each, and the first difference from the
+ * previous request. From that point on, the provider's cache cannot be used.
  */
 import { useEffect, useState } from "preact/hooks";
 import { formatCount, toOneLine } from "../state/format.js";

@@ -171,7 +171,7 @@ function Table({
 }) {
   const selectedRow = useRef<HTMLDivElement>(null);
   useEffect(() => selectedRow.current?.scrollIntoView({ block: "nearest" }), [selected]);
-  // Rows contain links and buttons. Options of a listbox cannot: assistive technology would ignore them.
+  // Rows contain links and buttons. Options of a listbox cannot contain them, because assistive technology would ignore them.
   return (
     <div class="table" role="treegrid" aria-label="Sessions" tabIndex={0} aria-activedescendant={`session-${selected}`}>
       <div class="row head" role="row" tabIndex={-1}>

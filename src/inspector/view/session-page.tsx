@@ -1,6 +1,6 @@
 /**
- * The page of a session: its steps on the left, the selected step on the right. Without a step in the URL, the page follows the
- * newest one.
+ * The page of a session: its steps on the left, the selected step on the right. Without a step in the URL, the page follows the newest
+ * step.
  */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -46,7 +46,7 @@ export function SessionPage({ session, route }: { readonly session: SessionState
   const step = route.mark === undefined ? (route.step ?? rows.at(-1)?.key) : undefined;
   const findLine = (to: Pick<SessionRoute, "step" | "mark">) =>
     lineIndexes.get(to.mark === undefined ? `step-${to.step ?? rows.at(-1)?.key}` : `mark-${to.mark}`) ?? -1;
-  /** Keys may come faster than the page is rendered, but the URL is always current. */
+  /** Keys may arrive faster than the page is rendered, but the URL is always current. */
   const currentLine = () => {
     const { route: now } = inspector.state();
     return findLine(now.screen === "session" ? now : route);

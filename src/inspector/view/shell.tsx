@@ -22,7 +22,7 @@ import { SessionPage } from "./session-page.js";
 
 export function Shell({ inspector }: { readonly inspector: Inspector }) {
   const [, render] = useReducer((count: number) => count + 1, 0);
-  // In a layout effect, before the browser paints: no change may follow the very first one, so it must not be missed.
+  // In a layout effect, before the browser paints: no change might follow the first one, so it must not be missed.
   useLayoutEffect(() => inspector.subscribe(() => render(undefined)), [inspector]);
   const state = inspector.state();
   return (

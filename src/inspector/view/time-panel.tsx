@@ -35,7 +35,7 @@ export function TimePanel({
   const isUnderWay = session.rows.at(-1)?.flags.includes("under_way") === true;
   const now = useNow(isUnderWay ? 1_000 : 60_000);
   const { rows, runs } = session;
-  // During activity, the strip is computed once a second, so that thousands of steps are not processed for each event.
+  // While the session is active, the strip is computed once a second, so that thousands of steps are not processed for each event.
   const strip = useMemo(() => createStrip({ rows, runs }, now), [rows.length, session.isIndexed, isUnderWay ? now : 0]);
   const visibleRows = useMemo(() => selectRows(rows, step, range), [rows, step, range]);
   useKeys({ w: () => setIsOpen(!isOpen) });

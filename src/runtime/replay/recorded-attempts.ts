@@ -2,9 +2,9 @@
  * Reads the attempts of a session's model calls from its log, as a recording.
  *
  * 1. Together, the deltas produce the committed message or the failure. The log does not store how the provider split them.
- * 2. The current code builds the requests from the log. They have no system prompt and no tools: the log has only their
- *    hashes, and the blobs are not loaded. Nor is a message of a list that the log stores in a blob: it is replaced by the
- *    text `blob:` and its hash.
+ * 2. The current code builds the requests from the log. They have no system prompt and no tools: the log has only their hashes, and the
+ *    blobs are not loaded. A message of a list that the log stores in a blob is not loaded either: it is replaced by the text `blob:` and
+ *    its hash.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -43,7 +43,7 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
   return deepFreeze(attempts);
 }
 
-/** One attempt for each request, including requests that were sent again. */
+/** One attempt per request, including requests that were sent again. */
 function toRecordedAttempts(
   sessionId: string,
   event: AttemptEvent,
@@ -90,7 +90,7 @@ function toPartialDeltas({ partial }: EventOf<"model_failed">): readonly DeltaBo
   return partial === undefined ? [] : toPartDeltas({ type: "text", text: partial.text }, "1");
 }
 
-/** An empty answer, or one with nothing but calls, is not a failure of the stream: the loop rejects it afterwards. */
+/** An empty answer, or an answer with only calls, is not a failure of the stream: the loop rejects it afterwards. */
 function toFailureEnd({ failure, usage }: EventOf<"model_failed">): DeltaBody {
   if (failure.code === emptyResponseCode || failure.code === onlyCallsCode)
     return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };

@@ -1,5 +1,5 @@
 /**
- * The tools of a run in a replay: their schemas from the log, without their functions.
+ * The tools of a run in a replay: their schemas are read from the log, and they have no functions.
  */
 import type { EventOf } from "../../core/machine/event.js";
 import { toolNameOf } from "../../core/transcript/results.js";
@@ -13,7 +13,7 @@ import type { CompiledTool } from "../tools/compile-tools.js";
 import { compileInput } from "../tools/schema.js";
 import { parseSpecifications } from "../work/prompt-blobs.js";
 
-/** An agent with the tools of a run, and whether the log has all of them. */
+/** An agent with the tools of a run, and whether the log has all of those tools. */
 export type Recorded = { readonly own: CompiledAgent; readonly isWhole: boolean };
 
 /** @param named the blob of the tools that the model was offered */
@@ -32,7 +32,7 @@ export async function withRecordedTools(
   return { own: { ...own, ...own.withTools(tools) }, isWhole: missing.every((name) => tools.has(name)) };
 }
 
-/** Whether the tool of a call belongs to the run alone and is missing here. */
+/** Whether the tool of a call belongs only to the run and is missing here. */
 export function isOfRunAlone(
   event: EventOf<"tool_decided" | "tool_waiting" | "tool_failed" | "tool_finished">,
   own: CompiledAgent,
