@@ -84,14 +84,16 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
   /** Null if the response has no content. */
   async function requestText(address: string, init: RequestInit, isUnproved = false): Promise<string | null> {
     const response = await send(address, init, isUnproved).catch(() => {
-      throw new ApiError(0, "unreachable", "The server does not answer.");
+      throw new ApiError(0, "unreachable", "The server is not responding.");
     });
     if (response.status === 204) return null;
     const text = await response.text();
     if (response.ok) return text;
     // An empty 401 was created here: the request was not sent.
     if (response.status === 401 && text !== "" && !isUnproved) onRefused();
-    const { code = "internal", message = `The server answered ${response.status}.` } = pickError(parseJson(text));
+    const { code = "internal", message = `The server responded with status ${response.status}.` } = pickError(
+      parseJson(text),
+    );
     throw new ApiError(response.status, code, message);
   }
 
@@ -123,7 +125,8 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
 }
 
 export function formatErrorMessage(error: unknown): string {
-  if (error instanceof ApiError && error.code === "forbidden") return `You may not see this. ${error.message}`;
+  if (error instanceof ApiError && error.code === "forbidden")
+    return `You are not allowed to see this. ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -65,7 +65,7 @@ describe("the inspector", () => {
     await expectReadable(page, "deny");
     await page.setViewportSize(phone);
     await page.getByRole("button", { name: /^Deny/ }).click();
-    await page.getByText("Nothing waits.").waitFor();
+    await page.getByText("Nothing is waiting.").waitFor();
     await page.getByText("Approved by token").waitFor();
     await page.getByRole("option", { name: /shell/ }).click();
     await page.locator(".approval-detail").getByText("Not on this machine.").waitFor();
@@ -107,7 +107,7 @@ describe("the inspector", () => {
       const decision = { type: "deny", note: "Too late in the day." };
       const { callKey, inputHash } = first;
       await rig.ask("POST", `/v1/sessions/${sessionId}/answers`, { callKey, inputHash, decision });
-      const refused = page.getByText(/Somebody was first: denied by token: Too late in the day\./);
+      const refused = page.getByText(/Someone else answered first: denied by token: Too late in the day\./);
       await pressUntil(page, "y", refused);
       expect(problems).toEqual([]);
     },

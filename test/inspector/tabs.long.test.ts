@@ -120,8 +120,8 @@ describe("the inspector", () => {
     await page.getByText("By model").waitFor();
     await told(/table "By run"/, /columnheader "cost"/, /rowheader "some\/llm-large"/, /listbox "By step"/);
     await page.goto(`${rig.url}/#/sessions/${sessionId}/replay`);
-    await page.getByText(/The present code/).waitFor();
-    await told(/checkbox "Take decisions of policies from the log"/, /button "Run again"/);
+    await page.getByText(/The current code/).waitFor();
+    await told(/checkbox "Use the recorded permission decisions"/, /button "Run again"/);
     await page.goto(`${rig.url}/#/sessions/${sessionId}/log`);
     await page.locator(".line.event").first().waitFor();
     await told(/combobox "Type"/, /listbox "Events"/, /region "The event"/, /navigation "Views of this session"/);

@@ -53,9 +53,9 @@ function toReplyForm(schema: unknown): WriteChoice {
 
 /** Why a person is asked. */
 export const reasonTexts: { readonly [Why in WaitingCall["why"]]: string } = {
-  policy: "This tool runs only after somebody has allowed it.",
-  provider: "The model's provider runs this tool, and asks before it does.",
-  recovery: "The process stopped while this call ran. Nobody knows whether it was done.",
-  external: "This call is done outside of Pawl. The run waits for its result.",
+  policy: "This tool needs approval before it runs.",
+  provider: "The model's provider runs this tool, and asks for approval first.",
+  recovery: "The process stopped during this call, so its outcome is unknown.",
+  external: "This call runs outside Pawl. The run is waiting for its result.",
   tool: "The tool asks while it runs.",
 };

@@ -11,7 +11,7 @@ const maxDepth = 32;
 
 /** The first problem, with its path; null if there is none. */
 export function findProblem(value: unknown, schema: unknown, path = "", depth = 0): string | null {
-  if (schema === false) return `${formatPath(path)}nothing is allowed here.`;
+  if (schema === false) return `${formatPath(path)}no value is allowed here.`;
   if (!isObject(schema) || depth > maxDepth) return null;
   const describe = (what: string) => `${formatPath(path)}${what}`;
   const { type } = schema;
@@ -42,7 +42,7 @@ function findStringProblem(
     return describe(`it must have at most ${maxLength} characters.`);
   // An untrusted pattern may take forever on a long string.
   if (typeof pattern !== "string" || length > 1_000 || pattern.length > 200) return null;
-  return matches(pattern, value) ? null : describe(`it must fit the pattern ${pattern}`);
+  return matches(pattern, value) ? null : describe(`it must match the pattern ${pattern}`);
 }
 
 function matches(pattern: string, value: string): boolean {

@@ -242,7 +242,7 @@ function toPlainItems(event: PublicEvent): readonly StepItem[] {
 const steerLabels = {
   user: "Steered",
   before_stop: "Sent back by a hook",
-  output: "Sent back: not the shape asked for",
+  output: "Sent back: does not match the output schema",
 };
 
 function toNotes(event: PublicEvent): readonly StepItem[] {
@@ -260,9 +260,9 @@ function toNotes(event: PublicEvent): readonly StepItem[] {
     case "handed_off":
       return [note("plain", `Handed over from ${event.from} to ${event.to}`, null)];
     case "abort_requested":
-      return [note("warn", `Abort asked for${by(event.by)}`, event.note ?? null)];
+      return [note("warn", `Abort requested${by(event.by)}`, event.note ?? null)];
     case "restarted":
-      return [note("warn", "Restarted: another process carried on", formatFault(event.fault))];
+      return [note("warn", "Restarted: another process continued the run", formatFault(event.fault))];
     case "hook_failed":
       return [note("bad", `Hook ${event.name} (${event.hook}) ${event.outcome.replace("_", " ")}`, event.message)];
     case "data_changed":

@@ -120,7 +120,7 @@ function QuestionHeader({ approval }: { readonly approval: WaitingCall }) {
       )}
       {url !== undefined && (
         <p>
-          The tool names a page where this is settled: <span class="mono">{url}</span>
+          The tool refers to a page for this decision: <span class="mono">{url}</span>
         </p>
       )}
     </header>
@@ -160,10 +160,10 @@ function ConversationBefore({ approval }: { readonly approval: WaitingCall }) {
     // Scrolls to the end, so that the last part is next to the question.
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [items]);
-  if (items === null) return <p class="loading">Loading what was said before…</p>;
+  if (items === null) return <p class="loading">Loading the conversation…</p>;
   if (items.length === 0) return null;
   return (
-    <section class="before" aria-label="What was said before" ref={box}>
+    <section class="before" aria-label="The conversation before the call" ref={box}>
       <h3 class="label">Before</h3>
       <StepItems items={items} sessionId={sessionId} />
     </section>

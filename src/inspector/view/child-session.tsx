@@ -38,7 +38,7 @@ export function ChildSession({
       </summary>
       {isOpen && (
         <div class="child-items">
-          {child.status === "loading" && <p class="loading">Loading what it did…</p>}
+          {child.status === "loading" && <p class="loading">Loading its steps…</p>}
           {child.status === "failed" && <p class="warning">{child.message}</p>}
           {child.status === "ready" && (
             <>

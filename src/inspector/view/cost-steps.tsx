@@ -45,7 +45,7 @@ export function CostSteps({ steps, sessionId }: { readonly steps: readonly StepC
           aria-pressed={isMostExpensiveFirst}
           onClick={() => setIsMostExpensiveFirst(!isMostExpensiveFirst)}
         >
-          {isByCost ? "Dearest first" : "Most tokens first"}
+          {isByCost ? "Most expensive first" : "Most tokens first"}
         </button>
       </header>
       <WindowedList items={sortedSteps} rowHeight={rowHeight} label="By step" selected={selectedIndex} toId={toRowId}>

@@ -31,7 +31,7 @@ export function ForkDialog({ session, place }: { readonly session: SessionState;
       onKeyDown={(event) => event.stopPropagation()}
     >
       <h2>Fork</h2>
-      <p class="dim">A new session with the same history up to a place. This session stays as it is.</p>
+      <p class="dim">A new session with the same history up to this point. This session does not change.</p>
       {"seq" in place && <ForkForm session={session} forked={{ runStarted: null, end: place.seq }} step={null} />}
       {step !== null && forkedStep === null && <p class="loading">Loading…</p>}
       <ErrorText text={typeof forkedStep === "string" ? forkedStep : null} />
@@ -59,7 +59,7 @@ function useForkedStep(session: SessionState, step: string | null): ForkedStep |
     if (step === null || !session.isIndexed) return;
     let isCurrent = true;
     loadForkedStep(inspector.api, session, step).then(
-      (forked) => isCurrent && setForkedStep((current) => current ?? forked ?? "There is no such step."),
+      (forked) => isCurrent && setForkedStep((current) => current ?? forked ?? "This step does not exist."),
       (error: unknown) => isCurrent && setForkedStep(formatErrorMessage(error)),
     );
     return () => {
@@ -144,7 +144,7 @@ function ModeChoices({
         It ends before the request of this run.
       </ModeChoice>
       <ModeChoice how="after" chosen={how} onChoose={onChoose} label={`goes on after step ${index}`}>
-        What was under way there is ended.
+        Work in progress at that point is ended.
       </ModeChoice>
     </fieldset>
   );

@@ -11,7 +11,7 @@ export const InspectorContext = createContext<Inspector | null>(null);
 
 export function useInspector(): Inspector {
   const inspector = useContext(InspectorContext);
-  if (inspector === null) throw new Error("There is no inspector around this component.");
+  if (inspector === null) throw new Error("useInspector() was called outside of InspectorContext.");
   return inspector;
 }
 

@@ -87,7 +87,7 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
       </div>
       {pages.problem !== null && <LoadFailure message={pages.problem} retry={load} />}
       {events.length === 0 && !isLoading && pages.problem === null && (
-        <EmptyState title="No event is of this type">
+        <EmptyState title="No events of this type">
           <button type="button" onClick={() => filterByType("")}>
             Show every type
           </button>

@@ -94,7 +94,7 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
       </div>
       {(problem !== null || sessions.length === 0) && (
         <p class="dim" role="status">
-          {problem ?? "No session has this in its title or id."}
+          {problem ?? "No session's title or id contains this."}
         </p>
       )}
     </dialog>

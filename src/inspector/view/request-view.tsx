@@ -46,9 +46,9 @@ function RequestView({
     <>
       <div class="request-head">
         <p>
-          About <b class="num">{formatCount(tokens.total)}</b> tokens, as Pawl estimates.{" "}
+          About <b class="num">{formatCount(tokens.total)}</b> tokens, estimated by Pawl.{" "}
           {difference === null ? (
-            <span class="dim">{isFirst ? "It is the first of its run." : "It only adds to the request before."}</span>
+            <span class="dim">{isFirst ? "It is the first of its run." : "It only adds to the previous request."}</span>
           ) : (
             <span class="warns">
               {formatDifferencePart(difference)} differs from the request before: about{" "}

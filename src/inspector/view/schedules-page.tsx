@@ -175,7 +175,7 @@ function describeSlot({ outcome, status, count = 1, isMinimum }: ListedSlot): {
     case "missed":
       return { sign: "retried", label: `missed${times}` };
     case "overlap":
-      return { sign: "denied", label: `skipped, because the last run was not over${times}` };
+      return { sign: "denied", label: `skipped, because the last run had not ended${times}` };
     case "posted":
     case "manual": {
       const asked = outcome === "manual" ? ", on request" : "";

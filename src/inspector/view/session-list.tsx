@@ -141,7 +141,7 @@ function NoSessions({ list }: { readonly list: AppState["list"] }) {
   if (list.find === "" && list.status === "" && list.agent === "")
     return (
       <EmptyState title="No sessions yet">
-        <p>They appear here as soon as an agent begins one. Try it in a terminal:</p>
+        <p>Sessions appear here as soon as an agent starts one. Try it in a terminal:</p>
         <pre>pawl run "List the files"</pre>
       </EmptyState>
     );
@@ -150,7 +150,7 @@ function NoSessions({ list }: { readonly list: AppState["list"] }) {
     void inspector.loadList();
   };
   return (
-    <EmptyState title="No session is like that">
+    <EmptyState title="No matching sessions">
       <button type="button" onClick={clear}>
         Show all sessions
       </button>

@@ -70,7 +70,7 @@ export function SessionPage({ session, route }: { readonly session: SessionState
       <SessionHeader session={session} screen="session" />
       {rows.length === 0 && session.isIndexed ? (
         <EmptyState title="No steps yet">
-          <p>The first one appears here as soon as a process takes the request.</p>
+          <p>The first step appears here as soon as a process picks up the request.</p>
         </EmptyState>
       ) : (
         <>
@@ -189,7 +189,7 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
         {describeState(status, waiting.length, waits)}
       </span>
       {isRunning && live === "none" && (
-        <span class="dim" title="Another process drives this session, and its text is not sent here. The log is.">
+        <span class="dim" title="Another process runs this session, so its text is not streamed here. The log is.">
           log only
         </span>
       )}

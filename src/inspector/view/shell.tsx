@@ -46,7 +46,7 @@ function SignedIn({ state }: { readonly state: AppState }) {
       <TopBar state={state} />
       {state.connection === "lost" && (
         <p class="lost" role="status">
-          The connection to the server is lost. The page shows what it has, and asks again by itself.
+          The connection to the server was lost. The page shows the last known data, and reconnects automatically.
         </p>
       )}
       <Screen state={state} />
@@ -180,16 +180,16 @@ const accessMessages: {
 } = {
   no_key: [
     "This page needs a link",
-    "The link has a code that lets this browser in. It is printed by the server at its start.",
+    "The link contains a code that gives this browser access. The server prints the link when it starts.",
   ],
-  used: ["This link was used before, or is too old", "A link is good once, for ten minutes. Get another one."],
+  used: ["This link was already used, or has expired", "A link works once, within ten minutes. Get a new one."],
   refused: [
     "Your access has expired",
-    "A link lets a browser in for 8 hours at most, and until the server ends. Get another one.",
+    "A link gives a browser access for at most 8 hours, or until the server stops. Get a new one.",
   ],
   stranger: [
     "Another program answers at this address",
-    "It could not prove that it is the server that let this page in, so the page has not given it your access. The server may have ended, and somebody on this machine may be listening in its place. Start the server again.",
+    "It could not prove that it is the server that gave this page access, so the page has not sent it your key. The server may have stopped, and another program on this machine may be listening in its place. Start the server again.",
   ],
 };
 

@@ -198,7 +198,7 @@ function WaitLine({ wait }: { readonly wait: CallWait }) {
       <span class="mono">{step}</span>
       <span class="dim">
         {isOpen ? formatWait(wait) : on === "time" ? "slept" : `waited for ${key ?? "a signal"}`}
-        {passedOver > 0 && `, after ${passedOver} whose value did not fit`}
+        {passedOver > 0 && `, after ${passedOver} whose value did not match`}
       </span>
       <span class="num dim">{isOpen ? "" : formatDuration(endedAt - at)}</span>
     </p>
@@ -211,11 +211,11 @@ const answerLabels: { readonly [answer: string]: string } = {
   deny: "Denied",
   abort: "Denied, and the run stopped",
   rerun: "To run again",
-  result: "The result was given",
+  result: "Result provided",
   fail: "Counted as failed",
   reply: "Answered",
   decline: "Declined",
-  expired: "Expired before anybody answered",
+  expired: "Expired without an answer",
 };
 
 /** Describes a decision, and who made it. */

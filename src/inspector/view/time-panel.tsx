@@ -93,7 +93,7 @@ function RangeLine({
   return (
     <p class="range-line dim">
       {visibleSpan === null ? (
-        "No step is in this range."
+        "No steps in this range."
       ) : (
         <span class="num">
           {visibleRows.length === 1 ? "1 step" : `${visibleRows.length} steps`},{" "}

@@ -188,8 +188,7 @@ function checkModelName({ model }: StartOptions, agent: NameOwner): void {
   if (named.has(model)) return;
   const near = nearestName(model, named.keys());
   const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
-  const known =
-    named.size === 0 ? "The agent has no named models." : `The agent has ${[...named.keys()].join(", ")}.`;
+  const known = named.size === 0 ? "The agent has no named models." : `The agent has ${[...named.keys()].join(", ")}.`;
   throw new PawlError(
     "bad_input",
     `The option model names ${JSON.stringify(model.slice(0, 100))}, which is not one of the agent's models.${hint} ${known}`,

@@ -127,8 +127,6 @@ function toCallAndResult(
     case "input-available":
       return { call };
     default:
-      return refuse(
-        `the call ${JSON.stringify(toolCallId)} is in the unknown state ${JSON.stringify(state)}.`,
-      );
+      return refuse(`the call ${JSON.stringify(toolCallId)} is in the unknown state ${JSON.stringify(state)}.`);
   }
 }

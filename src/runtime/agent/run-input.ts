@@ -189,8 +189,7 @@ export type SteerOptions = {
 /** @throws PawlError `bad_input` */
 export function checkSkip(skip: unknown, mode: InputMode): "unstarted" {
   if (mode === "steer" && skip === "unstarted") return skip;
-  const why =
-    mode === "steer" ? 'skip must be "unstarted".' : 'Only a steer can skip calls: mode "steer".';
+  const why = mode === "steer" ? 'skip must be "unstarted".' : 'Only a steer can skip calls: mode "steer".';
   throw new PawlError("bad_input", `${why} Omit skip to let all calls continue.`);
 }
 

@@ -91,10 +91,7 @@ function checkEvents(options: EventsOptions): void {
   checkOptions("events()", eventRules, options, eventSettings);
   if (options.children !== true) {
     if (options.itemsOf === undefined) return;
-    throw new PawlError(
-      "bad_input",
-      "events() accepts itemsOf only with children. Omit it, or set children to true.",
-    );
+    throw new PawlError("bad_input", "events() accepts itemsOf only with children. Omit it, or set children to true.");
   }
   const other = (["limit", "live", "runId", "until", "joinDeltas"] as const).find(
     (name) => options[name] !== undefined,

@@ -145,7 +145,10 @@ function toTarget({ text, seq, callKey }: RedactionOptions): RedactionTarget {
   if (!seqs.every((one) => Number.isSafeInteger(one) && (one as number) >= 1))
     throw new PawlError("bad_input", "`seq` must be an entry number, 1 or more, or a list of such numbers.");
   if (!callKeys.every((one) => typeof one === "string" && one !== ""))
-    throw new PawlError("bad_input", '`callKey` must be the key of a tool call, such as "run/1/1", or a list of such keys.');
+    throw new PawlError(
+      "bad_input",
+      '`callKey` must be the key of a tool call, such as "run/1/1", or a list of such keys.',
+    );
   return { texts: texts as string[], seqs: new Set(seqs as number[]), callKeys: new Set(callKeys as string[]) };
 }
 

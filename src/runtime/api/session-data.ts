@@ -81,7 +81,10 @@ function toPatch({ set = {}, unset = [] }: Patch): DataPatch {
   }
   const conflict = values.find(([key]) => unsetKeys.has(key));
   if (conflict !== undefined)
-    throw new PawlError("bad_input", `setData() both sets and unsets ${JSON.stringify(conflict[0])}. Do only one of them.`);
+    throw new PawlError(
+      "bad_input",
+      `setData() both sets and unsets ${JSON.stringify(conflict[0])}. Do only one of them.`,
+    );
   if (values.length === 0 && unsetKeys.size === 0)
     throw new PawlError("bad_input", "setData() has nothing to change. Give set, unset, or both.");
   return {

@@ -32,7 +32,7 @@ import { runWithOutput } from "../agent/structured-output.js";
 import { busyError, runFinishedError, throwNoSession } from "../log/driver-errors.js";
 import { isChildDue } from "../log/due-children.js";
 import { loadExistingState } from "../log/known-session.js";
-import { loadCurrentResult, loadRunResult } from "../log/currentRun-result.js";
+import { loadCurrentResult, loadRunResult } from "../log/present-result.js";
 import { loadTranscript } from "../log/read-log.js";
 import { attendSession, deliver, type ResumeActions, requestRun, resume as resumeLive } from "../session/deliver.js";
 import { findEndedRun, type InterruptedRuns, recordInterrupted } from "../session/interrupted-runs.js";
@@ -146,7 +146,9 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
       const { options } = (currentRun === queued ? transcript.queued.get(queued?.seq ?? 0) : transcript.run) ?? {};
       refuseOtherTools(locals.tools, currentRun.runId, options?.tools);
     }
-    return currentRun?.runId === undefined ? resumeRun() : runWithOutput(id, currentRun.runId, locals, parts, resumeRun);
+    return currentRun?.runId === undefined
+      ? resumeRun()
+      : runWithOutput(id, currentRun.runId, locals, parts, resumeRun);
   }
 
   async function resumeCurrentRun(resumeActions: ResumeActions, seen?: SessionLook): Promise<RunResult> {

@@ -140,7 +140,10 @@ function toCommitFailure(
     case "conflict":
       return { type: "interrupted", reason: "lease_lost" };
     case "duplicate":
-      return { type: "broken", error: new Error(`The message id ${result.id} is already used in session ${sessionId}.`) };
+      return {
+        type: "broken",
+        error: new Error(`The message id ${result.id} is already used in session ${sessionId}.`),
+      };
     default:
       return {
         type: "interrupted",

@@ -36,7 +36,8 @@ export function createToolData(
   }
 
   function applyChange(one: DataChange): void {
-    if (isOver()) throw new PawlError("run_finished", "The call has ended, so it can no longer change the session's data.");
+    if (isOver())
+      throw new PawlError("run_finished", "The call has ended, so it can no longer change the session's data.");
     const before = [...callChanges.list];
     try {
       addChange(callChanges, one);

@@ -87,7 +87,10 @@ export function guard(options: GuardOptions): Hook {
   checkOptions("guard()", guardRules, options);
   const { name, input, output, every = "run", hold, timeoutMs, onFailure } = options;
   if (input === undefined && output === undefined)
-    throw new PawlError("bad_configuration", `The guard "${name}" has neither input nor output. Give it at least one of them.`);
+    throw new PawlError(
+      "bad_configuration",
+      `The guard "${name}" has neither input nor output. Give it at least one of them.`,
+    );
   const isWanted = (subject: ModelStreamSubject): boolean =>
     every === "step" ||
     (subject.stage === "input" ? subject.modelCallIndex === 1 : subject.isComplete && !subject.hasCalls);

@@ -56,14 +56,14 @@ function wrapChecks(store: Store): Store {
     },
     async asking(options) {
       const sessions = await store.asking(options);
-      if (!Array.isArray(sessions) || !sessions.every(isAskingSession)) throw corruptError(null, "list of sessions with open questions");
+      if (!Array.isArray(sessions) || !sessions.every(isAskingSession))
+        throw corruptError(null, "list of sessions with open questions");
       for (const { sessionId, state } of sessions) if (state !== null) checkState(sessionId, state, state.seq);
       return sessions;
     },
     async inbox(sessionId) {
       const messages = await store.inbox(sessionId);
-      if (!Array.isArray(messages) || !messages.every(isInboxMessage))
-        throw corruptError(sessionId, "inbox message");
+      if (!Array.isArray(messages) || !messages.every(isInboxMessage)) throw corruptError(sessionId, "inbox message");
       return messages;
     },
   };

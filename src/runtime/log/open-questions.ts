@@ -167,7 +167,7 @@ async function readCalls(store: LogStore, sessionId: string, state: CallsState):
     const entries = await store.read(sessionId, first - 1, state.seq - first + 1);
     const calls = collectCalls(entries, state);
     if (calls !== undefined || first === 1) return calls ?? new Map();
-    // The inputs of changed calls come after the model's message, so the message is readEarlier in the log.
+    // The inputs of changed calls come after the model's message, so the message is earlier in the log.
     first = Math.max(1, first - 2 * (state.seq - first + 1));
   }
 }

@@ -42,5 +42,8 @@ export async function loadRunResult(
   const finalEvent = await findFinalEvent(store, sessionId, runId);
   if (finalEvent !== null) return finalEvent.result;
   if (isOpen) return null;
-  throw new PawlError("no_such_run", `Session ${sessionId} has no run ${runId}. Read the session's events to find its run ids.`);
+  throw new PawlError(
+    "no_such_run",
+    `Session ${sessionId} has no run ${runId}. Read the session's events to find its run ids.`,
+  );
 }

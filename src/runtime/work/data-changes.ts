@@ -91,7 +91,10 @@ function applyUpdate(key: string, make: (old: Json | undefined) => unknown, old:
   const value = make(old);
   if (isThenable(value)) {
     Promise.resolve(value).catch(() => {});
-    throw new PawlError("bad_input", `The update of "${key}" returned a promise. It must return the new value synchronously.`);
+    throw new PawlError(
+      "bad_input",
+      `The update of "${key}" returned a promise. It must return the new value synchronously.`,
+    );
   }
   return toDataValue(value);
 }
