@@ -67,7 +67,7 @@ export type Action =
   | { readonly type: "answers_loaded"; readonly page: AnswersPage; readonly isMore: boolean }
   | { readonly type: "answered"; readonly approval: WaitingCall; readonly answered: AnsweredCall }
   | { readonly type: "help"; readonly isOpen: boolean }
-  | { readonly type: "fork"; readonly place: ForkPoint | null }
+  | { readonly type: "fork"; readonly point: ForkPoint | null }
   | { readonly type: "session"; readonly id: string; readonly action: SessionAction };
 
 export function initialState(route: Route): AppState {
@@ -123,7 +123,7 @@ export function reduce(state: AppState, action: Action): AppState {
     case "help":
       return { ...state, isHelpOpen: action.isOpen };
     case "fork":
-      return { ...state, fork: action.place };
+      return { ...state, fork: action.point };
     case "session": {
       const { session } = state;
       // The response may arrive after the page has switched to another session.

@@ -114,7 +114,7 @@ function isOfType(value: unknown, type: unknown): boolean {
 function describeType(type: unknown): string {
   switch (type) {
     case "string":
-      return "a text";
+      return "text";
     case "integer":
       return "a whole number";
     case "number":

@@ -19,7 +19,7 @@ const maxMatches = 500;
 
 export type FindPanelProps = {
   readonly session: SessionState;
-  readonly onGo: (place: ReturnType<typeof toRouteTarget>) => void;
+  readonly onGo: (target: ReturnType<typeof toRouteTarget>) => void;
   readonly onClose: () => void;
 };
 

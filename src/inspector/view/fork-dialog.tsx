@@ -13,12 +13,12 @@ import { useInspector } from "./hooks.js";
 /** `again`: the copy ends before the run's request, which can be reworded. `after`: the copy continues after the step. */
 type ForkMode = "again" | "after";
 
-export function ForkDialog({ session, place }: { readonly session: SessionState; readonly place: ForkPoint }) {
+export function ForkDialog({ session, point }: { readonly session: SessionState; readonly point: ForkPoint }) {
   const inspector = useInspector();
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
-  const close = () => inspector.dispatch({ type: "fork", place: null });
-  const step = "step" in place ? place.step : null;
+  const close = () => inspector.dispatch({ type: "fork", point: null });
+  const step = "step" in point ? point.step : null;
   const forkedStep = useForkedStep(session, step);
   return (
     <dialog
@@ -32,7 +32,7 @@ export function ForkDialog({ session, place }: { readonly session: SessionState;
     >
       <h2>Fork</h2>
       <p class="dim">A new session with the same history up to this point. This session does not change.</p>
-      {"seq" in place && <ForkForm session={session} forked={{ runStarted: null, end: place.seq }} step={null} />}
+      {"seq" in point && <ForkForm session={session} forked={{ runStarted: null, end: point.seq }} step={null} />}
       {step !== null && forkedStep === null && <p class="loading">Loading…</p>}
       <ErrorText text={typeof forkedStep === "string" ? forkedStep : null} />
       {step !== null && forkedStep !== null && typeof forkedStep === "object" && (
@@ -180,7 +180,7 @@ function useFork(sessionId: string, forkSeq: number) {
   const [state, setState] = useState<{ readonly isSending: boolean; readonly problem: string | null }>({
     ...{ isSending: false, problem: null },
   });
-  const close = () => inspector.dispatch({ type: "fork", place: null });
+  const close = () => inspector.dispatch({ type: "fork", point: null });
   const fork = async (input: Parameters<typeof askCopy>[2] | null) => {
     const copy = copies.current.get(forkSeq) ?? (await copySession(inspector.api, sessionId, forkSeq));
     copies.current.set(forkSeq, copy);

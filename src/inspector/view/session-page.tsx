@@ -141,7 +141,7 @@ function useStepKeys({
     End: () => navigateTo({}, "step"),
     r: () => step !== undefined && navigateTo({ step }, tab === "request" ? "step" : "request"),
     l: () => inspector.navigate({ screen: "log", sessionId: session.id }),
-    f: () => step !== undefined && inspector.dispatch({ type: "fork", place: { step } }),
+    f: () => step !== undefined && inspector.dispatch({ type: "fork", point: { step } }),
     a: () => inspector.navigate({ screen: "approvals" }),
   });
   const hasEnded =

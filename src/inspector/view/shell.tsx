@@ -50,7 +50,7 @@ function SignedIn({ state }: { readonly state: AppState }) {
         </p>
       )}
       <Screen state={state} />
-      {state.fork !== null && state.session !== null && <ForkDialog session={state.session} place={state.fork} />}
+      {state.fork !== null && state.session !== null && <ForkDialog session={state.session} point={state.fork} />}
       <OpenDialog />
       {state.isHelpOpen && <HelpDialog onClose={() => inspector.dispatch({ type: "help", isOpen: false })} />}
     </>

@@ -59,7 +59,7 @@ export function StepDetail({ session, step, tab, isFollowing, onTab, onFollow }:
         </h2>
         <StepFacts row={row} />
         <div class="step-buttons">
-          <ForkButton place={{ step }} />
+          <ForkButton point={{ step }} />
           {!isFollowing && (
             <button
               type="button"

@@ -123,7 +123,7 @@ function Call({
   return (
     <article class={isAsking ? "call asking" : "call"} aria-label={`Call of ${name}`}>
       <header>
-        <Icon sign={sign} label={sign === "waiting" ? "waits" : (outcome ?? "under way")} />
+        <Icon sign={sign} label={sign === "waiting" ? "waits" : (outcome ?? "in progress")} />
         <h3 class="mono">{name}</h3>
         {item.repaired !== null && (
           <span class="tag" title={item.repaired}>

@@ -65,20 +65,19 @@ export async function callModel(
       output?.take(delta);
     }
   };
-  const beside =
-    parts.hooks.besideLLMCall.length === 0 ? null : guardCall(effect, built.request, context, cancellation);
+  const guard = parts.hooks.besideLLMCall.length === 0 ? null : guardCall(effect, built.request, context, cancellation);
   // Subscribers must not see the beginning of an answer that is held back.
-  if (beside?.holds !== true) memory.partial = assembly;
+  if (guard?.holds !== true) memory.partial = assembly;
   const options: StreamOptions = {
     stream: findStream(parts, model),
     timeouts,
     clock: parts.clock,
-    cancellation: beside?.cancellation ?? cancellation,
-    publish: beside === null ? publish : (deltas) => beside.pass(assembly, deltas, publish),
+    cancellation: guard?.cancellation ?? cancellation,
+    publish: guard === null ? publish : (deltas) => guard.pass(assembly, deltas, publish),
     isLeaseFresh: context.hold.isFresh,
   };
   await streamMessage(assembly, built.request, options);
-  const verdict = beside === null ? passedVerdict : await beside.settled(assembly, publish);
+  const verdict = guard === null ? passedVerdict : await guard.settled(assembly, publish);
   output?.end();
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
@@ -87,7 +86,7 @@ export async function callModel(
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
   const event = settleAttempt(effect, assembly, timing, context);
-  const settled = beside === null ? event : applyVerdict(event, verdict, beside, assembly, context);
+  const settled = guard === null ? event : applyVerdict(event, verdict, guard, assembly, context);
   const seen = runHooksOnProviderResults(settled, context, maxMessageBytes);
   return callAfterAttempt(seen instanceof Promise ? await seen : seen, context, cancellation);
 }
@@ -150,7 +149,7 @@ function settleAttempt(
   const end = findEnd(assembly);
   const toFailedAttempt = (
     refusal: MessageRefusal,
-    beside: Pick<FailedAttempt, "usage" | "partial">,
+    details: Pick<FailedAttempt, "usage" | "partial">,
   ): FailedAttempt => {
     const resends = assembly.resends === 0 ? {} : { resends: assembly.resends };
     return {
@@ -162,7 +161,7 @@ function settleAttempt(
       timing,
       ...resends,
       ...refusal,
-      ...beside,
+      ...details,
     };
   };
   if (end.type === "failed") {

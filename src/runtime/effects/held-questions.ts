@@ -13,7 +13,7 @@ import { isInteractive, type ProcessMemory } from "../work/effect-context.js";
 import type { PreparedQuestion } from "./check-question.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import type { StepHost } from "./step-host.js";
-import type { letGo } from "./tool-attempt.js";
+import type { detached } from "./tool-attempt.js";
 
 /** Creates the event of a question. */
 export function createQuestionEvent(
@@ -32,14 +32,14 @@ export function isStopping(state: State): boolean {
 }
 
 /**
- * Resolves to `letGo` if another process has the call.
+ * Resolves to `detached` if another process has the call.
  * @throws the reason of the call's signal, if the call ends before the answer comes
  */
 export async function askWhileRunning(
   host: StepHost,
   step: string,
   question: PreparedQuestion,
-): Promise<QuestionAnswer | typeof letGo> {
+): Promise<QuestionAnswer | typeof detached> {
   const { effect, context, signal, pauseTimeLimit } = host.call;
   if (!isInteractive(context)) return { type: "declined", note: nobodyCanAnswer };
   if (context.recorder.isReplay === true) return host.failUnrecorded(step);

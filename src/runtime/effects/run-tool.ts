@@ -47,7 +47,7 @@ export function* runTool(
   const returned = yield* runToCompletion(effect, record, context, cancellation);
   if (returned === null) return createNotStartedEvent(effect, cancellation);
   // The call runs again, here or in another process.
-  if (returned === "let_go") return undefined;
+  if (returned === "suspended") return undefined;
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
   const final = yield* finalOutcome(returned, record, timing.durationMs, context);
   const retryPlan =
@@ -193,7 +193,7 @@ function* runToCompletion(
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Outcome | "let_go" | null> {
+): Coroutine<Outcome | "suspended" | null> {
   const compiled = context.parts.tools.get(toolNameOf(record));
   if (compiled === undefined) return failedOutcome(withoutTool(toolNameOf(record), context));
   if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
@@ -216,7 +216,7 @@ function* runToCompletion(
   const unawaited = work.steps === null || cancellation.isCancelled ? [] : work.steps.underWay();
   const ending = work.steps?.end();
   if (ending === undefined) return unawaited.length === 0 ? outcome : { ...outcome, unawaited };
-  if (ending.type === "let_go") return "let_go";
+  if (ending.type === "suspended") return "suspended";
   return ending.type === "error"
     ? failedOutcome(ending.message)
     : { outcome: "interrupted", output: errorOutput(ending.message) };

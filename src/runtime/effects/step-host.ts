@@ -29,11 +29,11 @@ import { createStepOrder } from "./step-order.js";
 import { loadValue, maxStepsOfCall, type StoredValue, storeValue } from "./step-values.js";
 import {
   advanceAttempt,
+  detached,
   type Failure,
   findFailure,
   initialAttempt,
-  isLetGo,
-  letGo,
+  isDetached,
   mayBeginStep,
   type ToolAttemptAct,
   type ToolAttemptEvent,
@@ -55,7 +55,7 @@ export type StepCall = {
 };
 
 /** How a call ends if the tool does not decide it. */
-export type StepEnding = { readonly type: "let_go" } | Failure;
+export type StepEnding = { readonly type: "suspended" } | Failure;
 
 /** Called by the host for waiting questions. */
 export type QuestionListener = {
@@ -67,7 +67,7 @@ export type QuestionListener = {
 /** The interface of the host that steps use. */
 export type StepHost = ReturnType<typeof createStepHost>;
 
-/** Runs a step that is not in the log, and stores its result. Resolves to `letGo` if the tool does not continue here. */
+/** Runs a step that is not in the log, and stores its result. Resolves to `detached` if the tool does not continue here. */
 export async function runStep(
   host: StepHost,
   key: string,
@@ -198,14 +198,14 @@ export function createStepHost(call: StepCall) {
     stop_waiting: () => call.fail(new Error(findFailure(attempt)?.message)),
   };
 
-  /** Returns `letGo`, for the events after which the tool gets nothing more. */
-  function dispatch(event: ToolAttemptEvent): typeof letGo {
+  /** Returns `detached`, for the events after which the tool gets nothing more. */
+  function dispatch(event: ToolAttemptEvent): typeof detached {
     const advanced = advanceAttempt(attempt, event);
     attempt = advanced.attempt;
     for (const act of advanced.acts) acts[act]();
-    return letGo;
+    return detached;
   }
-  const report = (type: Exclude<ToolAttemptEvent["type"], "failed">): typeof letGo => dispatch({ type });
+  const report = (type: Exclude<ToolAttemptEvent["type"], "failed">): typeof detached => dispatch({ type });
 
   /** Reports an abort and the end of the time limit, which only signals show. */
   function observe(): void {
@@ -213,7 +213,7 @@ export function createStepHost(call: StepCall) {
     else if (signal().aborted) report("timeout");
   }
 
-  const fail = (why: Failure): typeof letGo => dispatch({ type: "failed", why });
+  const fail = (why: Failure): typeof detached => dispatch({ type: "failed", why });
   const failStuck = (next: string, asked: readonly string[]) =>
     fail({ type: "error", message: mismatchText(next, asked.map((one) => `"${one}"`).join(", ")) });
 
@@ -232,7 +232,7 @@ export function createStepHost(call: StepCall) {
     call,
     report,
     fail,
-    failUnrecorded: (key: string): typeof letGo =>
+    failUnrecorded: (key: string): typeof detached =>
       fail({
         type: "error",
         message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
@@ -269,14 +269,14 @@ export function createStepHost(call: StepCall) {
     record: (events: (state: State) => readonly EventBody[]) =>
       recorder.record((state) => (isRunning(state) ? events(state) : [])),
     admit: (name: string) => names.admit(name, call),
-    /** Records that the tool waits for a step, or does other work in parallel. The result `letGo` never reaches the tool. */
-    pending: <Result>(act: () => Promise<Result | typeof letGo>): Promise<Result> =>
+    /** Records that the tool waits for a step, or does other work in parallel. The result `detached` never reaches the tool. */
+    pending: <Result>(act: () => Promise<Result | typeof detached>): Promise<Result> =>
       names.pending(async () => giveToTool(await act())),
     /** The recorded result of a step, returned in its turn. */
-    async take(key: string): Promise<StepRecord | undefined | typeof letGo> {
-      if (isLetGo(attempt)) return letGo;
+    async take(key: string): Promise<StepRecord | undefined | typeof detached> {
+      if (isDetached(attempt)) return detached;
       const recorded = await order.take(key);
-      if (recorded === letGo || isLetGo(attempt)) return letGo;
+      if (recorded === detached || isDetached(attempt)) return detached;
       if (isElsewhere()) return report("lease_lost");
       if (attempt.status !== "ended" && isLeaving()) return report("drained");
       // The log already has the changes that a tool that runs again made before this point.
@@ -307,7 +307,7 @@ export function createStepHost(call: StepCall) {
       report("tool_returned");
       for (const listener of overListeners) listener();
       order.stop();
-      if (attempt.status === "suspended") return { type: "let_go" };
+      if (attempt.status === "suspended") return { type: "suspended" };
       const failure = findFailure(attempt);
       if (failure !== undefined) return failure;
       const missing = wasStopped ? undefined : order.missing();
@@ -317,8 +317,8 @@ export function createStepHost(call: StepCall) {
 }
 
 /** The only promise that never settles is the tool's own: its code stops there, and can be garbage-collected. */
-export function giveToTool<Result>(result: Result | typeof letGo): Result | Promise<never> {
-  return result === letGo ? never() : (result as Result);
+export function giveToTool<Result>(result: Result | typeof detached): Result | Promise<never> {
+  return result === detached ? never() : (result as Result);
 }
 
 function measureRecord(recorded: StepRecord): number {

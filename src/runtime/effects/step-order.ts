@@ -9,14 +9,14 @@
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import type { Clock } from "../../ports/clock.js";
 import { afterTurn } from "../lib/event-loop.js";
-import { letGo } from "./tool-attempt.js";
+import { detached } from "./tool-attempt.js";
 
 export type StepOrder = {
-  /** Resolves to the recorded result of a step in its turn, to undefined when an unrecorded step may begin, or to `letGo`. */
-  readonly take: (step: string) => Promise<StepRecord | undefined | typeof letGo>;
+  /** Resolves to the recorded result of a step in its turn, to undefined when an unrecorded step may begin, or to `detached`. */
+  readonly take: (step: string) => Promise<StepRecord | undefined | typeof detached>;
   /** The first remaining recorded step that the tool has not requested. */
   readonly missing: () => string | undefined;
-  /** Stops returning results: pending requests get `letGo`. */
+  /** Stops returning results: pending requests get `detached`. */
   readonly stop: () => void;
 };
 
@@ -28,7 +28,7 @@ export function createStepOrder(
   clock: Clock,
   onStuck: (next: string, asked: readonly string[]) => void,
 ): StepOrder {
-  const waitingSteps = new Map<string, (record: StepRecord | undefined | typeof letGo) => void>();
+  const waitingSteps = new Map<string, (record: StepRecord | undefined | typeof detached) => void>();
   let givenCount = 0;
   let isGiving = false;
   let isStopped = false;
@@ -71,7 +71,7 @@ export function createStepOrder(
       if (givenCount === recorded.length && waitingSteps.size === 0) return Promise.resolve(undefined);
       return new Promise((resolve) => {
         waitingSteps.set(step, resolve);
-        if (isStopped) return resolve(letGo);
+        if (isStopped) return resolve(detached);
         restartStuckTimer();
         giveNext();
       });
@@ -81,7 +81,7 @@ export function createStepOrder(
       isStopped = true;
       stopTimer();
       // They stay in the map, because the tool has requested them.
-      for (const settle of waitingSteps.values()) settle(letGo);
+      for (const settle of waitingSteps.values()) settle(detached);
     },
   };
 }

@@ -8,7 +8,7 @@
  */
 
 /** Returned instead of a result that the tool must not get, because it does not continue here. */
-export const letGo = Symbol("let go");
+export const detached = Symbol("detached");
 
 /** Why the tool's code does not decide how the call ends. */
 export type Failure = { readonly type: "error" | "interrupted"; readonly message: string };
@@ -93,7 +93,7 @@ export function mayBeginStep({ status, isCancelled }: ToolAttempt, isCleanup: bo
 }
 
 /** Whether the tool gets nothing more: its call continues later or elsewhere, or has failed without it. */
-export function isLetGo(attempt: ToolAttempt): boolean {
+export function isDetached(attempt: ToolAttempt): boolean {
   return attempt.status === "suspended" || findFailure(attempt) !== undefined;
 }
 

@@ -23,7 +23,7 @@ import { parseSleep, parseWait } from "./check-wait.js";
 import { askWhileRunning, createQuestionEvent, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import { giveToTool, runStep, type StepHost } from "./step-host.js";
-import { letGo } from "./tool-attempt.js";
+import { detached } from "./tool-attempt.js";
 
 export type ToolQuestions = {
   readonly sleep: (name: string, options: SleepOptions) => Promise<void>;
@@ -38,7 +38,7 @@ export type ToolQuestions = {
 type WaitingQuestion = {
   readonly key: string;
   readonly question: PreparedQuestion;
-  readonly resolve: (nothing: typeof letGo) => void;
+  readonly resolve: (nothing: typeof detached) => void;
   readonly reject: (error: unknown) => void;
 };
 
@@ -91,7 +91,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
 
   /** The tool continues later, or in another process. */
   function releaseAll(): void {
-    for (const { resolve } of waiting.splice(0)) resolve(letGo);
+    for (const { resolve } of waiting.splice(0)) resolve(detached);
   }
 
   /** The call has ended, so let the tool's code run to its end. */
@@ -110,16 +110,16 @@ export function createQuestions(host: StepHost): ToolQuestions {
     refuseUnlessDurable(key, "asks");
     return host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded === letGo) return letGo;
+      if (recorded === detached) return detached;
       if (recorded === undefined && !isInteractive(context)) return (await decline(key)) as Answered<unknown>;
       if (recorded === undefined) return suspend(key, question);
       const answer = await readAnswer(recorded);
-      return answer === letGo ? letGo : checkQuestionAnswer(key, answer, parse);
+      return answer === detached ? detached : checkQuestionAnswer(key, answer, parse);
     });
   }
 
   /** Commits the question and suspends the tool. Rejects if the call ends first. */
-  async function suspend(key: string, question: PreparedQuestion): Promise<typeof letGo> {
+  async function suspend(key: string, question: PreparedQuestion): Promise<typeof detached> {
     if (context.recorder.isReplay === true) return host.failUnrecorded(key);
     host.mayBegin(key, false);
     return new Promise((resolve, reject) => {
@@ -148,7 +148,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
     refuseUnlessDurable(key, "sleeps");
     await host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded === letGo) return letGo;
+      if (recorded === detached) return detached;
       if (recorded !== undefined) return readAnswer(recorded);
       // A time that has passed is also recorded, so that the tool takes the same path whenever it runs again.
       if (expiresAt <= now) return runStep(host, key, () => ({ type: "expired" }), {});
@@ -167,7 +167,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
         // A wait that skips a signal continues as a separate step, until the deadline of the first one.
         const step = passedOver === 0 ? first : `${first}/${passedOver + 1}`;
         const recorded = await host.take(step);
-        if (recorded === letGo) return letGo;
+        if (recorded === detached) return detached;
         if (recorded !== undefined) expiresAt = host.askedUntil(step);
         else refuseWithoutSignals();
         const question = {
@@ -177,7 +177,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
           ...defined({ schema, expiresAt }),
         } as const;
         const answer = await (recorded === undefined ? suspend(step, question) : readAnswer(recorded));
-        if (answer === letGo) return letGo;
+        if (answer === detached) return detached;
         if (answer.type !== "answered") return { type: "expired" };
         const { id, value } = answer.value as { readonly id: string; readonly value: Json };
         const fit = parse === undefined ? ({ ok: true, value } as const) : await parse(value);
@@ -192,9 +192,9 @@ export function createQuestions(host: StepHost): ToolQuestions {
     return runStep(host, key, () => ({ type: "declined", note: nobodyCanAnswer }), {});
   }
 
-  async function readAnswer(recorded: StepRecord): Promise<QuestionAnswer | typeof letGo> {
+  async function readAnswer(recorded: StepRecord): Promise<QuestionAnswer | typeof detached> {
     if (recorded.outcome === "answered") return copyJson(recorded.answer as Json) as QuestionAnswer;
-    return (await host.given(recorded)) as QuestionAnswer | typeof letGo;
+    return (await host.given(recorded)) as QuestionAnswer | typeof detached;
   }
 
   return {

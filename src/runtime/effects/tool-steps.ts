@@ -4,7 +4,7 @@
 import type { StepContext, StepOptions } from "../../ports/tool.js";
 import { checkStep } from "./check-step.js";
 import { createStepHost, runStep, type StepCall, type StepEnding } from "./step-host.js";
-import { letGo } from "./tool-attempt.js";
+import { detached } from "./tool-attempt.js";
 import { createQuestions, type ToolQuestions } from "./tool-questions.js";
 
 export type ToolSteps = {
@@ -28,10 +28,10 @@ export function createToolSteps(call: StepCall): ToolSteps {
     const key = host.admit(name);
     return host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded === letGo) return letGo;
+      if (recorded === detached) return detached;
       if (recorded !== undefined) return host.given(recorded);
       await questions.whenNotAsking();
-      if (host.isSuspended()) return letGo;
+      if (host.isSuspended()) return detached;
       running.add(key);
       try {
         return await runStep(host, key, run, options);

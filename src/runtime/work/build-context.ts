@@ -13,7 +13,7 @@ import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { createFoundToolsHint } from "../agent/tool-search.js";
 import { formatError } from "../lib/error-text.js";
-import type { EffectContext, ToldSources } from "./effect-context.js";
+import type { CallSources, EffectContext } from "./effect-context.js";
 import { sourcesFor } from "./loaded-sources.js";
 import { checkList, pickPaused } from "./message-lists.js";
 import { listOfferedTools } from "./offered-tools.js";
@@ -91,7 +91,7 @@ const noMessages: readonly UserMessage[] = Object.freeze([]);
 /** A provider that paused has not finished its turn, so nothing may come between its messages. */
 function pickAdditions(
   { append }: Context,
-  sources: ToldSources | null,
+  sources: CallSources | null,
   { purpose }: StepPreparing,
 ): readonly UserMessage[] {
   const own = append.length === 0 || purpose === "unpause" ? noMessages : deepFreeze(structuredClone(append));

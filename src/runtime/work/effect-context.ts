@@ -78,13 +78,13 @@ export type LoadedSources = {
   /** The contents of these texts, and of the texts in the system prompt, by blob; null if the store has lost them. */
   readonly words: ReadonlyMap<string, string | null>;
   /** How a recording informed the model of changes, for a replay. */
-  readonly recorded?: { readonly told: EventOf<"prepared">["sourcesTold"] };
+  readonly recorded?: { readonly report: EventOf<"prepared">["sourcesTold"] };
   /** How the model is informed; computed again when the transcript has other texts. */
-  told: { readonly of: unknown; readonly sources: ToldSources } | null;
+  cached: { readonly of: unknown; readonly sources: CallSources } | null;
 };
 
 /** How a model call gets the texts of context sources. */
-export type ToldSources = {
+export type CallSources = {
   readonly list: readonly SourceReference[];
   /** The texts in the system prompt: the current ones, or earlier ones. */
   readonly inPrompt: readonly SourceReference[];

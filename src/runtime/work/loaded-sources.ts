@@ -27,7 +27,7 @@ import { abort, type Cancellation, createCancellation, getSignal, onCancel } fro
 import { type Coroutine, runCoroutine, wait } from "../lib/coroutine.js";
 import { formatError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
-import type { EffectContext, LoadedSources, ToldSources } from "./effect-context.js";
+import type { CallSources, EffectContext, LoadedSources } from "./effect-context.js";
 import { queueTextOnce, readPromptBlob } from "./prompt-blobs.js";
 
 const loadTimeoutMs = 10_000;
@@ -37,18 +37,18 @@ const maxPathCharacters = 4_096;
 /** A longer message would take as much of the context window as the prompt. In that case, the prompt gets the new texts instead. */
 const maxReportCharacters = 64 * 1024;
 
-type Knowing = Pick<EffectContext, "parts" | "runMemory" | "transcript">;
+type SourcesContext = Pick<EffectContext, "parts" | "runMemory" | "transcript">;
 type CallOfRun = Pick<Extract<Preparing, { for: "step" }>, "purpose">;
 
 /** Whether this process still has to load or read texts that the run needs. */
-export function needsSources(context: Knowing): boolean {
+export function needsSources(context: SourcesContext): boolean {
   if (context.parts.context.sources.length === 0) return false;
-  const loaded = loadedHere(context);
+  const loaded = findLoaded(context);
   return loaded === null || listPromptTexts(context.transcript).some(({ blob }) => !loaded.words.has(blob));
 }
 
 /** Null if this process has not loaded the texts yet, or has those of the agent that handed the run over. */
-function loadedHere({ parts, runMemory: { sources } }: Knowing): LoadedSources | null {
+function findLoaded({ parts, runMemory: { sources } }: SourcesContext): LoadedSources | null {
   return sources?.agent === parts.name ? sources : null;
 }
 
@@ -60,17 +60,17 @@ function listPromptTexts({ sources }: Transcript): readonly SourceReference[] {
 const noTexts: readonly SourceReference[] = [];
 
 /** The texts for this agent's next model call; null if there are none, or this process has not loaded them yet. */
-export function sourcesFor(call: CallOfRun, context: Knowing): ToldSources | null {
-  const loaded = loadedHere(context);
+export function sourcesFor(call: CallOfRun, context: SourcesContext): CallSources | null {
+  const loaded = findLoaded(context);
   if (loaded === null) return null;
   const { transcript, runMemory } = context;
   // No message may come between the messages of a continued answer.
   const mayReport = call.purpose === "step";
   const of = [transcript.sources, transcript.sourceNotes, transcript.promptHash === undefined, mayReport];
-  const known = loaded.told;
+  const known = loaded.cached;
   if (known !== null && of.every((one, index) => one === (known.of as typeof of)[index])) return known.sources;
   const sources = buildSources(loaded, runMemory.runId, transcript, mayReport);
-  loaded.told = { of, sources };
+  loaded.cached = { of, sources };
   return sources;
 }
 
@@ -79,7 +79,7 @@ function buildSources(
   runId: string | null,
   transcript: Transcript,
   mayReport: boolean,
-): ToldSources {
+): CallSources {
   const { list } = loaded;
   const { sources: known, sourceNotes: notes } = transcript;
   const changes = known === null ? [] : diffSources(known.list, list);
@@ -98,7 +98,7 @@ function buildSources(
   // informed: logs of 0.1 never informed it.
   const isOtherPrompt = known !== null && changes.length === 0 && diffSources(known.prompt, list).length > 0;
   const isStale =
-    loaded.recorded === undefined ? isOtherPrompt || !isReported(notes, list) : loaded.recorded.told === "prompt";
+    loaded.recorded === undefined ? isOtherPrompt || !isReported(notes, list) : loaded.recorded.report === "prompt";
   const note =
     isStale && mayReport
       ? { kind: "prompt" as const, message: deepFreeze(createUserMessage(sourcesInPromptText)) }
@@ -112,8 +112,8 @@ function isReported(notes: Transcript["sourceNotes"], list: readonly SourceRefer
 }
 
 /** Null if the text is too long for a message, or if the recording did not report the change in a message. */
-function changeText(changes: ToldSources["changes"], { list, words, recorded }: LoadedSources): string | null {
-  if (recorded !== undefined && recorded.told !== "changes") return null;
+function changeText(changes: CallSources["changes"], { list, words, recorded }: LoadedSources): string | null {
+  if (recorded !== undefined && recorded.report !== "changes") return null;
   const removed = changes.filter(({ change }) => change === "removed");
   const isChanged = ({ name, path }: SourceReference) =>
     changes.some((one) => one.change !== "removed" && one.name === name && one.path === path);
@@ -136,19 +136,19 @@ export function* loadRunSources(
   cancellation: Cancellation,
 ): Coroutine<string | null> {
   const { parts, transcript, runMemory } = context;
-  const loaded = loadedHere(context);
+  const loaded = findLoaded(context);
   const fromLog = transcript.sources?.runId === run.runId ? transcript.sources.list : null;
   const list = loaded?.list ?? fromLog;
   const words = yield* loadWords([...listPromptTexts(transcript), ...(list ?? lastTexts(transcript))], context);
   const agent = parts.name;
   if (list !== null && (loaded !== null || hasWords(list, words))) {
-    runMemory.sources = { ...loaded, agent, list, words, told: null };
+    runMemory.sources = { ...loaded, agent, list, words, cached: null };
     return null;
   }
   const texts = yield* callSources(run, earlierTexts(context.transcript, words), context, cancellation);
   if (typeof texts === "string") return texts;
   for (const { blob, text } of texts) words.set(blob, text);
-  runMemory.sources = { agent, list: texts.map(({ text: _, ...reference }) => reference), words, told: null };
+  runMemory.sources = { agent, list: texts.map(({ text: _, ...reference }) => reference), words, cached: null };
   return null;
 }
 
@@ -182,13 +182,13 @@ export async function restoreSources(
 ): Promise<void> {
   const words = await runCoroutine(loadWords(sources, { sessionId: memory.texts.sessionId, memory }));
   const list = hasWords(sources, words) ? sources : [];
-  runMemory.sources = { agent, list, words, recorded: { told: sourcesTold }, told: null };
+  runMemory.sources = { agent, list, words, recorded: { report: sourcesTold }, cached: null };
 }
 
 /** The fields about texts for the entry of a model call: absent if the log already has them for this run. */
 export function pickChangedSources(
   runId: string,
-  { list, inPrompt, changes, note }: ToldSources,
+  { list, inPrompt, changes, note }: CallSources,
   { sources: known }: Transcript,
 ): Pick<EventOf<"prepared">, "sources" | "changedSources" | "sourcesTold"> {
   if (known?.runId === runId && changes.length === 0 && known.prompt === inPrompt && note === null) return {};
@@ -206,12 +206,12 @@ export function pickChangedSources(
 export function promptBeside(
   systemPrompt: string | undefined,
   list: readonly Message[] | null,
-  { prompt, present, note }: ToldSources,
+  { prompt, present, note }: CallSources,
   { sourceNotes }: Transcript,
 ): string | undefined {
   if (list === null || prompt === present) return systemPrompt;
-  const told: readonly Message[] = [...(sourceNotes?.messages ?? []), ...(note === null ? [] : [note.message])];
-  if (told.every((message) => list.includes(message))) return systemPrompt;
+  const reports: readonly Message[] = [...(sourceNotes?.messages ?? []), ...(note === null ? [] : [note.message])];
+  if (reports.every((message) => list.includes(message))) return systemPrompt;
   if (prompt === "") return systemPrompt === undefined ? present : `${systemPrompt}\n\n${present}`;
   // A hook may have changed the prompt and removed the texts.
   return systemPrompt?.replace(prompt, () => present);
