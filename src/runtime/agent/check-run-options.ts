@@ -24,7 +24,7 @@ import type { HistoryOptions } from "./history.js";
 import type { LocalOptions, ResumeOptions } from "./local-run-options.js";
 import { refuseKnownTools } from "./parts-of-run.js";
 import type { Sender, StartOptions, SteerOptions } from "./run-input.js";
-import { namesOfRunTools, type RunTools } from "./run-tools.js";
+import { listRunToolNames, type RunTools } from "./run-tools.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 import type { EventsOptions } from "./stream-types.js";
 
@@ -197,7 +197,7 @@ function checkModelName({ model }: StartOptions, agent: NameOwner): void {
 
 function collectTools(options: StartOptions, agent: NameOwner): ReadonlyMap<string, unknown> {
   const known = collectNames(agent, "tools");
-  const own = namesOfRunTools(options);
+  const own = listRunToolNames(options);
   return own === undefined ? known : new Map([...known, ...own.map((name) => [name, null] as const)]);
 }
 

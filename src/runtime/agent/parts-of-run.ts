@@ -63,7 +63,7 @@ export function withRunTools(parts: CompiledAgent, sessionId: string, run: RunRe
 }
 
 /** The tools that the run was started with and that this process does not have. */
-export function missingRunTools({ tools }: Pick<CompiledAgent, "tools">, run: RunRecord | null): readonly string[] {
+export function listMissingRunTools({ tools }: Pick<CompiledAgent, "tools">, run: RunRecord | null): readonly string[] {
   return run?.options.tools?.filter((name) => !tools.has(name)) ?? none;
 }
 

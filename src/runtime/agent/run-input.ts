@@ -21,7 +21,7 @@ import { checkReachedPrices, compileLimits, type Limits } from "./limits.js";
 import { type LocalOptions, toOutputSchema, toRecordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
 import { checkParams, type RunParams } from "./params.js";
-import { namesOfRunTools } from "./run-tools.js";
+import { listRunToolNames } from "./run-tools.js";
 import { toRecordedToolChoice } from "./tool-choice.js";
 
 /** The options of one run. They override the agent's options. */
@@ -230,7 +230,7 @@ const maxRunId = 200;
 
 /** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
 export function toRunOptions(options: StartOptions): RunOptions | undefined {
-  const tools = namesOfRunTools(options);
+  const tools = listRunToolNames(options);
   const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings, params } =
     options;
   const output = toOutputSchema(options);

@@ -23,7 +23,7 @@ function checkList(tools: Tools): Tools {
 }
 
 /** The names for the log; undefined if there are none. @throws PawlError `bad_input`, `bad_configuration` */
-export function namesOfRunTools({ tools }: { readonly tools?: Tools }): readonly string[] | undefined {
+export function listRunToolNames({ tools }: { readonly tools?: Tools }): readonly string[] | undefined {
   const names = tools === undefined ? [] : listTools(checkList(tools)).map(({ name }) => name);
   return names.length === 0 ? undefined : names;
 }

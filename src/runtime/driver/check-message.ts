@@ -11,7 +11,7 @@ import { checkApproval, findApprovedCall } from "./approval-checks.js";
 import { findAnsweredCall, runAfterToolCallHooks } from "./child-results.js";
 import { agentMissingClosing, createEffectContext } from "./create-effect-context.js";
 import type { Driver, MessageChange, MessageCheck } from "./driver-types.js";
-import { answeredOutside, resultForModel } from "./outside-results.js";
+import { createModelResult, findProvidedCall } from "./outside-results.js";
 import type { PendingCommit } from "./pending-commit.js";
 
 type Deps = {
@@ -28,7 +28,7 @@ type Deps = {
  */
 export function withCheck(driver: Driver, message: InboxMessage, { toCommit, addLater, close }: Deps): PendingCommit {
   const approvedCallKey = findApprovedCall(message);
-  const callKey = approvedCallKey ?? findAnsweredCall(message) ?? answeredOutside(message);
+  const callKey = approvedCallKey ?? findAnsweredCall(message) ?? findProvidedCall(message);
   if (callKey === undefined) return toCommit();
   const cancellation = createCancellation();
   let resolve = () => {};
@@ -80,6 +80,6 @@ function runCheck(
 ): Coroutine<MessageChange | undefined> {
   if (approvedCallKey !== undefined) return checkApproval(approvedCallKey, work, cancellation);
   return findAnsweredCall(message) === undefined
-    ? resultForModel(message, work, cancellation)
+    ? createModelResult(message, work, cancellation)
     : runAfterToolCallHooks(message, work);
 }

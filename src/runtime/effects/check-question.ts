@@ -40,7 +40,7 @@ const maxUrlCharacters = 2_000;
 const maxSchemaCharacters = 64 * 1024;
 
 /** @throws PawlError `bad_input` */
-export function questionOf(given: Question<unknown>): {
+export function prepareQuestion(given: Question<unknown>): {
   readonly question: PreparedQuestion;
   readonly parse: ValidateAnswer | undefined;
 } {

@@ -20,8 +20,8 @@ export function reserveBudget(callKey: string, state: State, family: AgentFamily
   const share = (limit: number, used: number, reservedFor: (call: Call) => number | undefined) =>
     computeShare(callKey, state.calls, family, limit - used, reservedFor);
   const reservedTokens =
-    maxTokens === undefined ? undefined : Math.floor(share(maxTokens, inputTokens + outputTokens, reservedTokensOf));
-  const reservedCostUsd = maxCostUsd === undefined ? undefined : share(maxCostUsd, costUsd, reservedCostOf);
+    maxTokens === undefined ? undefined : Math.floor(share(maxTokens, inputTokens + outputTokens, getReservedTokens));
+  const reservedCostUsd = maxCostUsd === undefined ? undefined : share(maxCostUsd, costUsd, getReservedCost);
   const isUsedUp = (reservedTokens ?? 1) < 1 || (reservedCostUsd ?? 1) <= 0;
   return isUsedUp ? "nothing" : defined({ reservedTokens, reservedCostUsd });
 }
@@ -56,10 +56,10 @@ function computeShare(
   return 0;
 }
 
-function reservedTokensOf(call: Call): number | undefined {
+function getReservedTokens(call: Call): number | undefined {
   return call.status === "waiting" && call.on === "child" ? call.reservedTokens : undefined;
 }
 
-function reservedCostOf(call: Call): number | undefined {
+function getReservedCost(call: Call): number | undefined {
   return call.status === "waiting" && call.on === "child" ? call.reservedCostUsd : undefined;
 }

@@ -156,19 +156,19 @@ function applySummary(
     ...compactionRange(transcript, seqs[cut] ?? seq + 1),
     summary,
     ...(retained.length === 0 ? {} : { retained }),
-    ...(transcript.sources === null ? {} : { sources: sourcesOfRun(transcript.sources) }),
+    ...(transcript.sources === null ? {} : { sources: pickRunSources(transcript.sources) }),
     ...(transcript.run === null || transcript.run.prompt === null ? {} : { runPrompt: transcript.run.prompt }),
     ...pickValidatedParams(context),
     ...(Object.keys(transcript.data).length === 0 ? {} : { dataBlob: queueData(transcript.data, memory.texts) }),
-    replaced: { from: firstReplacedSeq(transcript), messages: cut },
+    replaced: { from: getFirstReplacedSeq(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),
   };
 }
 
-function sourcesOfRun({ runId, list }: SourcesOfRun): SourcesOfRun {
+function pickRunSources({ runId, list }: SourcesOfRun): SourcesOfRun {
   return { runId, list };
 }
 
-function firstReplacedSeq({ origins }: EffectContext["transcript"]): number {
+function getFirstReplacedSeq({ origins }: EffectContext["transcript"]): number {
   return origins[0] ?? 1;
 }

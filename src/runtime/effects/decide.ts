@@ -14,7 +14,7 @@ import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool } from "../../ports/tool.js";
 import { findAgentOfTool } from "../agent/agent-tool.js";
 import { findHandoff } from "../agent/handoffs.js";
-import { missingRunTools } from "../agent/parts-of-run.js";
+import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { pickHookRecords } from "../hooks/step-hooks.js";
 import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -63,7 +63,7 @@ export function* decide(
     call.edited === undefined ? yield* repairCall(requested, findOffered, context, cancellation) : undefined;
   const { record = requested, name = call.name } = repaired ?? {};
   const compiled = findOffered(name);
-  if (compiled === undefined) return settle({ verdict: "reject", message: notOffered(name, context) }, repaired);
+  if (compiled === undefined) return settle({ verdict: "reject", message: formatNotOffered(name, context) }, repaired);
   // An edit was sent with its hash, which identifies what the person approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
@@ -113,8 +113,9 @@ function isActive(name: string, { transcript }: EffectContext): boolean {
   return (run?.choices.activeTools ?? run?.options.activeTools)?.includes(name) ?? true;
 }
 
-function notOffered(name: string, context: EffectContext): string {
-  const isMissing = isActive(name, context) && missingRunTools(context.parts, context.transcript.run).includes(name);
+function formatNotOffered(name: string, context: EffectContext): string {
+  const isMissing =
+    isActive(name, context) && listMissingRunTools(context.parts, context.transcript.run).includes(name);
   return isMissing ? `${missingTool(name)}.` : unknownToolWithNames(name, listKnownNames(name, context));
 }
 

@@ -126,7 +126,7 @@ export function createRequest({
   if (isSummary && mustForbidCalls(transcript.run?.summary, toolChoice)) request.toolChoice = "none";
   else if (toolChoice !== undefined && isOffered(toolChoice, tools)) request.toolChoice = toolChoice;
   freezeMembers(request);
-  const sent = isSummary ? [...messages, lastSummaryRequest(transcript.run)] : messages;
+  const sent = isSummary ? [...messages, getSummaryRequest(transcript.run)] : messages;
   if (sent.length <= maxCopied) request.messages = Object.freeze(sent.slice());
   else Object.defineProperty(request, "messages", { get: copyOnRead(sent) });
   return Object.freeze(request);
@@ -162,7 +162,7 @@ function mustForbidCalls(summary: RunRecord["summary"] | undefined, choice: Tool
 }
 
 /** The message after the conversation that asks for the final summary. */
-export function lastSummaryRequest(run: RunRecord | null): Message {
+export function getSummaryRequest(run: RunRecord | null): Message {
   return run?.summary.keepsTools === true ? askWithTools : askWithoutTools;
 }
 

@@ -7,7 +7,7 @@ import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { isPause } from "../../core/transcript/pauses.js";
 import { mergeSettings, pickChangedSettings } from "../agent/model-settings.js";
-import { missingRunTools } from "../agent/parts-of-run.js";
+import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { type OfferedHandoffs, selectHandoffs } from "../hooks/offered-handoffs.js";
 import {
   createManagerFailure,
@@ -22,7 +22,7 @@ import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/co
 import { buildContext, toRunData } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { loadRunSources, needsSources, pickChangedSources, promptBeside, sourcesFor } from "../work/loaded-sources.js";
+import { adjustPrompt, getSources, loadRunSources, needsSources, pickChangedSources } from "../work/loaded-sources.js";
 import { createListReferences } from "../work/message-lists.js";
 import { collectNewHashes, type PromptBlobs } from "../work/prompt-blobs.js";
 import { needsParams, pickChangedParams, validateParams } from "../work/run-params.js";
@@ -82,7 +82,7 @@ function missingToolRecords({ parts, transcript, runMemory }: EffectContext): re
   if (transcript.run?.options.tools === undefined || runMemory.hasReportedTools) return noRecords;
   if (parts.isReplay === true) return noRecords;
   runMemory.hasReportedTools = true;
-  return missingRunTools(parts, transcript.run).map((name) => ({
+  return listMissingRunTools(parts, transcript.run).map((name) => ({
     name: `tool ${name}`,
     hook: "beforeLLMCall",
     ms: 0,
@@ -171,8 +171,8 @@ function createPreparedEvent(
   const { memory, parts, transcript } = context;
   const callSettings = mergeSettings(parts.settings, transcript.run?.options.settings, settings);
   const resultBytes = parts.services.output?.maxTotalBytes;
-  const sources = sourcesFor(state, context);
-  const systemPrompt = sources === null ? built : promptBeside(built, list, sources, transcript);
+  const sources = getSources(state, context);
+  const systemPrompt = sources === null ? built : adjustPrompt(built, list, sources, transcript);
   return {
     type: "prepared",
     runId,

@@ -22,9 +22,9 @@ import { type EffectContext, type EffectOf, isInteractive } from "../work/effect
 import { getParams } from "../work/run-params.js";
 import { validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
-import { finalOutcome, type Raw } from "./model-output.js";
+import { createFinalOutcome, type Raw } from "./model-output.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
-import { finishedToolSteps } from "./step-values.js";
+import { loadFinishedSteps } from "./step-values.js";
 import { defaultToolTimeoutMs } from "./tool-timeout.js";
 
 export function* reconcileTool(
@@ -54,7 +54,7 @@ export function* reconcileTool(
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
   if (!input.ok) return ask(input.message);
-  const steps = yield* wait(finishedToolSteps(record, context));
+  const steps = yield* wait(loadFinishedSteps(record, context));
   if (!(yield* canStart(context, cancellation))) return undefined;
   const asked = { input: input.value, steps };
   const settled = yield* wait(callReconcile(effect, recover.reconcile, asked, compiled, context, cancellation));
@@ -120,7 +120,7 @@ function* toFinishedEvent(
     output: toToolOutput(found.output),
     raw: { input, output: found.output },
   } as const;
-  const { outcome, output, returned, records } = yield* finalOutcome<Reported>(reported, record, 0, context);
+  const { outcome, output, returned, records } = yield* createFinalOutcome<Reported>(reported, record, 0, context);
   const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), context.sessionId, context.parts));
   return { type: "tool_finished", runId, callKey, outcome, ...cut, ...pickHookRecords(records) };
 }

@@ -9,7 +9,7 @@ import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput, toolNameOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, findChildAgent } from "../agent/agent-family.js";
-import { missingRunTools } from "../agent/parts-of-run.js";
+import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { pickHookRecords } from "../hooks/step-hooks.js";
 import type { ToolOutcome } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -25,7 +25,7 @@ import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetValidatedInput, rawTextOf, type ValidatedInput, validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
 import { startChild } from "./children.js";
-import { finalOutcome, type Raw } from "./model-output.js";
+import { createFinalOutcome, type Raw } from "./model-output.js";
 import { resolveSentMessages } from "./permission-context.js";
 import { doneOutput, errorOutput, inputNotApproved, missingTool, unknownTool } from "./prompts.js";
 import { createToolFault, findNextAttempt, type NextAttempt } from "./retry-tool.js";
@@ -49,7 +49,7 @@ export function* runTool(
   // The call runs again, here or in another process.
   if (returned === "suspended") return undefined;
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
-  const final = yield* finalOutcome(returned, record, timing.durationMs, context);
+  const final = yield* createFinalOutcome(returned, record, timing.durationMs, context);
   const retryPlan =
     returned.thrown === undefined ? undefined : planRetry(returned.thrown, effect, record, context, cancellation);
   const isPlain = retryPlan === undefined && returned.unawaited === undefined;
@@ -195,7 +195,7 @@ function* runToCompletion(
   cancellation: Cancellation,
 ): Coroutine<Outcome | "suspended" | null> {
   const compiled = context.parts.tools.get(toolNameOf(record));
-  if (compiled === undefined) return failedOutcome(withoutTool(toolNameOf(record), context));
+  if (compiled === undefined) return failedOutcome(formatMissingTool(toolNameOf(record), context));
   if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
   const { tool } = compiled;
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
@@ -222,8 +222,8 @@ function* runToCompletion(
     : { outcome: "interrupted", output: errorOutput(ending.message) };
 }
 
-function withoutTool(name: string, { parts, transcript }: EffectContext): string {
-  return missingRunTools(parts, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
+function formatMissingTool(name: string, { parts, transcript }: EffectContext): string {
+  return listMissingRunTools(parts, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
 }
 
 function* executeTool(

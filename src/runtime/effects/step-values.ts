@@ -65,7 +65,7 @@ export async function loadValue({ blob }: ValueBlob, { sessionId, parts }: Effec
 }
 
 /** The finished tool steps of a call, with their values. A missing value is omitted. */
-export function finishedToolSteps(
+export function loadFinishedSteps(
   { steps }: CallRecord,
   context: EffectContext,
 ): MaybePromise<readonly FinishedToolStep[]> {

@@ -18,7 +18,7 @@ import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
 import { pickData } from "../work/data-changes.js";
 import { isInteractive } from "../work/effect-context.js";
-import { checkQuestionAnswer, type PreparedQuestion, questionOf } from "./check-question.js";
+import { checkQuestionAnswer, type PreparedQuestion, prepareQuestion } from "./check-question.js";
 import { parseSleep, parseWait } from "./check-wait.js";
 import { askWhileRunning, createQuestionEvent, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
@@ -101,7 +101,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
   }
 
   async function ask(given: Question<unknown>): Promise<Answered<unknown>> {
-    const { question, parse } = questionOf(given);
+    const { question, parse } = prepareQuestion(given);
     const key = host.admit(given.name ?? "ask");
     if (isHeld(given)) {
       const held = await giveToTool(await askWhileRunning(host, key, question));

@@ -22,7 +22,7 @@ import { blobScheme } from "../../core/transcript/blob-references.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { trimMessages } from "../../core/transcript/trim-results.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
-import { lastSummaryRequest } from "../effects/model-request.js";
+import { getSummaryRequest } from "../effects/model-request.js";
 import { rawTextOf } from "../work/tool-input.js";
 
 export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
@@ -52,7 +52,7 @@ function toRecordedAttempts(
   const { run, sentList } = transcript;
   const messages = sentList?.map(toPlainMessage) ?? trimMessages(transcript);
   const { runId, modelCallIndex, attempt, model } = event;
-  const asked = run?.purpose === "summary" ? [...messages, lastSummaryRequest(run)] : [...messages];
+  const asked = run?.purpose === "summary" ? [...messages, getSummaryRequest(run)] : [...messages];
   const request = { sessionId, runId, modelCallIndex, attempt, messages: asked };
   return splitRequests(event).map((deltas) => ({ model, request, isWhole: false, deltas }));
 }

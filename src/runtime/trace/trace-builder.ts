@@ -26,7 +26,7 @@ import { runIdOfCall } from "../../stream/call-key.js";
 import { createTraceId, getTraceId } from "../lib/trace-ids.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
-import { tracedHooks } from "./hooks.js";
+import { traceHooks } from "./hooks.js";
 import { pickUsage, traceFailedAttempt, traceFinishedAttempt } from "./traced-attempts.js";
 import {
   addCallEvent,
@@ -289,7 +289,7 @@ export function createTraceBuilder(
     const firstNew = started === undefined ? records.length : 0;
     if (started !== undefined) beginRun(started, after, asked);
     else if (run?.traceId === null) run.traceId = getTraceId(sessionId, run.runId, asked?.traceparent);
-    const hooks = tracedHooks(event, redact);
+    const hooks = traceHooks(event, redact);
     const previous = step;
     applyEntry(committed, hooks);
     addHooks(event, hooks, previous);

@@ -14,7 +14,7 @@ import type { ToolSpecification } from "../../ports/model.js";
 import { createFoundToolsHint } from "../agent/tool-search.js";
 import { formatError } from "../lib/error-text.js";
 import type { CallSources, EffectContext } from "./effect-context.js";
-import { sourcesFor } from "./loaded-sources.js";
+import { getSources } from "./loaded-sources.js";
 import { checkList, pickPaused } from "./message-lists.js";
 import { listOfferedTools } from "./offered-tools.js";
 import { getAgentPrompt } from "./run-prompt.js";
@@ -70,7 +70,7 @@ export function buildContext(
     const { systemPrompt, tools: specifications } = built;
     if (!specifications.every(({ name }) => parts.tools.has(name)))
       return { type: "failed", message: "it named a tool that the agent does not have" };
-    const sources = sourcesFor(state, context);
+    const sources = getSources(state, context);
     const append = pickAdditions(built, sources, state);
     const result = {
       type: "built",

@@ -60,7 +60,7 @@ function listPromptTexts({ sources }: Transcript): readonly SourceReference[] {
 const noTexts: readonly SourceReference[] = [];
 
 /** The texts for this agent's next model call; null if there are none, or this process has not loaded them yet. */
-export function sourcesFor(call: CallOfRun, context: SourcesContext): CallSources | null {
+export function getSources(call: CallOfRun, context: SourcesContext): CallSources | null {
   const loaded = findLoaded(context);
   if (loaded === null) return null;
   const { transcript, runMemory } = context;
@@ -91,7 +91,7 @@ function buildSources(
   if (earlier !== null && hasWords(earlier, loaded.words)) {
     const kept = { ...of, inPrompt: earlier, prompt: promptOf(textsOf(earlier, loaded)) };
     if (changes.length === 0 && isReported(notes, list)) return { ...kept, note: null };
-    const text = changes.length === 0 || !mayReport ? null : changeText(changes, loaded);
+    const text = changes.length === 0 || !mayReport ? null : formatChanges(changes, loaded);
     if (text !== null) return { ...kept, note: { kind: "changes", message: deepFreeze(createUserMessage(text)) } };
   }
   // Earlier messages have reported changes, and the system prompt is built again. A recording shows whether the model was
@@ -112,7 +112,7 @@ function isReported(notes: Transcript["sourceNotes"], list: readonly SourceRefer
 }
 
 /** Null if the text is too long for a message, or if the recording did not report the change in a message. */
-function changeText(changes: CallSources["changes"], { list, words, recorded }: LoadedSources): string | null {
+function formatChanges(changes: CallSources["changes"], { list, words, recorded }: LoadedSources): string | null {
   if (recorded !== undefined && recorded.report !== "changes") return null;
   const removed = changes.filter(({ change }) => change === "removed");
   const isChanged = ({ name, path }: SourceReference) =>
@@ -139,13 +139,13 @@ export function* loadRunSources(
   const loaded = findLoaded(context);
   const fromLog = transcript.sources?.runId === run.runId ? transcript.sources.list : null;
   const list = loaded?.list ?? fromLog;
-  const words = yield* loadWords([...listPromptTexts(transcript), ...(list ?? lastTexts(transcript))], context);
+  const words = yield* loadWords([...listPromptTexts(transcript), ...(list ?? listLastTexts(transcript))], context);
   const agent = parts.name;
   if (list !== null && (loaded !== null || hasWords(list, words))) {
     runMemory.sources = { ...loaded, agent, list, words, cached: null };
     return null;
   }
-  const texts = yield* callSources(run, earlierTexts(context.transcript, words), context, cancellation);
+  const texts = yield* callSources(run, listEarlierTexts(context.transcript, words), context, cancellation);
   if (typeof texts === "string") return texts;
   for (const { blob, text } of texts) words.set(blob, text);
   runMemory.sources = { agent, list: texts.map(({ text: _, ...reference }) => reference), words, cached: null };
@@ -153,17 +153,17 @@ export function* loadRunSources(
 }
 
 /** The texts of the last run that had any. */
-function lastTexts({ sources }: Transcript): readonly SourceReference[] {
+function listLastTexts({ sources }: Transcript): readonly SourceReference[] {
   return sources?.list ?? noTexts;
 }
 
 /** The texts that the session has used so far; undefined before its first model call. */
-function earlierTexts(transcript: Transcript, words: LoadedSources["words"]): readonly SourceText[] | undefined {
+function listEarlierTexts(transcript: Transcript, words: LoadedSources["words"]): readonly SourceText[] | undefined {
   const { sources, promptHash, toolsHash, pauses } = transcript;
   // After a compaction, the hash of the prompt is unknown (undefined), not null.
   const isFirst = sources === null && promptHash === null && toolsHash === null && pauses.lastCallAt === null;
   if (isFirst) return undefined;
-  const texts = lastTexts(transcript).flatMap(({ name, path, trust, blob }) => {
+  const texts = listLastTexts(transcript).flatMap(({ name, path, trust, blob }) => {
     const text = words.get(blob);
     return typeof text === "string" ? [Object.freeze({ name, path, text, trust })] : [];
   });
@@ -203,7 +203,7 @@ export function pickChangedSources(
  * The system prompt of a call that may send another list than the conversation: if the list omits a message that reported a
  * change, the prompt gets the current texts.
  */
-export function promptBeside(
+export function adjustPrompt(
   systemPrompt: string | undefined,
   list: readonly Message[] | null,
   { prompt, present, note }: CallSources,
