@@ -48,7 +48,7 @@ describe("the inspector", () => {
     await page.getByRole("option", { name: /read_file/ }).click();
     await page.getByText("I look at it.").waitFor();
     await page.keyboard.press("f");
-    await dialog.getByText("goes on after step 1").click();
+    await dialog.getByText("continues after step 1").click();
     await field.fill("Stop reading");
     await dialog.getByRole("button", { name: /Fork and send/ }).click();
     await page.getByText("Request 2: Stop reading").waitFor();

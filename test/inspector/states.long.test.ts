@@ -46,7 +46,7 @@ test("says what is not there, and leads back to what is", verifies("UI-1#screens
   await page.goto(`${rig.url}/#/sessions/${sessionId}/log/restarted`);
   await page.getByText("No events of this type").waitFor();
   await expectReadable(page, "no-event");
-  await page.getByRole("button", { name: "Show every type" }).click();
+  await page.getByRole("button", { name: "Show all types" }).click();
   await page.locator(".line.event", { hasText: "session_created" }).waitFor();
   await page.goto(`${rig.url}/#/approvals/${sessionId}/nobody%2F1%2F0`);
   await page.getByText("This call is no longer waiting").waitFor();

@@ -112,7 +112,7 @@ describe("the inspector", () => {
     );
     await page.keyboard.press("a");
     await page.getByText("What will run").waitFor();
-    await told(/region "What waits, and what was answered"/, /listbox "Calls"/, /option .*edit_file.*\[selected\]/);
+    await told(/region "Waiting and answered calls"/, /listbox "Calls"/, /option .*edit_file.*\[selected\]/);
     await told(/region "edit_file waits"/, /button "Approve/, /button "Deny/, /button "Edit/);
     await pressUntil(page, "e", page.locator(".editor"));
     await told(/textbox .*path/, /button "Approve the edit/);

@@ -132,7 +132,7 @@ function Inbox({
 }) {
   const inspector = useInspector();
   return (
-    <section class="inbox" aria-label="What waits, and what was answered">
+    <section class="inbox" aria-label="Waiting and answered calls">
       {waiting.length === 0 && <p class="loading">Nothing is waiting.</p>}
       <div
         role="listbox"

@@ -28,7 +28,7 @@ export function CostPage({ session }: { readonly session: SessionState }) {
       <SessionHeader session={session} screen="cost" />
       {problem !== null && <LoadFailure message={problem} retry={load} />}
       {isEmpty && (
-        <EmptyState title="Nothing was used yet">
+        <EmptyState title="No usage yet">
           <p>The first figures appear here with the end of the first step.</p>
         </EmptyState>
       )}

@@ -141,10 +141,10 @@ function ModeChoices({
     <fieldset>
       <legend class="label">The copy</legend>
       <ModeChoice how="again" chosen={how} onChoose={onChoose} label="asks again">
-        It ends before the request of this run.
+        The copy ends before this run's request.
       </ModeChoice>
-      <ModeChoice how="after" chosen={how} onChoose={onChoose} label={`goes on after step ${index}`}>
-        Work in progress at that point is ended.
+      <ModeChoice how="after" chosen={how} onChoose={onChoose} label={`continues after step ${index}`}>
+        Work in progress at that point is aborted.
       </ModeChoice>
     </fieldset>
   );

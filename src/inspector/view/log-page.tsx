@@ -89,7 +89,7 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
       {events.length === 0 && !isLoading && pages.problem === null && (
         <EmptyState title="No events of this type">
           <button type="button" onClick={() => filterByType("")}>
-            Show every type
+            Show all types
           </button>
         </EmptyState>
       )}

@@ -102,8 +102,8 @@ function Filters({ list }: { readonly list: AppState["list"] }) {
       <input
         id="find"
         type="search"
-        placeholder="Find a title or an id"
-        aria-label="Find a title or an id"
+        placeholder="Search by title or id"
+        aria-label="Search by title or id"
         value={list.find}
         onInput={(event) => applyFilter({ find: event.currentTarget.value }, 200)}
         onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
@@ -262,7 +262,7 @@ function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: Lis
       <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
       <Cell class="title" style={{ paddingInlineStart: `${depth * 20}px` }}>
         <RouteLink to={toSessionRoute(session)} tabIndex={-1}>
-          <span dir="auto">{toOneLine(info?.title ?? "") || "Without a title"}</span>
+          <span dir="auto">{toOneLine(info?.title ?? "") || "Untitled"}</span>
           <span class="id mono">{sessionId.slice(0, 8)}</span>
         </RouteLink>
         {session.hasChildren && <FoldButton sessionId={sessionId} isUnfolded={isUnfolded} />}

@@ -179,7 +179,7 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
   return (
     <header class="session-head">
       <h1 class="cut" dir="auto">
-        {toOneLine(info?.title ?? "") || "Without a title"}
+        {toOneLine(info?.title ?? "") || "Untitled"}
       </h1>
       <span class="id mono dim" title={sessionId}>
         {sessionId.slice(0, 8)}

@@ -201,8 +201,8 @@ function OtherLogin() {
     <main class="outside">
       <EmptyState title="This link is for another login">
         <p>
-          This browser acts as <strong>{showHidden(from)}</strong>. With the link, everything you do here counts as done
-          by <strong>{showHidden(to)}</strong>. Take it only if you asked for it.
+          This browser acts as <strong>{showHidden(from)}</strong>. With the link, everything you do here is recorded as
+          done by <strong>{showHidden(to)}</strong>. Continue only if you requested this link.
         </p>
         <p class="choices">
           <button type="button" onClick={() => void inspector.chooseLogin("present")}>
