@@ -223,7 +223,7 @@ describe("a schema that cannot be used is refused with what to do", () => {
     [
       "what JSON Schema cannot say",
       z.object({ at: z.date() }),
-      "cannot write it as JSON Schema: Date cannot be represented",
+      "cannot convert it to JSON Schema: Date cannot be represented",
     ],
     ["a number", z.number(), 'its JSON Schema is of type "number"'],
     ["a list", { type: "array" }, 'its JSON Schema is of type "array"'],

@@ -290,7 +290,7 @@ describe("what is no whole conversation is refused, with its index and the reaso
     ["a part that is not known", [{ role: "user", parts: [{ type: "song" }] } as never], 'type "song"'],
     ["no parts", [{ role: "user", parts: [] }], "no parts"],
     ["no message", [user("x"), null as never], "history[1]: it is not a message"],
-    ["kinds that are mixed", [user("x"), { role: "user", content: "y" }], "history[1]: it is of another kind"],
+    ["kinds that are mixed", [user("x"), { role: "user", content: "y" }], "history[1]: it has a different format"],
     ["a blob of elsewhere", [{ role: "user", parts: [{ type: "file", mediaType: "a/b", data: "blob:00/1" }] }], "blob"],
     ["a file that is none", [{ role: "user", parts: [{ type: "file", mediaType: "a/b", data: "?" }] }], "base64"],
     [

@@ -187,6 +187,6 @@ describe("a tool of the AI SDK", () => {
       specification: { name: "search", provider: { id: "anthropic.web_search_20250305", args: { maxUses: 3 } } },
     });
     expect(refusalOf({ search: { ...search, id: "web_search" } })).toContain('is not like "openai.shell"');
-    expect(refusalOf({ search: { ...search, args: "no" } })).toContain("are no object");
+    expect(refusalOf({ search: { ...search, args: "no" } })).toContain("are not an object");
   });
 });
