@@ -116,10 +116,10 @@ describe("the inspector", () => {
   test("goes on by itself when a server with a secret of its own comes back", verifies("UI-1#screens"), async () => {
     const { page, stop, startAgain, agent } = await openRestartable({ secret: createToken() });
     await stop();
-    await page.getByText("The connection to the server is lost.").waitFor();
+    await page.getByText("The connection to the server was lost.").waitFor();
     await startAgain();
     await agent.run("After the restart", { sessionId: "s" });
-    await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+    await page.getByText("The connection to the server was lost.").waitFor({ state: "hidden" });
     await page.getByText("After the restart").first().waitFor();
     expect(await page.getByRole("option").count()).toBe(2);
   });
@@ -127,7 +127,7 @@ describe("the inspector", () => {
   test("asks for another link when a server without one comes back", verifies("UI-1#screens"), async () => {
     const { page, stop, startAgain } = await openRestartable({});
     await stop();
-    await page.getByText("The connection to the server is lost.").waitFor();
+    await page.getByText("The connection to the server was lost.").waitFor();
     await startAgain();
     await page.getByText("Your access has expired").waitFor({ timeout: 40_000 });
     await expectReadable(page, "expired");

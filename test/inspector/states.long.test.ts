@@ -69,10 +69,10 @@ test("says that it cannot reach the server, and asks again", verifies("UI-1#scre
   await page.getByText("This could not be loaded").waitFor({ state: "hidden" });
   await page.locator("#session-0").waitFor();
   await context.setOffline(true);
-  await page.getByText("The connection to the server is lost.").waitFor();
+  await page.getByText("The connection to the server was lost.").waitFor();
   await expectReadable(page, "offline");
   await context.setOffline(false);
-  await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+  await page.getByText("The connection to the server was lost.").waitFor({ state: "hidden" });
 });
 
 test("says why it lets nobody in without a link, or with an old one", verifies("UI-1#screens"), async () => {

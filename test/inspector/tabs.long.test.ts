@@ -25,10 +25,10 @@ describe("the inspector", () => {
     await page.getByText("Before the tunnel").click();
     await page.locator("article.final").waitFor();
     await context.setOffline(true);
-    await page.getByText("The connection to the server is lost.").waitFor();
+    await page.getByText("The connection to the server was lost.").waitFor();
     await agent.run("In the tunnel", { sessionId: "s" });
     await context.setOffline(false);
-    await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+    await page.getByText("The connection to the server was lost.").waitFor({ state: "hidden" });
     await page.getByText("In the tunnel").first().waitFor();
     expect(await page.locator(".line.step").count()).toBe(2);
     expect(requestedUrls.filter((address) => !address.startsWith(rig.url) && !address.startsWith("data:"))).toEqual([]);
