@@ -33,7 +33,7 @@ assert.equal(roles(await agent.session("weather").messages()), "user assistant t
 
 // Entered once: the next run goes on from there, and the session takes no other history.
 assert.equal((await agent.run("Thanks", { sessionId: "weather" })).text, "I know 7 messages.");
-await assert.rejects(agent.run("Again", { sessionId: "weather", history: page }), /exists already/);
+await assert.rejects(agent.run("Again", { sessionId: "weather", history: page }), /already exists/);
 
 // Without a run: to move stored conversations.
 const moved = agent.session("moved");

@@ -489,8 +489,8 @@ export const mutants = [
   {
     name: "after a handoff, the first agent continues",
     file: "src/runtime/driver/create-effect-context.ts",
-    find: "const ofAgent = findSessionAgent(localAgent, state);",
-    replace: "const ofAgent = findSessionAgent(localAgent, state) === null ? null : localAgent;",
+    find: "const agent = findSessionAgent(localAgent, state);",
+    replace: "const agent = findSessionAgent(localAgent, state) === null ? null : localAgent;",
     check: "seeds",
   },
   {

@@ -1,13 +1,13 @@
 /**
- * Requests to the server of this page. The page has a cookie, which no script can read, and a second half, which is sent in a
- * header. Nothing else leaves the page.
+ * Requests to this page's server. The page has a cookie, which no script can read, and a second half of its key, which is sent in a header.
+ * Nothing else leaves the page.
  *
- * The half is sent only to a server that has proved that it knows the half. A server may end, and another program may listen on
- * its port. So the proof is valid while a connection of the page is open, and is requested again before each request without one.
+ * The half is sent only to a server that has proved that it knows the half. A server may stop, and another program may listen on its port.
+ * The proof is therefore valid only while a connection of the page is open, and is requested again before each request without one.
  */
 import { verifyServer } from "./server-proof.js";
 
-/** The server refused the request, or was not reached (`status` 0). `message` is for people. */
+/** The server refused the request, or could not be reached (`status` 0). `message` is for people. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly status: number;
@@ -30,13 +30,13 @@ export type Api = {
   readonly post: <Result>(path: string, body: object, key?: string) => Promise<Result>;
   /** Deletes a resource. */
   readonly remove: (path: string) => Promise<void>;
-  /** Posts without the half if the server has not proved itself: the body has the code that gives the page access. */
+  /** Posts without the half if the server has not proved itself, because the body has the code that gives the page access. */
   readonly postWithoutProof: <Result>(path: string, body: object) => Promise<Result>;
   /** The URL of a path, for the stream. */
   readonly url: (path: string, query?: Query) => string;
   /** Sends a request with the half, after the server has proved itself. If it does not, the response is a 401. */
   readonly fetch: typeof fetch;
-  /** Sets whether the page's stream is open: as long as it is, the same server responds. */
+  /** Sets whether the page's stream is open. While it is, the same server responds. */
   readonly setConnected: (isConnected: boolean) => void;
 };
 
@@ -81,17 +81,19 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
     return (text === null ? undefined : parseJson(text)) as Result;
   }
 
-  /** Null: the response has no content. */
+  /** Null if the response has no content. */
   async function requestText(address: string, init: RequestInit, isUnproved = false): Promise<string | null> {
     const response = await send(address, init, isUnproved).catch(() => {
-      throw new ApiError(0, "unreachable", "The server does not answer.");
+      throw new ApiError(0, "unreachable", "The server is not responding.");
     });
     if (response.status === 204) return null;
     const text = await response.text();
     if (response.ok) return text;
-    // An empty 401 is ours: the request was not sent.
+    // An empty 401 was created here: the request was not sent.
     if (response.status === 401 && text !== "" && !isUnproved) onRefused();
-    const { code = "internal", message = `The server answered ${response.status}.` } = pickError(parseJson(text));
+    const { code = "internal", message = `The server responded with status ${response.status}.` } = pickError(
+      parseJson(text),
+    );
     throw new ApiError(response.status, code, message);
   }
 
@@ -123,7 +125,8 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
 }
 
 export function formatErrorMessage(error: unknown): string {
-  if (error instanceof ApiError && error.code === "forbidden") return `You may not see this. ${error.message}`;
+  if (error instanceof ApiError && error.code === "forbidden")
+    return `You are not allowed to see this. ${error.message}`;
   return error instanceof Error ? error.message : String(error);
 }
 

@@ -17,7 +17,7 @@ export type ForkedStep = {
   readonly end: number;
 };
 
-/** A step ends where the next one begins; the last step of a run, where the next run begins. */
+/** A step ends where the next step begins; the last step of a run ends where the next run begins. */
 export async function loadForkedStep(api: Api, session: SessionState, key: string): Promise<ForkedStep | null> {
   const match = findStepWithNext(session.rows, key);
   if (match === null) return null;
@@ -44,13 +44,13 @@ async function loadFirstRunStart(
   return events[0] ?? null;
 }
 
-/** Copies a session up to an entry. Resolves to the id of the copy. @throws ApiError */
+/** Copies a session up to an entry. Resolves to the copy's id. @throws ApiError */
 export async function copySession(api: Api, sessionId: string, at: number): Promise<string> {
   const copy = await api.post<{ readonly sessionId: string }>(`${toSessionPath(sessionId)}/fork`, { at });
   return copy.sessionId;
 }
 
-/** Sends input to a copy. A request that is repeated, because there was no response, is one run. @throws ApiError */
+/** Sends input to a copy. A request that is repeated because there was no response starts only one run. @throws ApiError */
 export async function askCopy(api: Api, copyId: string, input: Json): Promise<void> {
   await api.post(`${toSessionPath(copyId)}/runs`, { input }, `fork-${copyId}`);
 }

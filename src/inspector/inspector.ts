@@ -1,5 +1,5 @@
 /**
- * The controller of the page: follows the route, loads what the route shows, and puts all of it into the single state.
+ * The controller of the page: follows the route, loads what it shows, and puts everything into the single state.
  */
 import type { ApprovalDecision, GivenAnswer, PublicEvent } from "../index.js";
 import type { ListedSession, ListFrame, StreamFrame, StreamView } from "../server/client/index.js";
@@ -22,7 +22,7 @@ export type Inspector = {
   /** Shows the child sessions of a session in the list, or hides them. */
   readonly toggleChildren: (parent: string) => Promise<void>;
   readonly loadApprovals: () => Promise<void>;
-  /** Loads answers: the newest ones, or those before the ones that are already loaded. */
+  /** Loads answers: the newest ones, or those before the answers that are already loaded. */
   readonly loadAnswers: (options?: { readonly isMore?: boolean }) => Promise<void>;
   /** Answers a call. @throws ApiError */
   readonly answer: (approval: WaitingCall, decision: ApprovalDecision) => Promise<void>;
@@ -31,7 +31,7 @@ export type Inspector = {
   readonly loadRequest: (key: string, attempt?: number) => void;
   readonly loadTraces: SessionLoader["traces"];
   readonly loadEvent: SessionLoader["event"];
-  /** The login that the page uses, and the login of its link. */
+  /** The page's current login, and the login of its link. */
   readonly otherLogin: PageKey["otherLogin"];
   /** Switches to the login of the link, or keeps the current one. */
   readonly chooseLogin: (choice: "link" | "present") => Promise<void>;
@@ -55,7 +55,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     scheduleNotify();
   }
 
-  /** A frame shows all changes before it. A hidden tab has no frames, and needs none. */
+  /** A frame shows all changes before it. A hidden tab has no frames and needs none. */
   function scheduleNotify(): void {
     if (isNotifyScheduled) return;
     isNotifyScheduled = true;
@@ -176,7 +176,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     });
   }
 
-  /** Loads a session from its log, then watches it from there on. */
+  /** Loads a session from its log, then watches it from that point on. */
   function openSession(id: string): void {
     dispatch({ type: "session", id, action: { type: "reset" } });
     void sessionLoader.open(id).then((seq) => {
@@ -188,7 +188,7 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     const previousId = state.session?.id ?? null;
     const isNewScreen = state.route.screen !== route.screen;
     dispatch({ type: "navigated", route });
-    // Not deferred to the next frame: a key in between would act on the previous screen, and might approve another call.
+    // Not deferred to the next frame: a key pressed in between would act on the previous screen, and might approve another call.
     notifyListeners();
     if (state.access !== "in") return;
     const id = state.session?.id ?? null;

@@ -1,6 +1,6 @@
 /**
- * The inspector: a page on which a person sees what agents do and have done, and makes decisions. Like any other client, it uses
- * the server's public routes.
+ * The inspector: a page on which a person sees what agents are doing and have done, and makes decisions. Like any other client, it uses the
+ * server's public routes.
  */
 import { render } from "preact";
 import { createApi } from "./api.js";

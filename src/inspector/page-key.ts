@@ -1,6 +1,6 @@
 /**
- * The access of the page. The link that `pawl ui` prints has a code in its fragment, which is valid once. The page removes the
- * code from the history, and exchanges it for a cookie and a second half. The half stays in this browser.
+ * The access of the page. The link that `pawl ui` prints has a code in its fragment, which is valid once. The page removes the code from
+ * the history, and exchanges it for a cookie and a second half. The half stays in this browser.
  */
 import { type Api, ApiError } from "./api.js";
 import type { Access } from "./state/app-state.js";
@@ -10,7 +10,7 @@ export type PageKey = {
   readonly forget: () => void;
   /** Exchanges the code of the link, if there is one. Resolves to the page's access, as far as it is known. */
   readonly signIn: (api: Api) => Promise<Access>;
-  /** Whom the page acts as, and whom its link is for, after `signIn` has said `other_login`. */
+  /** The login that the page acts as, and the login that its link is for, after `signIn` has returned `other_login`. */
   readonly otherLogin: () => { readonly from: string; readonly to: string } | null;
   /** Switches to the login of the link, or keeps the current one. */
   readonly chooseLogin: (api: Api, choice: "link" | "present") => Promise<Access>;
@@ -18,7 +18,7 @@ export type PageKey = {
 
 type ExchangeReply = { readonly half: string } | { readonly from: string; readonly to: string };
 
-/** @param base distinguishes the pages of several servers of one origin in the same browser */
+/** @param base distinguishes several servers on one origin in the same browser */
 export function createPageKey(base: string): PageKey {
   const storageKey = `pawl.page${base}`;
   let pendingLogin: { readonly code: string; readonly from: string; readonly to: string } | null = null;
@@ -53,7 +53,7 @@ export function createPageKey(base: string): PageKey {
       try {
         return await redeemCode(api, { code });
       } catch (error) {
-        // The link was already opened. If that was here, the page already has its key.
+        // The link was already opened. If it was opened in this browser, the page already has its key.
         if (localStorage.getItem(storageKey) !== null) return "in";
         return error instanceof ApiError && error.status === 401 ? "used" : "refused";
       }

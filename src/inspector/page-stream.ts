@@ -1,10 +1,10 @@
 /**
- * The one stream of this tab: changes of the list, the number of approvals, and the session that is shown.
+ * The one stream of this tab: changes of the list, the number of approvals, and the session on the screen.
  *
- * 1. A browser opens at most six connections to a host. So there is one stream per tab, and none while the tab has been hidden
- *    for 30 s, or is hidden while another tab opens its stream.
+ * 1. A browser opens at most six connections to a host. Each tab therefore has one stream, and none once the tab has been hidden for 30 s,
+ *    or while it is hidden and another tab opens its stream.
  * 2. The stream continues after the last event that was seen: after a lost connection, sleep, or a restart of the server.
- * 3. It reconnects at once when the tab is shown again or the network returns.
+ * 3. It reconnects immediately when the tab is shown again or the network returns.
  */
 import { followSession, type StreamFrame, StreamRefused, type StreamView } from "../server/client/index.js";
 import type { Api } from "./api.js";

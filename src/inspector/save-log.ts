@@ -7,7 +7,7 @@ import type { Api } from "./api.js";
 const pageSize = 500;
 
 /**
- * Reads the log to its current end, and passes it to the browser as a download.
+ * Reads the log to its current end, and saves it as a download.
  * @param type only events of this type
  * @throws ApiError
  */
@@ -43,6 +43,6 @@ function download(name: string, chunks: readonly string[]): void {
   link.href = address;
   link.download = name;
   link.click();
-  // The browser has copied the data when it has begun to write the file.
+  // By the time the file is being written, the browser has copied the data.
   setTimeout(() => URL.revokeObjectURL(address), 60_000);
 }

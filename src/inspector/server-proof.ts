@@ -16,7 +16,7 @@ export async function verifyServer(base: string, half: string): Promise<Proof> {
   const nonce = toHex(crypto.getRandomValues(new Uint8Array(16)));
   const response = await fetch(`${base}/v1/ui/proof?nonce=${nonce}`, { credentials: "same-origin", cache: "no-store" });
   const reply = (await response.json().catch(() => null)) as { readonly page?: unknown } | null;
-  if (response.status >= 500) throw new TypeError("The server does not answer.");
+  if (response.status >= 500) throw new TypeError("The server is not responding.");
   if (!response.ok || reply === null || typeof reply.page !== "string")
     return response.ok && reply?.page === null ? "unknown_page" : "stranger";
   const encoder = new TextEncoder();

@@ -26,7 +26,7 @@ export type SessionLoader = {
   readonly request: (key: string, attempt?: number) => void;
   /** Loads the missing traces of consecutive steps. */
   readonly traces: (rows: readonly StepRow[]) => void;
-  /** Loads the whole of an event that the list has in shortened form. */
+  /** Loads the whole event if the list has a shortened form of it. */
   readonly event: (cursorText: string) => void;
 };
 
@@ -86,7 +86,7 @@ export function createSessionLoader(
     }
   }
 
-  /** The events of a step are between its first entry and that of the next step. */
+  /** The events of a step are between its first entry and the first entry of the next step. */
   async function loadEvents(id: string, path: string, key: string): Promise<readonly PublicEvent[]> {
     const { rows = [] } = session() ?? {};
     const rowIndex = rows.findIndex((row) => row.key === key);
@@ -115,7 +115,7 @@ export function createSessionLoader(
     dispatch({ type: "session", id, action: { type: "traces_loaded", traces: steps.slice(0, count) } });
   }
 
-  /** Loads once, and again after a failure. */
+  /** Loads once, or again after a failure. */
   function loadOnce(id: string, label: string, load: () => Promise<void>): void {
     const requestId = `${id}\n${label}`;
     if (requested.has(requestId)) return;
@@ -125,7 +125,7 @@ export function createSessionLoader(
 
   function step(key: string): void {
     const state = session();
-    // The neighbours of a step are needed, because its events begin and end at theirs.
+    // The neighbours of a step are needed, because its events begin and end where theirs do.
     if (state === null || !(state.isIndexed || (state.hasNewest && state.rows[state.early]?.key !== key))) return;
     const { id } = state;
     const path = `/v1/sessions/${encodeURIComponent(id)}`;

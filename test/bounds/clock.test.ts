@@ -56,7 +56,7 @@ describe.each(readings)("a clock that gives $name", verifies("LOOP-7"), ({ readi
     expect(readings).toBeGreaterThan(from);
     expect(readings).toBeLessThan(50);
     expect(vi.mocked(process.emitWarning)).toHaveBeenCalledTimes(1);
-    expect(vi.mocked(process.emitWarning)).toHaveBeenCalledWith(expect.stringContaining("The clock's now() gives"), {
+    expect(vi.mocked(process.emitWarning)).toHaveBeenCalledWith(expect.stringContaining("The clock's now() returned"), {
       type: "PawlWarning",
       code: "PAWL_CLOCK",
     });

@@ -201,7 +201,7 @@ const cases = {
   outputService: {
     cap: async () => {
       const told = await toldOf({ tools: [work()], services: { output: { cap: never } } });
-      expect(told).toContain("The output could not be kept: It took more than 60000 ms");
+      expect(told).toContain("The output could not be stored: It took more than 60000 ms");
     },
     async read() {
       const model = createScriptedModel([

@@ -48,7 +48,7 @@ describe("the inspector", () => {
     await page.getByRole("option", { name: /read_file/ }).click();
     await page.getByText("I look at it.").waitFor();
     await page.keyboard.press("f");
-    await dialog.getByText("goes on after step 1").click();
+    await dialog.getByText("continues after step 1").click();
     await field.fill("Stop reading");
     await dialog.getByRole("button", { name: /Fork and send/ }).click();
     await page.getByText("Request 2: Stop reading").waitFor();
@@ -97,8 +97,8 @@ describe("the inspector", () => {
     expect([await cells.nth(0).textContent(), await cells.nth(1).textContent()]).toEqual(["allow", "ask"]);
     await expectReadable(page, "replay");
     await page.getByRole("link", { name: "Step 1" }).waitFor();
-    await page.getByText("Take decisions of policies from the log").click();
-    await page.getByText("The present code does the same").waitFor();
+    await page.getByText("Use the recorded permission decisions").click();
+    await page.getByText("The current code does the same").waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -108,7 +108,7 @@ describe("the inspector", () => {
     const rig = await startTestServer({ store, agents: [], ui: true });
     const { page } = await openInspector(await openBrowser(), rig);
     await page.goto(`${rig.url}/#/sessions/s/replay`);
-    await page.getByText("The agent of this session is not here").waitFor();
+    await page.getByText("This session's agent is not in this process").waitFor();
     await expectReadable(page, "elsewhere");
   });
 });

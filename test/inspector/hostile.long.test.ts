@@ -88,7 +88,7 @@ describe("text of strangers", () => {
       await harmless();
     }
     await page.keyboard.press("r");
-    await page.getByText("as Pawl estimates").waitFor();
+    await page.getByText("estimated by Pawl").waitFor();
     await page.evaluate('document.querySelectorAll("details").forEach((one) => { one.open = true; })');
     await harmless();
     await page.getByRole("tab", { name: "Events" }).click();
@@ -104,7 +104,7 @@ describe("text of strangers", () => {
     await page.getByText("By model").waitFor();
     await harmless();
     await page.getByRole("link", { name: "Replay" }).click();
-    await page.getByText("The present code does the same").waitFor();
+    await page.getByText("The current code does the same").waitFor();
     await harmless();
     await page.keyboard.press("a");
     await page.getByText("What will run").waitFor();

@@ -65,7 +65,7 @@ describe("the inspector", () => {
     await expectReadable(page, "deny");
     await page.setViewportSize(phone);
     await page.getByRole("button", { name: /^Deny/ }).click();
-    await page.getByText("Nothing waits.").waitFor();
+    await page.getByText("Nothing is waiting.").waitFor();
     await page.getByText("Approved by token").waitFor();
     await page.getByRole("option", { name: /shell/ }).click();
     await page.locator(".approval-detail").getByText("Not on this machine.").waitFor();
@@ -107,7 +107,7 @@ describe("the inspector", () => {
       const decision = { type: "deny", note: "Too late in the day." };
       const { callKey, inputHash } = first;
       await rig.ask("POST", `/v1/sessions/${sessionId}/answers`, { callKey, inputHash, decision });
-      const refused = page.getByText(/Somebody was first: denied by token: Too late in the day\./);
+      const refused = page.getByText(/Someone else answered first: denied by token: Too late in the day\./);
       await pressUntil(page, "y", refused);
       expect(problems).toEqual([]);
     },
@@ -116,10 +116,10 @@ describe("the inspector", () => {
   test("goes on by itself when a server with a secret of its own comes back", verifies("UI-1#screens"), async () => {
     const { page, stop, startAgain, agent } = await openRestartable({ secret: createToken() });
     await stop();
-    await page.getByText("The connection to the server is lost.").waitFor();
+    await page.getByText("The connection to the server was lost.").waitFor();
     await startAgain();
     await agent.run("After the restart", { sessionId: "s" });
-    await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+    await page.getByText("The connection to the server was lost.").waitFor({ state: "hidden" });
     await page.getByText("After the restart").first().waitFor();
     expect(await page.getByRole("option").count()).toBe(2);
   });
@@ -127,7 +127,7 @@ describe("the inspector", () => {
   test("asks for another link when a server without one comes back", verifies("UI-1#screens"), async () => {
     const { page, stop, startAgain } = await openRestartable({});
     await stop();
-    await page.getByText("The connection to the server is lost.").waitFor();
+    await page.getByText("The connection to the server was lost.").waitFor();
     await startAgain();
     await page.getByText("Your access has expired").waitFor({ timeout: 40_000 });
     await expectReadable(page, "expired");

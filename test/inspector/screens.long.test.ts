@@ -26,7 +26,7 @@ test("shows sessions, steps, a request, the log and what waits", async () => {
   await page.getByText("I look at the queue").waitFor();
   await expectReadable(page, "step");
   await page.keyboard.press("r");
-  await page.getByText("as Pawl estimates").waitFor();
+  await page.getByText("estimated by Pawl").waitFor();
   await expectReadable(page, "request");
   await page.keyboard.press("l");
   await page.getByText("run_started").nth(1).waitFor();
@@ -65,7 +65,7 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
   const city = page.getByRole("textbox", { name: "City" });
   await pressUntil(page, "e", city);
   await city.fill("Ulm");
-  await page.getByRole("button", { name: "Take out Line 1" }).click();
+  await page.getByRole("button", { name: "Remove Line 1" }).click();
   await page.getByRole("button", { name: "+ Line" }).click();
   const added = page.getByRole("group", { name: "Line 2" });
   await added.getByRole("textbox", { name: "Part" }).fill("M4");
@@ -73,7 +73,7 @@ test("edits an input with objects and lists in a form", verifies("UI-1#screens")
   await added.getByRole("textbox", { name: "Count" }).fill("12");
   await expectReadable(page, "form");
   await page.getByRole("button", { name: /Approve the edit/ }).click();
-  await page.getByText("Nothing waits").first().waitFor();
+  await page.getByText("Nothing is waiting").first().waitFor();
   await expect
     .poll(() => taken)
     .toEqual([

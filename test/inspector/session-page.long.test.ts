@@ -25,7 +25,7 @@ test("shows what happened between the steps, and the time that each took", async
     .getByRole("option", { name: /Compacted \d+ messages/ })
     .first()
     .click();
-  await page.getByText("What stands in their place").waitFor();
+  await page.getByText("The summary that replaces them").waitFor();
   expect(page.url()).toMatch(/#\/sessions\/[^/]+\/at\/\d+\.\d+$/);
   await expectReadable(page, "compaction");
   await page.locator(".line.step", { hasText: "search ×2" }).click();
@@ -80,10 +80,10 @@ test("shows the request of each attempt", verifies("UI-1#screens"), async () => 
   await page.keyboard.press("r");
   const picker = page.getByRole("group", { name: "Attempt" });
   await picker.getByRole("button", { name: /Attempt 3/ }).waitFor();
-  await page.getByText("as Pawl estimates").waitFor();
+  await page.getByText("estimated by Pawl").waitFor();
   await picker.getByRole("button", { name: /Attempt 1/ }).click();
   await page.locator('[aria-pressed="true"]', { hasText: "Attempt 1" }).waitFor();
-  await page.getByText("as Pawl estimates").waitFor();
+  await page.getByText("estimated by Pawl").waitFor();
   await expectReadable(page, "request-attempts");
   expect(requestedUrls.filter((url) => url.endsWith("?attempt=1"))).toHaveLength(1);
   expect(problems).toEqual([]);

@@ -15,12 +15,12 @@ test("says what to do where there is nothing yet, and where nothing is left", ve
   await page.getByText('pawl run "List the files"').waitFor();
   await expectReadable(page, "empty");
   await page.getByRole("searchbox").fill("what nobody asked");
-  await page.getByText("No session is like that").waitFor();
+  await page.getByText("No matching sessions").waitFor();
   await expectReadable(page, "no-match");
   await page.getByRole("button", { name: "Show all sessions" }).click();
   await page.getByText("No sessions yet").waitFor();
   await page.goto(`${rig.url}/#/approvals`);
-  await page.getByText("Nothing waits for you").waitFor();
+  await page.getByText("Nothing is waiting for you").waitFor();
   await expectReadable(page, "nothing-waits");
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keys" }).waitFor();
@@ -39,17 +39,17 @@ test("says what is not there, and leads back to what is", verifies("UI-1#screens
   await page.locator(".center").getByText("All sessions").click();
   await page.getByText("Fix the flaky test").waitFor();
   await page.goto(`${rig.url}/#/sessions/${sessionId}/steps/nobody/7`);
-  await page.getByText("There is no such step").waitFor();
+  await page.getByText("This step does not exist").waitFor();
   await expectReadable(page, "no-step");
   await page.getByRole("button", { name: "Show the newest step" }).click();
   await page.getByRole("heading", { name: "Step 3" }).waitFor();
   await page.goto(`${rig.url}/#/sessions/${sessionId}/log/restarted`);
-  await page.getByText("No event is of this type").waitFor();
+  await page.getByText("No events of this type").waitFor();
   await expectReadable(page, "no-event");
-  await page.getByRole("button", { name: "Show every type" }).click();
+  await page.getByRole("button", { name: "Show all types" }).click();
   await page.locator(".line.event", { hasText: "session_created" }).waitFor();
   await page.goto(`${rig.url}/#/approvals/${sessionId}/nobody%2F1%2F0`);
-  await page.getByText("This call no longer waits").waitFor();
+  await page.getByText("This call is no longer waiting").waitFor();
   await expectReadable(page, "gone");
 });
 
@@ -69,10 +69,10 @@ test("says that it cannot reach the server, and asks again", verifies("UI-1#scre
   await page.getByText("This could not be loaded").waitFor({ state: "hidden" });
   await page.locator("#session-0").waitFor();
   await context.setOffline(true);
-  await page.getByText("The connection to the server is lost.").waitFor();
+  await page.getByText("The connection to the server was lost.").waitFor();
   await expectReadable(page, "offline");
   await context.setOffline(false);
-  await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+  await page.getByText("The connection to the server was lost.").waitFor({ state: "hidden" });
 });
 
 test("says why it lets nobody in without a link, or with an old one", verifies("UI-1#screens"), async () => {
@@ -86,6 +86,6 @@ test("says why it lets nobody in without a link, or with an old one", verifies("
   await openInspector(browser, { url: rig.url, server: { ...rig.server, createStartCode: () => code } });
   const late = await (await browser.newContext()).newPage();
   await late.goto(`${rig.url}/#start=${code}`);
-  await late.getByText("This link was used before, or is too old").waitFor();
+  await late.getByText("This link was already used, or has expired").waitFor();
   await expectReadable(late, "old-link");
 });

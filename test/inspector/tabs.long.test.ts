@@ -25,10 +25,10 @@ describe("the inspector", () => {
     await page.getByText("Before the tunnel").click();
     await page.locator("article.final").waitFor();
     await context.setOffline(true);
-    await page.getByText("The connection to the server is lost.").waitFor();
+    await page.getByText("The connection to the server was lost.").waitFor();
     await agent.run("In the tunnel", { sessionId: "s" });
     await context.setOffline(false);
-    await page.getByText("The connection to the server is lost.").waitFor({ state: "hidden" });
+    await page.getByText("The connection to the server was lost.").waitFor({ state: "hidden" });
     await page.getByText("In the tunnel").first().waitFor();
     expect(await page.locator(".line.step").count()).toBe(2);
     expect(requestedUrls.filter((address) => !address.startsWith(rig.url) && !address.startsWith("data:"))).toEqual([]);
@@ -112,7 +112,7 @@ describe("the inspector", () => {
     );
     await page.keyboard.press("a");
     await page.getByText("What will run").waitFor();
-    await told(/region "What waits, and what was answered"/, /listbox "Calls"/, /option .*edit_file.*\[selected\]/);
+    await told(/region "Waiting and answered calls"/, /listbox "Calls"/, /option .*edit_file.*\[selected\]/);
     await told(/region "edit_file waits"/, /button "Approve/, /button "Deny/, /button "Edit/);
     await pressUntil(page, "e", page.locator(".editor"));
     await told(/textbox .*path/, /button "Approve the edit/);
@@ -120,8 +120,8 @@ describe("the inspector", () => {
     await page.getByText("By model").waitFor();
     await told(/table "By run"/, /columnheader "cost"/, /rowheader "some\/llm-large"/, /listbox "By step"/);
     await page.goto(`${rig.url}/#/sessions/${sessionId}/replay`);
-    await page.getByText(/The present code/).waitFor();
-    await told(/checkbox "Take decisions of policies from the log"/, /button "Run again"/);
+    await page.getByText(/The current code/).waitFor();
+    await told(/checkbox "Use the recorded permission decisions"/, /button "Run again"/);
     await page.goto(`${rig.url}/#/sessions/${sessionId}/log`);
     await page.locator(".line.event").first().waitFor();
     await told(/combobox "Type"/, /listbox "Events"/, /region "The event"/, /navigation "Views of this session"/);

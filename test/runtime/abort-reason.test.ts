@@ -87,7 +87,10 @@ describe("the signal of a tool", proven, () => {
     const run = await runInTool();
     void run.agent.shutdown({ graceMs: 1 });
     await run.clock.advance(1);
-    expect(await reasonWhen(run.signal)).toMatchObject({ name: "AbortError", message: "The process shuts down." });
+    expect(await reasonWhen(run.signal)).toMatchObject({
+      name: "AbortError",
+      message: "The process is shutting down.",
+    });
     await run.result;
   });
 

@@ -92,7 +92,7 @@ export function toolTests(title: string, sdk: Sdk, claude: (baseURL: string) => 
       });
       expect(await outputOf(wrong, 7)).toMatchObject({
         isError: true,
-        output: { text: expect.stringMatching(/deps do not fit the contextSchema of the tool "charge": no account/) },
+        output: { text: expect.stringMatching(/deps do not match the contextSchema of the tool "charge": no account/) },
       });
     });
 

@@ -202,7 +202,7 @@ describe("an agent as a tool", verifies("TOOL-11"), () => {
       expect(() => agent.asTool({ description: "x", budgetShare })).toThrow(/must be more than 0 and at most 1/);
     expect(agent.asTool({ description: "x", budgetShare: 1 }).name).toBe("child");
     const input = { type: "object", properties: { topic: { type: "string" } } } as const;
-    expect(() => agent.asTool({ description: "x", input })).toThrow(/an input of its own, and no `request`/);
+    expect(() => agent.asTool({ description: "x", input })).toThrow(/has its own input, but no `request`/);
   });
 });
 

@@ -208,11 +208,11 @@ describe("context sources", () => {
   const text: SourceText = { name: "rules", path: "RULES", text: "Be kind.", trust: "project" };
   const failing: readonly [what: string, load: () => unknown, message: RegExp][] = [
     ["throws", () => Promise.reject(new Error("no such page")), /"rules" failed: no such page/],
-    ["gives no list", () => "Be kind.", /gave no array/],
+    ["gives no list", () => "Be kind.", /did not return an array/],
     ["gives a text of nobody", () => [{ ...text, trust: undefined }], /has no trust/],
     ["gives no path", () => [{ ...text, path: "" }], /must have a name, a path and a text/],
-    ["gives too many texts", () => Array(201).fill(text), /gave 201 texts, and may give 200/],
-    ["gives too much", () => Array(3).fill({ ...text, text: "x".repeat(400_000) }), /gave 1200000 characters/],
+    ["gives too many texts", () => Array(201).fill(text), /returned 201 texts; the maximum is 200/],
+    ["gives too much", () => Array(3).fill({ ...text, text: "x".repeat(400_000) }), /returned 1200000 characters/],
   ];
   test.for(failing)("that %s ends the run", verifies("CTX-11"), async ([, load, message]) => {
     const { agent, model } = setUp(createMemoryStore(), [{ name: "rules", load: load as ContextSource["load"] }]);

@@ -90,7 +90,7 @@ const refusals: readonly (readonly [unknown, RegExp])[] = [
   [{ type: "file", mediaType: "image/png" }, /`data` that is missing; it must be bytes, a Blob, a URL or base64/],
   [{ type: "file", mediaType: "png", data: png }, /`mediaType` that is "png"/],
   [{ type: "image", image: png }, /has the type "image"\. An image is a file/],
-  [{ type: "file", data: new Uint8Array(700_000), mediaType: "image/png" }, /has 700000 bytes; the most is 675000/],
+  [{ type: "file", data: new Uint8Array(700_000), mediaType: "image/png" }, /has 700000 bytes; the maximum is 675000/],
   [{ type: "file", data: new Blob([new Uint8Array(700_000)]), mediaType: "image/png" }, /has 700000 bytes/],
   [{ type: "text", text: 7 }, /`text` that is a number/],
 ];

@@ -160,7 +160,7 @@ describe("what the next agent is shown", verifies("AGENT-1"), () => {
       [({ messages }) => messages.slice(0, -1), /results of its calls/],
       [({ messages }) => [...messages.slice(-2), ...messages.slice(0, 1)], /comes before/],
       [() => [{ role: "user", parts: [{ type: "text", text: "x".repeat(600_000) }] }], /more than 524288 bytes/],
-      [() => "all" as never, /no array/],
+      [() => "all" as never, /not an array/],
       [() => fails("lost"), /lost/],
       [async () => fails("lost later"), /lost later/],
     ];

@@ -340,7 +340,7 @@ describe("who drives", verifies("AGENT-1"), () => {
     };
     const description = "Payments.";
     await fails([{ name: "bills", description, agent: () => billing }], /named "billing"/);
-    await fails([{ name: "billing", description, agent: () => ({ options: {} }) }], /gives no agent/);
+    await fails([{ name: "billing", description, agent: () => ({ options: {} }) }], /does not return an agent/);
     const second = createAgent({ name: "billing", model });
     const between = createAgent({
       name: "sales",

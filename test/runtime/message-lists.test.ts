@@ -155,7 +155,7 @@ const results = (...ids: readonly string[]): Message => ({
 });
 
 const bad: readonly (readonly [string, unknown, string])[] = [
-  ["no array", { 0: createSizedMessage("x") }, "messages is no array"],
+  ["no array", { 0: createSizedMessage("x") }, "messages is not an array"],
   ["empty", [], "messages[0]: it has no messages"],
   ["a system message", [{ role: "system", parts: [] }, createSizedMessage("x")], "messages[0]: a system message"],
   ["another role", [{ role: "bot", parts: [] }], 'messages[0]: its role must be "user"'],

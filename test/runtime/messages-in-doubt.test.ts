@@ -42,7 +42,7 @@ describe("a store that closes while a message is sent", () => {
     const steered = other.session("s").steer("Mind the gap.");
     await expect(steered).rejects.toMatchObject({
       code: "store_failed",
-      message: expect.stringContaining("the message to session s is in it. Do not send it again"),
+      message: expect.stringContaining("the store has the message to session s. Do not send it again"),
     });
     gate.open("opened");
     expect(await run).toMatchObject({ status: "completed" });
@@ -75,7 +75,7 @@ describe("a store that closes while a message is sent", () => {
     await gate.started;
     await expect(agent.session("s").steer("Mind the gap.")).rejects.toMatchObject({
       code: "store_failed",
-      message: expect.stringContaining("the message to session s may be in it. Look before"),
+      message: expect.stringContaining("it may or may not have the message to session s. Check the session"),
     });
     expect(await run).toMatchObject({ status: "interrupted" });
     expect(await timesSteered(inner)).toBe(1);

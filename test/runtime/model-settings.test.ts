@@ -98,7 +98,7 @@ describe("settings", () => {
     ["a share above 1", { topP: 1.5 }, "settings.topP is 1.5; it must be from 0 to 1"],
     ["half a token", { maxOutputTokens: 0.5 }, "a whole number of tokens"],
     ["an empty stop sequence", { stopSequences: [""] }, "settings.stopSequences"],
-    ["too many stop sequences", { stopSequences: Array(65).fill("x") }, "a list of at most 64 texts"],
+    ["too many stop sequences", { stopSequences: Array(65).fill("x") }, "a list of at most 64 strings"],
     ["another effort", { reasoning: "much" }, 'settings.reasoning is "much"'],
   ];
   test.for(wrong)("are refused with %s: of an agent, a run and a hook", verifies("LOOP-16"), async ([, given, why]) => {

@@ -121,7 +121,7 @@ describe("normaliseJson", () => {
           throw Object.create(null);
         },
       },
-      "a throws while it is read (something that cannot be shown)",
+      "a throws while it is read (an error that cannot be formatted)",
     ],
     ["a revoked proxy", { a: revoked }, "a throws while it is read"],
     [

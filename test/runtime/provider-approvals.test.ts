@@ -112,7 +112,7 @@ describe("a provider's request for an approval", () => {
       const session = agent.session("s");
       const modify = session.answer("r/1/1", { type: "modify", input: { order: 42, cents: 5 } });
       await expect(modify).rejects.toThrow(code("bad_input"));
-      await expect(modify).rejects.toThrow(/provider, which holds its input.*approve, deny or abort/);
+      await expect(modify).rejects.toThrow(/provider, which has its input.*approve, deny or abort/);
       // The refused answer has taken nothing from the person.
       expect(await session.answer("r/1/1", { type: "approve" })).toBe("first");
       expect(await session.resume()).toMatchObject({ status: "completed", text: "Refunded." });

@@ -298,7 +298,7 @@ test(
     });
     const run = agent.run(`Mind ${secret}.`, id);
     await begun.promise;
-    const refused = { code: "session_busy", message: expect.stringContaining("abort the run") };
+    const refused = { code: "session_busy", message: expect.stringContaining("or abort it") };
     await expect(agent.session("s").redact({ text: secret })).rejects.toMatchObject(refused);
     goOn.resolve();
     await run;
@@ -332,10 +332,10 @@ test("what cannot be redacted is refused, and no message repeats the text", prov
   const store = createMemoryStore();
   const { session } = await leak(store);
   const cases: readonly [unknown, RegExp][] = [
-    [{}, /needs to know what to remove/],
+    [{}, /has nothing to remove/],
     [{ text: "abc12" }, /at least 6 characters/],
     [{ text: [secret, 7] }, /at least 6 characters/],
-    [{ seq: 0 }, /number of an entry/],
+    [{ seq: 0 }, /entry number/],
     [{ seq: 99 }, /has no entry or call "99"; its last entry is/],
     [{ callKey: "r/9/9" }, /has no entry or call "r\/9\/9"/],
     [{ secret: "abcdefgh" }, /Do you mean text\?/],

@@ -211,7 +211,7 @@ describe("a function of one's own", () => {
       ],
       [() => "read_file", "it may return"],
       [() => ({ nam: "read_file" }), "it has nam"],
-      [() => ({ name: "nothing" }), "no tool of this run"],
+      [() => ({ name: "nothing" }), "not the name of a tool of this run"],
     ];
     for (const [repairToolCall, message] of answers) {
       const { ran, items } = await play("cat", good, { repairToolCall: repairToolCall as never });

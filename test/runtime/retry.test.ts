@@ -75,7 +75,7 @@ describe("waits", () => {
 
   test("the reason says how long was asked for", () => {
     expect(createRetryPolicy().decide(failure("rate_limit", { retryAfterMs: 864_000_000 }), 1, 0)).toEqual({
-      giveUp: "The provider asks to wait 864000 s, longer than the 60 s that are waited for.",
+      giveUp: "The provider asks to wait 864000 s, which is longer than the limit of 60 s.",
     });
   });
 });

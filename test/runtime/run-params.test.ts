@@ -86,7 +86,7 @@ describe("params", () => {
     await expect(agent.run("Go", { params: { tenant: 1 } as never })).rejects.toThrow("- tenant:");
     await expect(agent.session("s").send("Go", { params: { locale: "en" } })).rejects.toThrow("params schema");
     const plain = createAgent({ model: createScriptedModel([]) });
-    await expect(plain.run("Go", { params: { tenant: "acme" } })).rejects.toThrow("takes no params");
+    await expect(plain.run("Go", { params: { tenant: "acme" } })).rejects.toThrow("does not accept params");
     expect(() => createAgent({ model: createScriptedModel([]), params: { a: z.string() } as never })).toThrow("params");
   });
 

@@ -218,12 +218,12 @@ describe("a JSON Schema", () => {
 
 describe("a schema that cannot be used is refused with what to do", () => {
   const cases: readonly [what: string, schema: unknown, reason: string][] = [
-    ["valibot alone", v.object({ a: v.string() }), "its library (valibot) gives no JSON Schema"],
-    ["zod/mini", zodMini.object({}), "its library (zod) gives no JSON Schema"],
+    ["valibot alone", v.object({ a: v.string() }), "its library (valibot) does not provide a JSON Schema"],
+    ["zod/mini", zodMini.object({}), "its library (zod) does not provide a JSON Schema"],
     [
       "what JSON Schema cannot say",
       z.object({ at: z.date() }),
-      "cannot write it as JSON Schema: Date cannot be represented",
+      "cannot convert it to JSON Schema: Date cannot be represented",
     ],
     ["a number", z.number(), 'its JSON Schema is of type "number"'],
     ["a list", { type: "array" }, 'its JSON Schema is of type "array"'],

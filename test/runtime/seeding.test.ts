@@ -62,7 +62,7 @@ describe("a run with a history", verifies("LOOP-19"), () => {
     await agent.run("Go", { sessionId: "s" });
     const stream = agent.runStream("Go on", { sessionId: "s", history: earlier });
     expect(await collect(stream)).toEqual([]);
-    await expect(stream.result).rejects.toThrow(/exists already/);
+    await expect(stream.result).rejects.toThrow(/already exists/);
   });
 
   test.each(localStores)(
@@ -114,7 +114,7 @@ describe("a run with a history", verifies("LOOP-19"), () => {
     await agent.run("Go", { sessionId: "s", history: [] });
     await expect(agent.run("Go", { sessionId: "s", history: earlier })).rejects.toMatchObject({
       code: "bad_input",
-      message: expect.stringContaining("exists already"),
+      message: expect.stringContaining("already exists"),
     });
     await expect(agent.session("s").seed(earlier)).rejects.toMatchObject({ code: "bad_input" });
     await expect(agent.run("Go", { dropOpenCalls: true })).rejects.toMatchObject({ code: "bad_input" });
@@ -289,8 +289,8 @@ describe("what is no whole conversation is refused, with its index and the reaso
     ["an unknown role", [{ role: "judge", parts: [] } as never], "history[0]: it has the role"],
     ["a part that is not known", [{ role: "user", parts: [{ type: "song" }] } as never], 'type "song"'],
     ["no parts", [{ role: "user", parts: [] }], "no parts"],
-    ["no message", [user("x"), null as never], "history[1]: it is no message"],
-    ["kinds that are mixed", [user("x"), { role: "user", content: "y" }], "history[1]: it is of another kind"],
+    ["no message", [user("x"), null as never], "history[1]: it is not a message"],
+    ["kinds that are mixed", [user("x"), { role: "user", content: "y" }], "history[1]: it has a different format"],
     ["a blob of elsewhere", [{ role: "user", parts: [{ type: "file", mediaType: "a/b", data: "blob:00/1" }] }], "blob"],
     ["a file that is none", [{ role: "user", parts: [{ type: "file", mediaType: "a/b", data: "?" }] }], "base64"],
     [
@@ -429,7 +429,7 @@ describe("messages of the AI SDK, as they are", verifies("LOOP-19"), () => {
         ],
       },
     ];
-    await expect(shownOf(open)).rejects.toThrow('history[1]: the call "c1" waits for an approval');
+    await expect(shownOf(open)).rejects.toThrow('history[1]: the call "c1" is waiting for an approval');
     expect(await shownOf(open, true)).toEqual([user("Go"), assistant("May I?")]);
     const page: UIMessage[] = [
       {
@@ -441,7 +441,7 @@ describe("messages of the AI SDK, as they are", verifies("LOOP-19"), () => {
         ],
       },
     ];
-    await expect(shownOf(page)).rejects.toThrow('history[0]: the call "c1" waits for an approval');
+    await expect(shownOf(page)).rejects.toThrow('history[0]: the call "c1" is waiting for an approval');
     expect(await shownOf(page, true)).toEqual([assistant("May I?")]);
   });
 

@@ -187,7 +187,7 @@ describe("what a tool changes", () => {
     await running;
     const results = (await readEvents(store)).filter((event) => event.type === "tool_finished");
     expect(results).toMatchObject([{ outcome: "ok" }, { outcome: "error" }]);
-    expect(JSON.stringify(results[1]?.output)).toContain("could not be kept");
+    expect(JSON.stringify(results[1]?.output)).toContain("could not be stored");
     expect(Object.keys(await agent.session("s").data())).toEqual(["half 0"]);
   });
 

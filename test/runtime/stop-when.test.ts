@@ -238,10 +238,10 @@ describe("a stop condition", verifies("LOOP-18"), () => {
     expect(() => toolCalled("x", { outcom: "ok" } as never)).toThrow("no option");
     expect(() => textMatches("DONE" as never)).toThrow("regular expression");
     expect(() => make("stepCount")).toThrow(expect.objectContaining({ code: "bad_configuration" }));
-    expect(() => make({ steps: 1, tool: "x" })).toThrow("no condition");
+    expect(() => make({ steps: 1, tool: "x" })).toThrow("not a condition");
     expect(() => make({ stepz: 1 })).toThrow('"stepz"');
     expect(() => make({ text: "(" })).toThrow("cannot be used");
-    expect(() => make(Array.from({ length: 21 }, () => stepCount(1)))).toThrow("the most is 20");
+    expect(() => make(Array.from({ length: 21 }, () => stepCount(1)))).toThrow("the maximum is 20");
     await expect(agent.run("Go", { stopWhen: { text: "(" } })).rejects.toMatchObject({ code: "bad_input" });
     await expect(agent.session("s").send("Go", { stopWhen: (() => true) as never })).rejects.toMatchObject({
       code: "bad_input",

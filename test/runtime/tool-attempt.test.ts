@@ -6,7 +6,7 @@ import {
   advanceAttempt,
   findFailure,
   initialAttempt,
-  isLetGo,
+  isDetached,
   mayBeginStep,
   type ToolAttempt,
   type ToolAttemptEvent,
@@ -197,7 +197,7 @@ test("a step begins while the attempt is not over, and after an abort only to cl
 });
 
 test("the tool gets nothing from an attempt that is suspended or has failed", () => {
-  const without = Object.entries<ToolAttempt>(states).filter(([, attempt]) => isLetGo(attempt));
+  const without = Object.entries<ToolAttempt>(states).filter(([, attempt]) => isDetached(attempt));
   expect(without.map(([name]) => name)).toEqual([
     ...Object.keys(states).filter((name) => name.startsWith("suspended")),
     "ended by a failure",

@@ -116,7 +116,7 @@ describe("a forced tool choice", verifies("LOOP-17"), () => {
     const { agent } = agentWith(obedient());
     await expect(agent.run("Go", { activeTools: [], toolChoice: { tool: "echo" } })).rejects.toMatchObject({
       code: "bad_input",
-      message: expect.stringContaining('forces "echo", which activeTools leaves out'),
+      message: expect.stringContaining('forces "echo", which activeTools does not include'),
     });
   });
 

@@ -255,7 +255,7 @@ describe("deferred tools", () => {
   test("leave no room for tools of the same names, and agents without them have none of the two", proven, () => {
     const own = { ...here, name: "call_tool" };
     expect(() => createAgent({ model: createScriptedModel([]), tools: [own, ...many] })).toThrow(
-      /has a tool "call_tool" of Pawl/,
+      /adds a tool named "call_tool"/,
     );
     const plain = createAgent({ model: createScriptedModel([]), tools: [own] });
     expect(plain.specifications().map(({ name }) => name)).not.toContain("find_tools");

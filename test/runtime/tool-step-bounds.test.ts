@@ -93,7 +93,7 @@ test(
     expect(result).toMatchObject({ status: "completed" });
     const finished = (await readEvents(inner)).find((event) => event.type === "tool_finished");
     expect(finished).toMatchObject({ outcome: "interrupted" });
-    expect(await outputOf(inner)).toMatch(/The result of the tool step \\"read\\" is gone from the store/);
+    expect(await outputOf(inner)).toMatch(/The result of the tool step \\"read\\" is missing from the store/);
     expect(ran).toBe(1);
   },
 );

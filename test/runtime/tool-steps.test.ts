@@ -213,7 +213,7 @@ describe("a step", () => {
     const store = createMemoryStore();
     const agent = createDurableAgent(({ step }) => step("read", () => "x".repeat(5_000_000)), {}, { store });
     await agent.run("Go", ids);
-    expect(await resultOf(store)).toContain("may give 4194304");
+    expect(await resultOf(store)).toContain("the maximum is 4194304");
     expect(await stepsOf(store)).toMatchObject([{ outcome: "error", fault: { code: "step_too_large" } }]);
   });
 

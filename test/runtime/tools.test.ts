@@ -77,7 +77,7 @@ describe("normaliseTools", () => {
       [{ ...echo, input: z.number() }],
       'The tool "echo": The input schema cannot be used',
     ],
-    ["another key than the name", { other: echo }, 'stands under the key "other"'],
+    ["another key than the name", { other: echo }, 'is listed under the key "other"'],
     ["an AI SDK tool in a list", [aiTool({ inputSchema: z.object({}) })], "{ name: tool }"],
   ];
   test.each(refusals)("refuses %s", verifies("TOOL-1#schema"), (_what, tools, message) => {
@@ -187,6 +187,6 @@ describe("a tool of the AI SDK", () => {
       specification: { name: "search", provider: { id: "anthropic.web_search_20250305", args: { maxUses: 3 } } },
     });
     expect(refusalOf({ search: { ...search, id: "web_search" } })).toContain('is not like "openai.shell"');
-    expect(refusalOf({ search: { ...search, args: "no" } })).toContain("are no object");
+    expect(refusalOf({ search: { ...search, args: "no" } })).toContain("are not an object");
   });
 });

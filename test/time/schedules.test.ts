@@ -169,6 +169,6 @@ describe("a schedule", () => {
 
   test("needs a store that keeps schedules", proven, () => {
     const { schedules: _, ...store } = createMemoryStore();
-    expect(() => createSchedules({ store })).toThrow(/keeps no schedules/);
+    expect(() => createSchedules({ store })).toThrow(/does not support schedules/);
   });
 });

@@ -192,5 +192,5 @@ test("a tool does not wait for a signal in a store that keeps none", proven, asy
   const { signals: _, ...store } = createMemoryStore();
   const agent = createDurableAgent(({ waitFor }) => waitFor("payment", { key: "k" }), {}, { store });
   expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
-  expect(await outputOf(store)).toContain("keeps no signals");
+  expect(await outputOf(store)).toContain("does not support signals");
 });

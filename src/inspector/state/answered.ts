@@ -1,5 +1,5 @@
 /**
- * The answers: those that the server has found in the logs, and before them those that this page has sent.
+ * The answers that the server has found in the logs, preceded by the answers that this page has sent.
  */
 import type { ApprovalDecision, GivenAnswer, Json, SessionInfo, StoredApproval } from "../../index.js";
 
@@ -16,7 +16,7 @@ export type AnsweredCall = {
   readonly overruled?: NonNullable<GivenAnswer["overruled"]>;
   /** The id of a tool's question. */
   readonly questionId?: string;
-  /** The input in question, and the edited input that was allowed instead. */
+  /** The original input, and the edited input that was allowed instead. */
   readonly input?: Json;
   readonly edited?: Json;
   readonly value?: Json;
@@ -54,12 +54,12 @@ export function addOwnAnswer(previous: AnswersPage, ownCall: AnsweredCall): Answ
   return { ...previous, answered: [ownCall, ...others] };
 }
 
-/** The id of an answer. A call may have several questions: again after a crash, and any number from a tool. */
+/** The id of an answer. A call may have several questions: it may ask again after a crash, and its tool may ask any number. */
 export function toAnswerId({ sessionId, callKey, questionId = "", answer, overruled }: AnsweredCall): string {
   return `${sessionId} ${callKey} ${questionId} ${overruled?.answer ?? answer}`;
 }
 
-/** The answer that this page has sent, or the one that was accepted instead. */
+/** The answer that this page has sent, or the answer that was accepted instead. */
 export function createOwnAnswer(
   { sessionId, session, callKey, name, input, questionId }: StoredApproval,
   decision: ApprovalDecision,

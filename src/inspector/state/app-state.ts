@@ -14,9 +14,9 @@ export type WaitingCall = StoredApproval & { readonly tool: ToolSpecification | 
 export type Connection = "connecting" | "open" | "lost";
 
 /**
- * The access of the page. `refused`: its access has expired. `used`: its link was already used, or has expired. `stranger`: the
- * program at this address has not proved that it is the server that gave the page access. `other_login`: the link is for another
- * login than the page's current one.
+ * The access of the page. `refused`: its access has expired. `used`: its link was already used, or has expired. `stranger`: the program at
+ * this address has not proved that it is the server that gave the page access. `other_login`: the link is for a login other than the page's
+ * current one.
  */
 export type Access = "checking" | "in" | "no_key" | "refused" | "used" | "stranger" | "other_login";
 
@@ -67,7 +67,7 @@ export type Action =
   | { readonly type: "answers_loaded"; readonly page: AnswersPage; readonly isMore: boolean }
   | { readonly type: "answered"; readonly approval: WaitingCall; readonly answered: AnsweredCall }
   | { readonly type: "help"; readonly isOpen: boolean }
-  | { readonly type: "fork"; readonly place: ForkPoint | null }
+  | { readonly type: "fork"; readonly point: ForkPoint | null }
   | { readonly type: "session"; readonly id: string; readonly action: SessionAction };
 
 export function initialState(route: Route): AppState {
@@ -123,10 +123,10 @@ export function reduce(state: AppState, action: Action): AppState {
     case "help":
       return { ...state, isHelpOpen: action.isOpen };
     case "fork":
-      return { ...state, fork: action.place };
+      return { ...state, fork: action.point };
     case "session": {
       const { session } = state;
-      // A response may arrive after the page has switched to another session.
+      // The response may arrive after the page has switched to another session.
       if (session === null || session.id !== action.id) return state;
       return { ...state, session: reduceSession(session, action.action) };
     }
@@ -244,7 +244,7 @@ function setAnswers(state: AppState, answered: AnswersPage): AppState {
   return { ...state, approvals: { ...state.approvals, answered } };
 }
 
-/** Removes an answered call from the waiting ones. */
+/** Removes an answered call from the waiting calls. */
 function applyAnswer(state: AppState, approval: WaitingCall, answered: AnsweredCall): AppState {
   const { items, answered: previousAnswers } = state.approvals;
   const isSameCall = (one: WaitingCall) =>

@@ -5,7 +5,7 @@ import { textOfCacheBreak } from "../../core/data/cache-break.js";
 import { formatCost, formatCount } from "./format.js";
 import type { StepTrace } from "./session-state.js";
 
-/** Why the cache broke, and the cost. Null if it did not break, or if the provider was not asked to cache or reports no cache. */
+/** Why the cache broke, and the cost. Null if it did not break, or if the provider was not asked to cache or does not report its cache. */
 export function formatCacheBreak(trace: StepTrace | undefined): string | null {
   if (trace?.cacheLoss === undefined) return null;
   const { broke, tokens, costUsd } = trace.cacheLoss;

@@ -2,7 +2,7 @@
  * The usage of a session: by run, by model and by step, from the records of its trace.
  *
  * 1. Unreported usage stays unknown. A sum with unknown parts is a lower bound.
- * 2. The usage of a run includes its compactions, tools and child sessions. That of a step includes only its model calls.
+ * 2. The usage of a run includes its compactions, tools and child sessions. The usage of a step includes only its model calls.
  */
 import { addUsage } from "../../core/data/usage.js";
 import type { Usage } from "../../index.js";

@@ -1,5 +1,5 @@
 /**
- * The answers to a waiting call, with what the page needs to ask for their texts and values.
+ * The possible answers to a waiting call, with what the page needs to ask for their texts and values.
  */
 import {
   answers,
@@ -37,7 +37,7 @@ export function listChoices(approval: WaitingCall): readonly Choice[] {
   });
 }
 
-/** A form edits an object, so an answer of one value is the only field of one. */
+/** A form edits an object, so a reply of a single value becomes the only field of an object. */
 function toReplyForm(schema: unknown): WriteChoice {
   const { reply } = answers;
   const form = {
@@ -53,9 +53,9 @@ function toReplyForm(schema: unknown): WriteChoice {
 
 /** Why a person is asked. */
 export const reasonTexts: { readonly [Why in WaitingCall["why"]]: string } = {
-  policy: "This tool runs only after somebody has allowed it.",
-  provider: "The model's provider runs this tool, and asks before it does.",
-  recovery: "The process stopped while this call ran. Nobody knows whether it was done.",
-  external: "This call is done outside of Pawl. The run waits for its result.",
+  policy: "This tool needs approval before it runs.",
+  provider: "The model's provider runs this tool, and asks for approval first.",
+  recovery: "The process stopped during this call, so its outcome is unknown.",
+  external: "This call runs outside Pawl. The run is waiting for its result.",
   tool: "The tool asks while it runs.",
 };

@@ -20,7 +20,7 @@ export function groupTrials(trials: readonly TrialReport[]): readonly CaseRow[] 
   return [...rows].map(([name, byVariant]) => ({ name, byVariant }));
 }
 
-/** Distinguishes trials that left the record from those that a judge failed. */
+/** Distinguishes trials that departed from the recording from trials that a judge failed. */
 export function findCellSign({ passed, departure }: TrialReport): "done" | "failed" | "stopped" {
   if (passed) return "done";
   return departure === undefined ? "failed" : "stopped";
@@ -70,7 +70,7 @@ function toKey({ name, input, outcome }: ComparedCall): string {
   return `${name} ${sortKeys(input)} ${outcome}`;
 }
 
-/** The same string whatever the order of keys. */
+/** The same string regardless of the order of keys. */
 function sortKeys(value: Json): string {
   return JSON.stringify(value, (_, member: unknown) =>
     typeof member === "object" && member !== null && !Array.isArray(member)

@@ -7,7 +7,7 @@ import type { StepRow } from "./steps.js";
 /** The fork point: a step, by its key, or an entry of the log. */
 export type ForkPoint = { readonly step: string } | { readonly seq: number };
 
-/** Finds a step, and the one that follows it in its session. */
+/** Finds a step, and the next step of its session. */
 export function findStepWithNext(
   rows: readonly StepRow[],
   key: string,
@@ -24,7 +24,7 @@ export function textOfRequest(input: readonly UserMessage[]): string {
     .join("\n");
 }
 
-/** Counts files that cannot be sent again, because their bytes belong to the session that is copied. */
+/** Counts files that cannot be sent again, because their bytes belong to the copied session. */
 export function countOmittedFiles(input: readonly UserMessage[]): number {
   return listParts(input).filter((part) => part.type === "file" && isBlobFile(part)).length;
 }

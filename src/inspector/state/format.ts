@@ -85,7 +85,7 @@ export function formatBytes(count: number): string {
   return `${(count / 1_024 / 1_024).toFixed(1)} MiB`;
 }
 
-/** Collapses a text to one line of at most `maxCharacters`. */
+/** Collapses text to one line of at most `maxCharacters`. */
 export function toOneLine(text: string, maxCharacters = 200): string {
   const line = text
     .slice(0, maxCharacters * 4)

@@ -1,6 +1,6 @@
 /**
- * Marks the characters of a text that a person might not see: controls, bidirectional marks, unusual blanks. A text that a
- * person is asked to approve is shown with them, because exactly this text runs.
+ * Marks the characters of a text that a person might not see: control characters, bidirectional marks, unusual spaces. Text that a person
+ * is asked to approve is shown with them, because exactly this text will run.
  */
 import { showHidden } from "../../core/data/hidden-characters.js";
 

@@ -2,7 +2,7 @@
  * Edits an input: in a form if its schema allows one, otherwise as JSON. The result is checked before it is sent.
  *
  * 1. A form supports strings, numbers, booleans and choices, objects of them, and lists of these, to a few levels.
- * 2. Unchanged values stay as they were: fields that the form does not show are kept, and no field is added.
+ * 2. Unchanged values are preserved: fields that the form does not show are kept, and no field is added.
  */
 import { isObject } from "../../core/data/is-object.js";
 import { findProblem } from "./schema-check.js";
@@ -78,7 +78,7 @@ function toPlainField(base: LabelledField, { type, maxLength, format, enum: valu
   return null;
 }
 
-/** Whether a field can hold a value: a model may have given another type than the schema requires. */
+/** Whether a field can hold a value: a model may have sent another type than the schema requires. */
 function fitsField(field: Field, value: unknown): boolean {
   if (value === undefined) return true;
   switch (field.kind) {

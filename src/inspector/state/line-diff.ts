@@ -1,11 +1,11 @@
 /**
- * The difference of two texts, line by line.
+ * The difference between two texts, line by line.
  */
 import { diffArrays } from "diff";
 
 export type DiffLine = { readonly kind: "same" | "removed" | "added"; readonly text: string };
 
-/** The timeout of a comparison; milliseconds. After it, all old lines are shown as removed, and all new ones as added. */
+/** The timeout of a comparison, in milliseconds. After it, all old lines are shown as removed, and all new lines as added. */
 const timeout = 200;
 
 export function diffLines(before: string, after: string): readonly DiffLine[] {

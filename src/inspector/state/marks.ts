@@ -57,7 +57,7 @@ export function formatMark(mark: Mark): { readonly text: string; readonly figure
     case "late_result":
       return line(`Late result of ${mark.callKey.split("/").slice(-2).join("/")}`, mark.outcome, "warn");
     case "abort_requested":
-      return line(`Abort asked for${formatBy(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`, "", "warn");
+      return line(`Abort requested${formatBy(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`, "", "warn");
     case "handed_off":
       return line(`Handed over from ${mark.from} to ${mark.to}`);
     case "content_redacted":

@@ -3,13 +3,13 @@
  *
  * 1. Every character of the text is in the result, or is Markdown syntax. Unsupported syntax stays as text.
  * 2. Each line, and each character of a line, is read a bounded number of times.
- * 3. An unfinished text is fine: it may be streaming.
+ * 3. Unfinished text is accepted, because it may be streaming.
  */
 
 export type Inline =
   | { readonly kind: "text" | "code"; readonly text: string }
   | { readonly kind: "strong" | "em" | "strike"; readonly children: readonly Inline[] }
-  /** `href` is a web or mail address. Other addresses stay text. */
+  /** `href` is a web or mail address. Other addresses remain text. */
   | { readonly kind: "link"; readonly text: string; readonly href: string };
 
 export type Align = "left" | "right" | "center";
@@ -176,7 +176,7 @@ const spanSigns = [
   ["_", "em"],
 ] as const;
 
-/** The maximum length of a span; characters. It bounds the cost of unclosed signs. */
+/** The maximum length of a span, in characters. It bounds the cost of unclosed signs. */
 const maxSpan = 2_000;
 
 function parseInlines(text: string, depth = 0): readonly Inline[] {

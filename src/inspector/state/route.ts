@@ -1,5 +1,5 @@
 /**
- * Routes: every screen, every session and every step has a URL. It is in the fragment, which is not sent to the server.
+ * Routes: every screen, session and step has a URL. The route is in the fragment, which is not sent to the server.
  */
 import { parseCursor } from "../../stream/cursor.js";
 
@@ -34,7 +34,7 @@ export type SessionScreen = Extract<Route, { readonly screen: "session" | "log" 
 
 const tabs: ReadonlySet<string> = new Set<StepTab>(["step", "request", "events", "raw"]);
 
-/** Parses a fragment such as `#/sessions/ID/steps/RUN/3/request`. An invalid one leads to the list of sessions. */
+/** Parses a fragment such as `#/sessions/ID/steps/RUN/3/request`. An invalid fragment leads to the list of sessions. */
 export function parseRoute(fragment: string): Route {
   const [screen = "", id, ...rest] = splitFragment(fragment);
   if (screen === "approvals") {

@@ -1,6 +1,6 @@
 /**
- * Checks a value against a JSON Schema while a person writes it. It supports the keywords that schemas of tools use. Other
- * keywords are left to the server, which checks everything again.
+ * Checks a value against a JSON Schema while a person writes it. It supports the keywords that tool schemas use, and leaves the others to
+ * the server, which checks everything again.
  */
 import { isObject } from "../../core/data/is-object.js";
 
@@ -11,7 +11,7 @@ const maxDepth = 32;
 
 /** The first problem, with its path; null if there is none. */
 export function findProblem(value: unknown, schema: unknown, path = "", depth = 0): string | null {
-  if (schema === false) return `${formatPath(path)}nothing is allowed here.`;
+  if (schema === false) return `${formatPath(path)}no value is allowed here.`;
   if (!isObject(schema) || depth > maxDepth) return null;
   const describe = (what: string) => `${formatPath(path)}${what}`;
   const { type } = schema;
@@ -40,9 +40,9 @@ function findStringProblem(
     return describe(minLength === 1 ? "it must not be empty." : `it must have at least ${minLength} characters.`);
   if (typeof maxLength === "number" && length > maxLength)
     return describe(`it must have at most ${maxLength} characters.`);
-  // An untrusted pattern may take for ever on a long text.
+  // An untrusted pattern may take forever on a long string.
   if (typeof pattern !== "string" || length > 1_000 || pattern.length > 200) return null;
-  return matches(pattern, value) ? null : describe(`it must fit the pattern ${pattern}`);
+  return matches(pattern, value) ? null : describe(`it must match the pattern ${pattern}`);
 }
 
 function matches(pattern: string, value: string): boolean {
@@ -114,7 +114,7 @@ function isOfType(value: unknown, type: unknown): boolean {
 function describeType(type: unknown): string {
   switch (type) {
     case "string":
-      return "a text";
+      return "text";
     case "integer":
       return "a whole number";
     case "number":

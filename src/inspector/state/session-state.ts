@@ -2,8 +2,8 @@
  * The page's state of one session: its steps, their details, and the message that is being streamed.
  *
  * 1. Steps are loaded first, up to an entry. The stream continues from there, so each event is applied once.
- * 2. The events of a step are kept for the most recently viewed steps. Others are loaded again when they are needed.
- * 3. A store that was restored (`reset`) discards everything.
+ * 2. Events are kept for the most recently viewed steps. Those of other steps are loaded again when they are needed.
+ * 3. If the store was restored (`reset`), everything is discarded.
  */
 
 import type { PendingApproval, PublicEvent, PublicEventOf, RunResult, RunWait, UserMessage } from "../../index.js";
@@ -32,11 +32,11 @@ export type SessionNow = Omit<ListedSession, "lastRun" | "questions" | "hasChild
     readonly usage: RunResult["usage"];
   } | null;
   readonly waiting: readonly PendingApproval[];
-  /** The sleeps and waits for signals of the run, as far as the stream has told. Absent: they are in the result of the run. */
+  /** The sleeps and waits for signals of the run, as reported by the stream. Absent: they are in the result of the run. */
   readonly waits?: readonly RunWait[];
 };
 
-/** What the run of a session waits for, besides people. */
+/** What the run of a session waits for, other than people. */
 export function listWaits({ waits, run }: SessionNow): readonly RunWait[] {
   return waits ?? (run?.result?.status === "waiting" ? run.result.waits : []);
 }
@@ -59,7 +59,7 @@ export type RunHeading = {
 
 export type StepEvents = {
   readonly events: readonly PublicEvent[];
-  /** Whether all events of the step so far are here: they were loaded, or the step began while the page was watching. */
+  /** Whether all events of the step so far are loaded: they were fetched, or the step began while the page was watching. */
   readonly isWhole: boolean;
 };
 
@@ -104,7 +104,7 @@ export type SessionState = {
   /** Keyed by `requestKey`. */
   readonly requests: ReadonlyMap<string, Loaded<SentRequest>>;
   readonly traces: ReadonlyMap<string, StepTrace>;
-  /** Whole events that were viewed, keyed by cursor: lists have only the beginnings of their texts. */
+  /** Whole events that were viewed, keyed by cursor. Lists have only the beginnings of their texts. */
   readonly whole: ReadonlyMap<string, PublicEvent>;
   readonly partial: PartialMessage | null;
   readonly live: LiveSource | null;
@@ -211,7 +211,7 @@ function addBetweenSteps(state: SessionState, events: readonly PublicEvent[]): S
   return { ...state, marks: withMarks(state.marks, events), runs: events.reduce(updateHeadings, state.runs) };
 }
 
-/** The key of a loaded request. The key of the last attempt is the step's. */
+/** The key of a loaded request. The key of the last attempt is the step's key. */
 export function requestKey(step: string, attempt?: number): string {
   return attempt === undefined ? step : `${step} ${attempt}`;
 }
@@ -245,7 +245,7 @@ function reduceEvent(state: SessionState, event: PublicEvent): SessionState {
   };
 }
 
-/** The step that shows an event. Events that belong to no step are shown in the last one. */
+/** The step that shows an event. Events that belong to no step are shown in the last step. */
 function findStepKey(event: PublicEvent, rows: readonly StepRow[]): string | null {
   const at = locateStep(event);
   return at === null ? (rows.at(-1)?.key ?? null) : toStepKey(at.runId, at.index);
@@ -324,7 +324,7 @@ function updateNow(now: SessionState["now"], event: PublicEvent): SessionState["
   return toReady({ ...value, waiting: [], waits: [], run: { runId, result, usage: result.usage } });
 }
 
-/** A call that has its result waits for nothing more. */
+/** A call that has its result no longer waits for anything. */
 function isEndedBy(wait: RunWait, event: PublicEventOf<"wait_over" | "tool_result">): boolean {
   if (wait.callKey !== event.callKey) return false;
   return event.type === "tool_result" || (wait.on !== "child" && wait.step === event.step);

@@ -2,7 +2,7 @@
  * The states of a session over time: when its model ran, when its tools ran, when it waited, when a request was queued.
  *
  * 1. Within a step, the model comes first, then waits, then tools: a list of steps has no more detail.
- * 2. The strip has a bounded number of pieces, however many steps there are. A piece shows the state that took most of its time.
+ * 2. The strip has a bounded number of pieces, regardless of the number of steps. A piece shows the state that took most of its time.
  */
 import type { SessionState } from "./session-state.js";
 import { matchesFilter, type StepRow } from "./steps.js";
@@ -28,7 +28,7 @@ type StateSpan = Span & { readonly state: StripState };
 
 const maxPieces = 800;
 
-/** @param now the end of what is in progress */
+/** @param now the end of whatever is in progress */
 export function createStrip({ rows, runs }: Pick<SessionState, "rows" | "runs">, now: number): Strip {
   const stateSpans = rows.flatMap((row) => listStateSpans(row, now));
   for (const { queuedAt, at } of runs.values())
@@ -44,7 +44,7 @@ function isBusy(state: StripState): boolean {
   return state === "model" || state === "tools";
 }
 
-/** The edges of a pause: it is folded, but the axis continues to its end. */
+/** The edges of a pause: it is folded, but the axis extends to its end. */
 export function toEdges(from: number, to: number): readonly Span[] {
   return [
     { from, to: from },

@@ -21,7 +21,7 @@ export type CallWait = {
   readonly on: "time" | "signal";
   readonly until?: number;
   readonly key?: string;
-  /** The signals before, whose values did not fit. */
+  /** How many earlier signals had values that did not match. */
   readonly passedOver: number;
   readonly at: number;
   readonly endedAt: number | null;
@@ -39,7 +39,7 @@ export type CallItem = {
   readonly asked: { readonly why: string; readonly question: string | null; readonly at: number } | null;
   readonly answers: readonly CallAnswer[];
   readonly output: ToolOutput | null;
-  /** The output of the tool, if the model was shown another one. */
+  /** The output of the tool, if the model was shown a different one. */
   readonly returned: ToolOutput | null;
   readonly isError: boolean;
   readonly outcome: string | null;
@@ -76,7 +76,7 @@ export function toStepItems(
 ): readonly StepItem[] {
   const items: StepItem[] = [];
   const calls = new Map<string, number>();
-  // The text is in the message, or in what has been streamed of it.
+  // The text is in the message, or in the part of it that has been streamed.
   const hasText = partial !== null || events.some(({ type }) => type === "message");
 
   function updateCall(callKey: string, name: string, change: (item: CallItem) => CallItem): void {
@@ -242,7 +242,7 @@ function toPlainItems(event: PublicEvent): readonly StepItem[] {
 const steerLabels = {
   user: "Steered",
   before_stop: "Sent back by a hook",
-  output: "Sent back: not the shape asked for",
+  output: "Sent back: does not match the output schema",
 };
 
 function toNotes(event: PublicEvent): readonly StepItem[] {
@@ -260,9 +260,9 @@ function toNotes(event: PublicEvent): readonly StepItem[] {
     case "handed_off":
       return [note("plain", `Handed over from ${event.from} to ${event.to}`, null)];
     case "abort_requested":
-      return [note("warn", `Abort asked for${by(event.by)}`, event.note ?? null)];
+      return [note("warn", `Abort requested${by(event.by)}`, event.note ?? null)];
     case "restarted":
-      return [note("warn", "Restarted: another process carried on", formatFault(event.fault))];
+      return [note("warn", "Restarted: another process continued the run", formatFault(event.fault))];
     case "hook_failed":
       return [note("bad", `Hook ${event.name} (${event.hook}) ${event.outcome.replace("_", " ")}`, event.message)];
     case "data_changed":
@@ -302,7 +302,7 @@ function note(tone: Tone, title: string, text: string | null): StepItem {
   return { kind: "note", tone, title, text };
 }
 
-/** The calls have the keys that they will have in the log: there, they are numbered in the order in which they are complete. */
+/** The calls have the keys that they will have in the log, where they are numbered in the order in which they are completed. */
 function toPartialItems({ message, open, inputs, runId, modelCallIndex }: PartialMessage): readonly StepItem[] {
   const unfinished = new Set(open.map(({ index }) => index));
   let calls = 0;

@@ -1,5 +1,5 @@
 /**
- * The steps of a session, one short row each: loaded in thousands, and kept up to date by the events that follow.
+ * The steps of a session, one short row each: loaded by the thousand, and kept up to date by later events.
  *
  * 1. Rows are in the order of the log. When an event names a step for the first time, its row is added at the end.
  * 2. No event is counted twice: rows are loaded up to an entry, and only later events are applied.
@@ -18,20 +18,20 @@ export type StepRow = {
   readonly seq: number;
   readonly runId: string;
   readonly index: number;
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly startedAt: number;
   readonly ms: number;
   readonly attempts: number;
-  /** Tokens; null: unknown. */
+  /** In tokens; null if unknown. */
   readonly input: number | null;
   readonly cacheRead: number | null;
   readonly output: number | null;
   readonly flags: readonly StepFlag[];
   readonly calls: readonly CallRow[];
-  /** How long the model ran, and how long the step waited for a person or a result from outside. */
+  /** How long the model ran, and how long the step waited for a person or an outside result. */
   readonly modelMs: number;
   readonly waitedMs: number;
-  /** Since when a call waits, as far as `waitedMs` does not include it; null if none waits. */
+  /** Since when a call has been waiting, as far as `waitedMs` does not include it; null if no call waits. */
   readonly waitsSince: number | null;
 };
 
@@ -76,7 +76,7 @@ export function applyEvent(rows: readonly StepRow[], event: PublicEvent, previou
   return replaceRow(next, changed);
 }
 
-/** Adds a step that a delta names for the first time: none of it is in the log yet. */
+/** Adds a step that a delta names for the first time, when none of it is in the log yet. */
 export function addStep(
   rows: readonly StepRow[],
   runId: string,
@@ -211,7 +211,7 @@ export function matchesFilter(row: StepRow, filter: StepFilter): boolean {
   }
 }
 
-/** Whether a person who looks for problems wants to see the step next. */
+/** Whether the step is one that a person who looks for problems should see next. */
 export function isProblem(row: StepRow): boolean {
   return matchesFilter(row, "failed") || matchesFilter(row, "waiting") || matchesFilter(row, "retried");
 }

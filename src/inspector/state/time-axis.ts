@@ -2,10 +2,10 @@
  * A time axis on which long pauses are folded, so that the activity between them is visible.
  *
  * 1. Times keep their order: a later time is never left of an earlier one.
- * 2. Everything that is not folded has the same scale. A fold has a fixed width, however long it is.
+ * 2. Everything that is not folded has the same scale. A fold has a fixed width, regardless of its duration.
  */
 
-/** Epoch milliseconds. */
+/** In epoch milliseconds. */
 export type Span = { readonly from: number; readonly to: number };
 
 /** A part of the axis; `start` and `end` are fractions of its length. */

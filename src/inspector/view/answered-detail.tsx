@@ -7,12 +7,12 @@ import { stepKeyOfCall } from "../state/route.js";
 import { Ago, Difference, Fields, PlainText, RouteLink } from "./common.js";
 import { formatDecision } from "./step-items.js";
 
-/** The answer on one line. */
+/** Formats the answer on one line. */
 export function formatAnswer(answered: AnsweredCall): string {
   const { answer, note, isSecond } = answered;
-  if (answer === "gone") return "It no longer waits";
+  if (answer === "gone") return "No longer waiting";
   const phrase = `${formatDecision(answered)}${note === undefined ? "" : `: ${note}`}`;
-  return isSecond ? `Somebody was first: ${phrase.charAt(0).toLowerCase()}${phrase.slice(1)}` : phrase;
+  return isSecond ? `Someone else answered first: ${phrase.charAt(0).toLowerCase()}${phrase.slice(1)}` : phrase;
 }
 
 export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }) {
@@ -31,9 +31,9 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
             </RouteLink>
             {session !== null && <span class="dim"> · agent {session.agent}</span>}
           </p>
-          {isSecond && <p class="warning">Somebody was first. What was answered here does not count.</p>}
+          {isSecond && <p class="warning">Someone else answered first. The answer given here does not count.</p>}
           <p>
-            <strong>{answer === "gone" ? "It no longer waits" : formatDecision(answered)}</strong>{" "}
+            <strong>{answer === "gone" ? "No longer waiting" : formatDecision(answered)}</strong>{" "}
             <span class="dim num">
               {formatExactTime(at)} (<Ago at={at} />)
             </span>
@@ -71,7 +71,7 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
   );
 }
 
-/** Formats an input as lines. A text with line breaks takes several lines. */
+/** Formats an input as lines. A value with line breaks takes several lines. */
 function formatInput(input: unknown): string {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return JSON.stringify(input, null, 2);
   return Object.entries(input)

@@ -16,7 +16,7 @@ import { FormButtons } from "./form-buttons.js";
 import { useInspector, useKeys, useNow } from "./hooks.js";
 import { StepItems } from "./step-items.js";
 
-/** How long keys are ignored after a call is shown, because they were meant for the previous one; milliseconds. */
+/** How long keys are ignored after a call appears, in milliseconds, because they were meant for the previous call. */
 const answerableAfterMs = 400;
 
 export function ApprovalDetail({
@@ -29,7 +29,7 @@ export function ApprovalDetail({
   const inspector = useInspector();
   const choices = listChoices(approval);
   const first = choices[0]?.takes === "nothing" ? null : (choices[0] ?? null);
-  // A question with a written answer opens ready for writing. A call in doubt does not, because it has other answers.
+  // A question with a written answer opens ready for input. A call in doubt does not, because it has other answers.
   const [chosen, setChosen] = useState<Choice | null>(approval.why === "recovery" ? null : first);
   const [shownAt] = useState(() => performance.now());
   const [sending, setSending] = useState<{ readonly isOn: boolean; readonly problem: string | null }>({
@@ -120,7 +120,7 @@ function QuestionHeader({ approval }: { readonly approval: WaitingCall }) {
       )}
       {url !== undefined && (
         <p>
-          The tool names a page where this is settled: <span class="mono">{url}</span>
+          The tool refers to a page for this decision: <span class="mono">{url}</span>
         </p>
       )}
     </header>
@@ -160,10 +160,10 @@ function ConversationBefore({ approval }: { readonly approval: WaitingCall }) {
     // Scrolls to the end, so that the last part is next to the question.
     if (box.current !== null) box.current.scrollTop = box.current.scrollHeight;
   }, [items]);
-  if (items === null) return <p class="loading">Loading what was said before…</p>;
+  if (items === null) return <p class="loading">Loading the conversation…</p>;
   if (items.length === 0) return null;
   return (
-    <section class="before" aria-label="What was said before" ref={box}>
+    <section class="before" aria-label="The conversation before the call" ref={box}>
       <h3 class="label">Before</h3>
       <StepItems items={items} sessionId={sessionId} />
     </section>

@@ -1,5 +1,5 @@
 /**
- * The inbox: waiting calls of all sessions, longest first, each answered with one key. Below them are the answered calls: who
+ * The inbox: waiting calls of all sessions, longest-waiting first, each answered with one key. Below them are the answered calls: who
  * answered, when, and what was changed.
  */
 import type { ComponentChildren } from "preact";
@@ -41,7 +41,7 @@ export function ApprovalsPage({
   const isNarrow = useIsNarrow();
   const waiting = items.status === "ready" ? items.value : [];
   const entries = listEntries(waiting, answered.answered);
-  // A link without a question means the first question of the call.
+  // A link without a question id refers to the first question of the call.
   const routeIndex = entries.findIndex(
     (one) =>
       one.sessionId === route.sessionId &&
@@ -73,7 +73,7 @@ export function ApprovalsPage({
       {items.status === "failed" && (
         <LoadFailure message={items.message} retry={() => void inspector.loadApprovals()} />
       )}
-      {items.status === "loading" && <p class="loading">Loading what waits…</p>}
+      {items.status === "loading" && <p class="loading">Loading waiting calls…</p>}
       {isEmpty && entries.length === 0 && route.callKey === undefined && <NothingWaits />}
       {items.status === "ready" && (entries.length > 0 || route.callKey !== undefined) && (
         <div class="panes">
@@ -113,8 +113,8 @@ function toStepRoute({ sessionId, callKey }: CallReference): Route {
 
 function NothingWaits() {
   return (
-    <EmptyState title="Nothing waits for you">
-      <p>Calls that need an answer appear here, of all sessions.</p>
+    <EmptyState title="Nothing is waiting for you">
+      <p>Calls that need an answer, in any session, appear here.</p>
     </EmptyState>
   );
 }
@@ -132,8 +132,8 @@ function Inbox({
 }) {
   const inspector = useInspector();
   return (
-    <section class="inbox" aria-label="What waits, and what was answered">
-      {waiting.length === 0 && <p class="loading">Nothing waits.</p>}
+    <section class="inbox" aria-label="Waiting and answered calls">
+      {waiting.length === 0 && <p class="loading">Nothing is waiting.</p>}
       <div
         role="listbox"
         aria-label="Calls"
@@ -243,14 +243,14 @@ function AnsweredCells({ answered }: { readonly answered: AnsweredCall }) {
   );
 }
 
-/** Shown if the call in the URL no longer waits, and its answer is not in the list. */
+/** Shown if the call in the URL is no longer waiting and its answer is not in the list. */
 function NoLongerWaits({ route }: { readonly route: ApprovalsRoute }) {
   return (
-    <EmptyState title="This call no longer waits">
+    <EmptyState title="This call is no longer waiting">
       <p>
         {route.sessionId !== undefined && route.callKey !== undefined && (
           <RouteLink to={toStepRoute({ sessionId: route.sessionId, callKey: route.callKey })}>
-            Show what became of it
+            Show what happened to it
           </RouteLink>
         )}
       </p>

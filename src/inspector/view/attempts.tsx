@@ -27,7 +27,7 @@ export function Attempts({ attempts }: { readonly attempts: readonly Attempt[] }
   );
 }
 
-/** A button for each attempt, if there is more than one. */
+/** Shows a button for each attempt, if there is more than one. */
 export function AttemptPicker({
   attempts,
   selectedIndex,
@@ -67,7 +67,7 @@ function AttemptFacts({ attempt }: { readonly attempt: Attempt }) {
     <dl class="facts wide">
       <Fact name="model" value={model} />
       <Fact name="time" value={formatDuration(durationMs)} about={`Began ${formatExactTime(startedAt)}`} />
-      <Fact name="first word" value={formatDuration(firstDeltaMs)} about="Until the first piece of the answer came" />
+      <Fact name="first word" value={formatDuration(firstDeltaMs)} about="Time to the first piece of the answer" />
       <Fact name="in" value={formatCount(inputTokens)} about="Tokens that the model read" />
       <Fact name="from cache" value={formatCount(cacheReadTokens)} about="Tokens that the provider had in its cache" />
       <Fact name="new" value={formatCount(uncachedTokens)} about="Tokens that the provider had to read" />
@@ -80,7 +80,7 @@ function AttemptFacts({ attempt }: { readonly attempt: Attempt }) {
       <Fact name="cost" value={formatCost(costUsd)} />
       {finishReason !== undefined && <Fact name="finished" value={finishReason.unified} about={finishReason.raw} />}
       {resends !== undefined && (
-        <Fact name="sent again" value={formatCount(resends)} about="The connection closed before an answer came" />
+        <Fact name="sent again" value={formatCount(resends)} about="The connection closed before an answer arrived" />
       )}
     </dl>
   );

@@ -1,6 +1,6 @@
 /**
- * A child session inside the call that started it: a summary and, if it is expanded, its steps. Its own children are inside its
- * own calls.
+ * A child session inside the call that started it: a summary and, if it is expanded, its steps. Its own children appear inside its own
+ * calls.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
@@ -20,7 +20,7 @@ const refreshMs = 2_000;
 
 type Child = { readonly now: SessionNow; readonly events: readonly PublicEvent[] };
 
-/** @param renderItems shows the items of a session, as its steps show them */
+/** @param renderItems renders the items of a session as its steps do */
 export function ChildSession({
   childId,
   renderItems,
@@ -38,7 +38,7 @@ export function ChildSession({
       </summary>
       {isOpen && (
         <div class="child-items">
-          {child.status === "loading" && <p class="loading">Loading what it did…</p>}
+          {child.status === "loading" && <p class="loading">Loading its steps…</p>}
           {child.status === "failed" && <p class="warning">{child.message}</p>}
           {child.status === "ready" && (
             <>

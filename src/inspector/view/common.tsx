@@ -32,7 +32,7 @@ function useAgeClock(at: number): number {
   return useNow(Date.now() - at < 60_000 ? 1_000 : 15_000);
 }
 
-/** The time of day of something, with its date on hover and focus. */
+/** The time of day of an event, with its date on hover and focus. */
 export function Clock({ at, isInList = false }: TimeProps) {
   return <Moment at={at} isInList={isInList} text={formatClockTime(at)} />;
 }
@@ -93,10 +93,10 @@ export function RouteLink({
   );
 }
 
-/** The number of characters of a text that are shown at first. */
+/** The number of characters that are shown at first. */
 const maxShown = 20_000;
 
-/** Plain text with its line breaks. A long text is shown in part, until the person expands it. */
+/** Plain text with its line breaks. Long text is truncated until the person expands it. */
 export function PlainText({ text, mono = false }: { readonly text: string; readonly mono?: boolean }) {
   const [isWhole, setIsWhole] = useState(false);
   const isCut = text.length > maxShown && !isWhole;
@@ -112,7 +112,7 @@ export function PlainText({ text, mono = false }: { readonly text: string; reado
   );
 }
 
-/** A text with all hidden characters marked. It is never cut. */
+/** Text with all hidden characters marked. It is never truncated. */
 export function ExactText({ text }: { readonly text: string }) {
   const pieces = splitHidden(text);
   return (
@@ -122,7 +122,7 @@ export function ExactText({ text }: { readonly text: string }) {
   );
 }
 
-/** Warns that a text has invisible characters. */
+/** Warns that a value has invisible characters. */
 export function HiddenWarning({ value }: { readonly value: unknown }) {
   const count = countHidden(splitHidden(typeof value === "string" ? value : collectStrings(value).join("\n")));
   if (count === 0) return null;
@@ -142,8 +142,8 @@ function collectStrings(value: unknown): readonly string[] {
 }
 
 /**
- * An input or another value: one line for each field. The edit of a file is shown as a difference.
- * @param isExact whether everything is shown, including hidden characters: for what a person approves
+ * An input or another value, with one line for each field. The edit of a file is shown as a difference.
+ * @param isExact whether everything is shown, including hidden characters: for values that a person approves
  */
 export function Fields({ value, isExact = false }: { readonly value: unknown; readonly isExact?: boolean }) {
   const text = (one: string) => (isExact ? <ExactText text={one} /> : <PlainText text={one} mono />);
@@ -174,10 +174,10 @@ function toText(value: unknown): string {
 const signs = { same: " ", removed: "−", added: "+" } as const;
 const kindLabels = { same: "unchanged", removed: "removed", added: "added" } as const;
 
-/** The number of lines of a difference that are shown at first, unless a person is to approve it. */
+/** The number of lines of a difference that are shown at first, unless a person has to approve it. */
 const maxDiffLines = 200;
 
-/** The difference of two texts: changed lines, and the lines between them. */
+/** The difference between two texts: changed lines, and the lines between them. */
 export function Difference({
   before,
   after,

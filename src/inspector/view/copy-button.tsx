@@ -1,5 +1,5 @@
 /**
- * A button that copies a text as JSON, and confirms it.
+ * A button that copies text as JSON, and confirms it.
  */
 import { useState } from "preact/hooks";
 

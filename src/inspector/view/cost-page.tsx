@@ -28,7 +28,7 @@ export function CostPage({ session }: { readonly session: SessionState }) {
       <SessionHeader session={session} screen="cost" />
       {problem !== null && <LoadFailure message={problem} retry={load} />}
       {isEmpty && (
-        <EmptyState title="Nothing was used yet">
+        <EmptyState title="No usage yet">
           <p>The first figures appear here with the end of the first step.</p>
         </EmptyState>
       )}
@@ -70,8 +70,8 @@ export function CostPage({ session }: { readonly session: SessionState }) {
               </UsageTable>
             )}
             <p class="dim">
-              A run counts its compactions and child sessions, too. Costs go by list prices. What no provider reported
-              is unknown. With ≥ a part of the sum is unknown.
+              A run includes its compactions and child sessions. Costs are based on list prices. Usage that a provider
+              did not report is unknown; ≥ marks a sum with an unknown part.
             </p>
           </section>
           <CostSteps steps={costs.steps} sessionId={session.id} />
@@ -89,7 +89,7 @@ function Total({ usage }: { readonly usage: Usage }) {
     ["read from a cache", formatKnown(cacheReadTokens, formatCount)],
     ["written to a cache", formatKnown(cacheWriteTokens, formatCount)],
     ["out", formatKnown(outputTokens, formatCount)],
-    ["of it reasoning", formatKnown(reasoningTokens, formatCount)],
+    ["of which reasoning", formatKnown(reasoningTokens, formatCount)],
   ] as const;
   return (
     <dl class="totals">

@@ -1,5 +1,5 @@
 /**
- * The usage of each step, on one line, with a bar that compares it with the most expensive one.
+ * The usage of each step, on one line, with a bar that compares the step with the most expensive one.
  */
 import { useMemo, useState } from "preact/hooks";
 import { type StepCost, weightOf } from "../state/costs.js";
@@ -45,7 +45,7 @@ export function CostSteps({ steps, sessionId }: { readonly steps: readonly StepC
           aria-pressed={isMostExpensiveFirst}
           onClick={() => setIsMostExpensiveFirst(!isMostExpensiveFirst)}
         >
-          {isByCost ? "Dearest first" : "Most tokens first"}
+          {isByCost ? "Most expensive first" : "Most tokens first"}
         </button>
       </header>
       <WindowedList items={sortedSteps} rowHeight={rowHeight} label="By step" selected={selectedIndex} toId={toRowId}>

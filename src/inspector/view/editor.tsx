@@ -31,7 +31,7 @@ export function Editor({ choice, isSending, onSend, onCancel }: EditorProps) {
   const [values, setValues] = useState<FieldValues>(toFieldValues(fields ?? [], initialValue));
   const [text, setText] = useState(isText ? "" : JSON.stringify(initialValue ?? {}, null, 2));
   const box = useRef<HTMLDivElement>(null);
-  // In a layout effect, before the next key: otherwise the page would handle that key.
+  // In a layout effect, so that it runs before the next key: otherwise the page would handle that key.
   useLayoutEffect(() => box.current?.querySelector<HTMLElement>("input, textarea, select")?.focus(), [isForm]);
   const result = isText
     ? ({ ok: true, value: text } as const)

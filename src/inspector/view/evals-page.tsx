@@ -250,7 +250,7 @@ function CallCell({ call }: { readonly call: ComparedCall }) {
 }
 
 const pageSize = 500;
-/** Longer logs are compared up to here. */
+/** Longer logs are compared up to this number of pages. */
 const maxPages = 20;
 
 async function loadCalls(api: Inspector["api"], sessionId: string): Promise<readonly ComparedCall[]> {

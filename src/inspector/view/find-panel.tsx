@@ -19,7 +19,7 @@ const maxMatches = 500;
 
 export type FindPanelProps = {
   readonly session: SessionState;
-  readonly onGo: (place: ReturnType<typeof toRouteTarget>) => void;
+  readonly onGo: (target: ReturnType<typeof toRouteTarget>) => void;
   readonly onClose: () => void;
 };
 
@@ -177,6 +177,6 @@ function useMatches(sessionId: string, text: string): SearchState {
       clearTimeout(timer);
     };
   }, [sessionId, text]);
-  // The matches of another text do not apply to this one.
+  // Matches of another search text do not apply to this one.
   return found.text === text ? found : { ...noMatches, text, isOver: false };
 }

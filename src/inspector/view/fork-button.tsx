@@ -4,14 +4,14 @@
 import type { ForkPoint } from "../state/fork.js";
 import { useInspector } from "./hooks.js";
 
-export function ForkButton({ place }: { readonly place: ForkPoint }) {
+export function ForkButton({ point }: { readonly point: ForkPoint }) {
   const inspector = useInspector();
   return (
     <button
       type="button"
       class="quiet"
       title="A new session with the history up to here (f)"
-      onClick={() => inspector.dispatch({ type: "fork", place })}
+      onClick={() => inspector.dispatch({ type: "fork", point })}
     >
       Fork
     </button>

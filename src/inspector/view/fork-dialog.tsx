@@ -13,12 +13,12 @@ import { useInspector } from "./hooks.js";
 /** `again`: the copy ends before the run's request, which can be reworded. `after`: the copy continues after the step. */
 type ForkMode = "again" | "after";
 
-export function ForkDialog({ session, place }: { readonly session: SessionState; readonly place: ForkPoint }) {
+export function ForkDialog({ session, point }: { readonly session: SessionState; readonly point: ForkPoint }) {
   const inspector = useInspector();
   const dialog = useRef<HTMLDialogElement>(null);
   useLayoutEffect(() => dialog.current?.showModal(), []);
-  const close = () => inspector.dispatch({ type: "fork", place: null });
-  const step = "step" in place ? place.step : null;
+  const close = () => inspector.dispatch({ type: "fork", point: null });
+  const step = "step" in point ? point.step : null;
   const forkedStep = useForkedStep(session, step);
   return (
     <dialog
@@ -31,8 +31,8 @@ export function ForkDialog({ session, place }: { readonly session: SessionState;
       onKeyDown={(event) => event.stopPropagation()}
     >
       <h2>Fork</h2>
-      <p class="dim">A new session with the same history up to a place. This session stays as it is.</p>
-      {"seq" in place && <ForkForm session={session} forked={{ runStarted: null, end: place.seq }} step={null} />}
+      <p class="dim">A new session with the same history up to this point. This session does not change.</p>
+      {"seq" in point && <ForkForm session={session} forked={{ runStarted: null, end: point.seq }} step={null} />}
       {step !== null && forkedStep === null && <p class="loading">Loading…</p>}
       <ErrorText text={typeof forkedStep === "string" ? forkedStep : null} />
       {step !== null && forkedStep !== null && typeof forkedStep === "object" && (
@@ -51,7 +51,7 @@ function ErrorText({ text }: { readonly text: string | null }) {
   );
 }
 
-/** Null while it is loading; a string if that failed. */
+/** Null while loading; a string if loading failed. */
 function useForkedStep(session: SessionState, step: string | null): ForkedStep | string | null {
   const inspector = useInspector();
   const [forkedStep, setForkedStep] = useState<ForkedStep | string | null>(null);
@@ -59,7 +59,7 @@ function useForkedStep(session: SessionState, step: string | null): ForkedStep |
     if (step === null || !session.isIndexed) return;
     let isCurrent = true;
     loadForkedStep(inspector.api, session, step).then(
-      (forked) => isCurrent && setForkedStep((current) => current ?? forked ?? "There is no such step."),
+      (forked) => isCurrent && setForkedStep((current) => current ?? forked ?? "This step does not exist."),
       (error: unknown) => isCurrent && setForkedStep(formatErrorMessage(error)),
     );
     return () => {
@@ -141,10 +141,10 @@ function ModeChoices({
     <fieldset>
       <legend class="label">The copy</legend>
       <ModeChoice how="again" chosen={how} onChoose={onChoose} label="asks again">
-        It ends before the request of this run.
+        The copy ends before this run's request.
       </ModeChoice>
-      <ModeChoice how="after" chosen={how} onChoose={onChoose} label={`goes on after step ${index}`}>
-        What was under way there is ended.
+      <ModeChoice how="after" chosen={how} onChoose={onChoose} label={`continues after step ${index}`}>
+        Work in progress at that point is aborted.
       </ModeChoice>
     </fieldset>
   );
@@ -180,7 +180,7 @@ function useFork(sessionId: string, forkSeq: number) {
   const [state, setState] = useState<{ readonly isSending: boolean; readonly problem: string | null }>({
     ...{ isSending: false, problem: null },
   });
-  const close = () => inspector.dispatch({ type: "fork", place: null });
+  const close = () => inspector.dispatch({ type: "fork", point: null });
   const fork = async (input: Parameters<typeof askCopy>[2] | null) => {
     const copy = copies.current.get(forkSeq) ?? (await copySession(inspector.api, sessionId, forkSeq));
     copies.current.set(forkSeq, copy);

@@ -62,7 +62,7 @@ function List({ field, value, onChange }: FormFieldProps<FieldOf<"list">>) {
             <button
               type="button"
               class="quiet"
-              aria-label={`Take out ${label}`}
+              aria-label={`Remove ${label}`}
               title="Take out"
               onClick={() => onChange(items.filter((one) => one !== item))}
             >

@@ -11,11 +11,11 @@ export const InspectorContext = createContext<Inspector | null>(null);
 
 export function useInspector(): Inspector {
   const inspector = useContext(InspectorContext);
-  if (inspector === null) throw new Error("There is no inspector around this component.");
+  if (inspector === null) throw new Error("useInspector() was called outside of InspectorContext.");
   return inspector;
 }
 
-/** Loads a value, and again when a dependency changes. What was loaded before is shown until then. */
+/** Loads a value, and loads it again when a dependency changes. Until then, the previous value is shown. */
 export function useLoaded<Value>(load: () => Promise<Value>, dependencies: readonly unknown[]): Loaded<Value> {
   const [loaded, setLoaded] = useState<Loaded<Value>>({ status: "loading" });
   useEffect(() => {
@@ -43,7 +43,7 @@ export function useNow(everyMs: number): number {
 
 export type KeyHandlers = { readonly [key: string]: ((event: KeyboardEvent) => void) | undefined };
 
-/** Handles single keys, except in text fields. They work as soon as the component is on the screen. */
+/** Handles single keys, except in text fields. They work as soon as the component is mounted. */
 export function useKeys(keys: KeyHandlers): void {
   const currentKeys = useRef(keys);
   currentKeys.current = keys;

@@ -16,7 +16,7 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
   const path = `/v1/sessions/${encodeURIComponent(sessionId)}/label`;
   useEffect(() => {
     let isCurrent = true;
-    // If the label cannot be loaded, the session looks unlabelled.
+    // If the label cannot be loaded, the session appears unlabelled.
     api.get<{ readonly label: Label | null }>(path).then(
       (loaded) => isCurrent && setLabel(loaded.label),
       () => {},
@@ -47,7 +47,7 @@ export function LabelButtons({ sessionId }: { readonly sessionId: string }) {
     return null;
   }
 
-  /** Saves a new verdict at once and asks for its reason; the same verdict again opens or closes the form. */
+  /** Saves a new verdict immediately and asks for a reason; the same verdict again opens or closes the form. */
   function choose(good: boolean): void {
     if (label?.good !== good) void change(() => save(good, ""), "");
     else setNote(note === null ? (label.note ?? "") : null);

@@ -54,7 +54,7 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
     End: () => setSelectedIndex(events.length - 1),
     l: () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" }),
     a: () => inspector.navigate({ screen: "approvals" }),
-    f: () => event !== undefined && inspector.dispatch({ type: "fork", place: { seq: event.seq } }),
+    f: () => event !== undefined && inspector.dispatch({ type: "fork", point: { seq: event.seq } }),
     "/": () => document.getElementById("find")?.focus(),
     Escape: () => inspector.navigate({ screen: "session", sessionId: session.id, tab: "step" }),
   });
@@ -87,9 +87,9 @@ export function LogPage({ session, route }: { readonly session: SessionState; re
       </div>
       {pages.problem !== null && <LoadFailure message={pages.problem} retry={load} />}
       {events.length === 0 && !isLoading && pages.problem === null && (
-        <EmptyState title="No event is of this type">
+        <EmptyState title="No events of this type">
           <button type="button" onClick={() => filterByType("")}>
-            Show every type
+            Show all types
           </button>
         </EmptyState>
       )}
@@ -130,7 +130,7 @@ function EventDetail({ event, sessionId }: { readonly event: PublicEvent; readon
             Step {step.index}
           </RouteLink>
         )}
-        <ForkButton place={{ seq: event.seq }} />
+        <ForkButton point={{ seq: event.seq }} />
       </p>
       <div class="plain mono">{JSON.stringify(event, null, 2)}</div>
     </section>

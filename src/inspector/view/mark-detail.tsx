@@ -23,7 +23,7 @@ export function MarkDetail({ session, cursor }: { readonly session: SessionState
   if (mark === undefined)
     return (
       <section class="step-detail">
-        {session.isIndexed ? <EmptyState title="Nothing happened at this place" /> : <p class="loading">Loading…</p>}
+        {session.isIndexed ? <EmptyState title="There is no event here" /> : <p class="loading">Loading…</p>}
       </section>
     );
   return (
@@ -80,13 +80,13 @@ function Compaction({ event }: { readonly event: Extract<PublicEvent, { readonly
       </dl>
       {summary !== undefined && (
         <article class="said user">
-          <h3>What stands in their place</h3>
+          <h3>The summary that replaces them</h3>
           <Markdown text={summary} />
         </article>
       )}
       {retained.length > 0 && (
         <article class="said user">
-          <h3>Kept word for word</h3>
+          <h3>Kept verbatim</h3>
           {retained.map((text, at) => (
             <PlainText text={text} key={at} />
           ))}

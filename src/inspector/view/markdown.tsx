@@ -128,11 +128,11 @@ function Table({ table }: { readonly table: Extract<Block, { readonly kind: "tab
 }
 
 /**
- * The text and the address have isolated directions, and bidirectional control characters are shown. So no text can disguise the
+ * The text and the address have isolated directions, and bidirectional control characters are shown, so that no text can disguise the
  * address.
  */
 function Link({ text, href }: { readonly text: string; readonly href: string }) {
-  // In ASCII, so that a letter of another alphabet cannot imitate one of a known name.
+  // In ASCII, so that a letter of another alphabet cannot imitate a letter of a known name.
   const address = /^[\x21-\x7e]+$/.test(href) ? href : new URL(href).href;
   return (
     <a href={href} target="_blank" rel="noopener noreferrer nofollow" dir="ltr">

@@ -83,7 +83,7 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
           >
             <Icon sign={signOfStatus(resolveShownStatus(session))} label={formatStatus(resolveShownStatus(session))} />
             <span class="cut" dir="auto">
-              {toOneLine(session.info?.title ?? "") || "Without a title"}
+              {toOneLine(session.info?.title ?? "") || "Untitled"}
             </span>
             <span class="mono dim">{session.sessionId.slice(0, 8)}</span>
             <span class="dim right">
@@ -94,7 +94,7 @@ function OpenForm({ onClose }: { readonly onClose: () => void }) {
       </div>
       {(problem !== null || sessions.length === 0) && (
         <p class="dim" role="status">
-          {problem ?? "No session has this in its title or id."}
+          {problem ?? "No session's title or id contains this."}
         </p>
       )}
     </dialog>

@@ -1,5 +1,5 @@
 /**
- * The output of a call. A model receives only a part of a large output. The whole is stored, and the page can show it.
+ * The output of a call. A model receives only a part of a large output. The full output is stored, and the page can show it.
  */
 import { useState } from "preact/hooks";
 import type { ToolOutput } from "../../index.js";
@@ -15,7 +15,7 @@ const maxLines = 12;
 /** The number of lines of a page, and the maximum length of a line. */
 const pageLines = 400;
 const maxLine = 4_000;
-/** The maximum size of an output that the page loads; bytes. */
+/** The maximum size of an output that the page loads, in bytes. */
 const maxBytes = 32 * 1_024 * 1_024;
 
 export function OutputView({

@@ -29,7 +29,7 @@ export function ReplayPage({ session }: { readonly session: SessionState }) {
       <SessionHeader session={session} screen="replay" />
       <div class="filters">
         <RecordedOption name="policy" options={options} onChange={setOptions}>
-          Take decisions of policies from the log
+          Use the recorded permission decisions
         </RecordedOption>
         <RecordedOption name="prompt" options={options} onChange={setOptions}>
           Ignore changes of prompts and tools
@@ -39,7 +39,7 @@ export function ReplayPage({ session }: { readonly session: SessionState }) {
         </button>
       </div>
       <div class="replay-body">
-        {replay.status === "loading" && <p class="loading">The log is run against the present code…</p>}
+        {replay.status === "loading" && <p class="loading">Replaying the log with the current code…</p>}
         {replay.status === "failed" &&
           (isElsewhere ? <AgentElsewhere /> : <LoadFailure message={replay.message} retry={run} />)}
         {replay.status === "ready" && <Outcome replay={replay.value} session={session} />}
@@ -73,8 +73,8 @@ function RecordedOption({
 
 function AgentElsewhere() {
   return (
-    <EmptyState title="The agent of this session is not here">
-      <p>A replay needs the present code. Run it in a process that has the agent:</p>
+    <EmptyState title="This session's agent is not in this process">
+      <p>A replay needs the agent's current code. Run it in a process that has the agent:</p>
       <pre>await agent.session(id).replay()</pre>
     </EmptyState>
   );
@@ -112,7 +112,7 @@ function Outcome({ replay, session }: { readonly replay: Replay; readonly sessio
   if (difference === null)
     return (
       <p class="outcome-line">
-        <Icon sign="done" /> The present code does the same: {size}, no difference.
+        <Icon sign="done" /> The current code does the same: {size}, no difference.
       </p>
     );
   const { seq, event, path, recorded, present, sessionId } = difference;
@@ -122,8 +122,7 @@ function Outcome({ replay, session }: { readonly replay: Replay; readonly sessio
       <p class="outcome-line">
         <Icon sign="failed" />
         <span>
-          The present code goes another way at{" "}
-          {event === null ? `the end of the log, entry ${seq}` : `entry ${seq} (${event})`}
+          The current code differs at {event === null ? `the end of the log, entry ${seq}` : `entry ${seq} (${event})`}
           {path !== "" && (
             <>
               : <span class="mono">{path}</span>
@@ -143,7 +142,7 @@ function Outcome({ replay, session }: { readonly replay: Replay; readonly sessio
       </p>
       {path === "promptHash" && (
         <p class="note warn">
-          The system prompt or the tools are others now. Ignore such changes above to see what comes after.
+          The system prompt or the tools have changed. Ignore such changes above to see later differences.
         </p>
       )}
       <SideBySide recorded={recorded} present={present} />

@@ -1,6 +1,6 @@
 /**
- * The request of each attempt of a model call, exactly as it was sent: its parts, the tokens of each, and the first difference
- * from the previous request. From there on, the provider's cache cannot be used.
+ * The request of each attempt of a model call, exactly as it was sent: its parts, the tokens of each, and the first difference from the
+ * previous request. From that point on, the provider's cache cannot be used.
  */
 import { useEffect, useState } from "preact/hooks";
 import { formatCount, toOneLine } from "../state/format.js";
@@ -46,9 +46,9 @@ function RequestView({
     <>
       <div class="request-head">
         <p>
-          About <b class="num">{formatCount(tokens.total)}</b> tokens, as Pawl estimates.{" "}
+          About <b class="num">{formatCount(tokens.total)}</b> tokens, estimated by Pawl.{" "}
           {difference === null ? (
-            <span class="dim">{isFirst ? "It is the first of its run." : "It only adds to the request before."}</span>
+            <span class="dim">{isFirst ? "It is the first of its run." : "It only adds to the previous request."}</span>
           ) : (
             <span class="warns">
               {formatDifferencePart(difference)} differs from the request before: about{" "}

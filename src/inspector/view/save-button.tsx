@@ -31,7 +31,7 @@ export function SaveButton({ sessionId, type }: { readonly sessionId: string; re
         type="button"
         class="quiet save"
         disabled={isSaving}
-        title="Saves the events as a file, a line of JSON each"
+        title="Save the events as a file, one JSON object per line"
         onClick={() => void save()}
       >
         {isSaving ? `Saving ${formatCount(saving.count)}…` : "Save"}

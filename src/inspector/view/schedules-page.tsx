@@ -9,7 +9,7 @@ import { ColumnHeads, EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { useInspector, useKeys, useLoaded } from "./hooks.js";
 import { Icon, type Sign, signOfStatus } from "./icons.js";
 
-/** A slot as the server lists it: with the status of its session, if it has one of its own. */
+/** A slot as listed by the server, with the status of its session, if it has its own session. */
 type ListedSlot = SlotRow & { readonly status?: string };
 
 const refreshMs = 15_000;
@@ -18,7 +18,7 @@ const slotsShown = 20;
 export function SchedulesPage() {
   const inspector = useInspector();
   const { api } = inspector;
-  /** Goes up with each refresh, so that the page and its rows load again. */
+  /** Incremented by each refresh, so that the page and its rows load again. */
   const [version, setVersion] = useState(0);
   const refresh = useCallback(() => setVersion((before) => before + 1), []);
   const loaded = useLoaded(
@@ -127,7 +127,7 @@ function ScheduleRow({ schedule, version, onChanged }: RowProps) {
   );
 }
 
-/** A time in the zone of the schedule, and in that of the reader. */
+/** A time in the time zone of the schedule, and in that of the reader. */
 function Slot({ at, zone }: { readonly at: number; readonly zone: string }) {
   const there = formatInZone(at, zone);
   return (
@@ -140,7 +140,7 @@ function Slot({ at, zone }: { readonly at: number; readonly zone: string }) {
   );
 }
 
-/** One time that cannot be shown, for example because the browser does not know its zone, must not hide the other schedules. */
+/** A time that cannot be shown, for example because the browser does not know its zone, must not hide the other schedules. */
 function formatInZone(at: number, timeZone: string): string {
   try {
     return new Intl.DateTimeFormat("en-GB", { timeZone, dateStyle: "medium", timeStyle: "short" }).format(at);
@@ -149,7 +149,7 @@ function formatInZone(at: number, timeZone: string): string {
   }
 }
 
-/** A slot as a sign. A run of a session of its own leads there. */
+/** A slot as an icon. A run with its own session links to that session. */
 function SlotMark({ slot }: { readonly slot: ListedSlot }) {
   const { sign, label } = describeSlot(slot);
   const title = `${formatExactTime(slot.slot).slice(0, 19)}: ${label}`;
@@ -175,7 +175,7 @@ function describeSlot({ outcome, status, count = 1, isMinimum }: ListedSlot): {
     case "missed":
       return { sign: "retried", label: `missed${times}` };
     case "overlap":
-      return { sign: "denied", label: `skipped, because the last run was not over${times}` };
+      return { sign: "denied", label: `skipped, because the last run had not ended${times}` };
     case "posted":
     case "manual": {
       const asked = outcome === "manual" ? ", on request" : "";

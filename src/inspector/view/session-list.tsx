@@ -102,8 +102,8 @@ function Filters({ list }: { readonly list: AppState["list"] }) {
       <input
         id="find"
         type="search"
-        placeholder="Find a title or an id"
-        aria-label="Find a title or an id"
+        placeholder="Search by title or id"
+        aria-label="Search by title or id"
         value={list.find}
         onInput={(event) => applyFilter({ find: event.currentTarget.value }, 200)}
         onKeyDown={(event) => event.key === "Escape" && event.currentTarget.blur()}
@@ -141,7 +141,7 @@ function NoSessions({ list }: { readonly list: AppState["list"] }) {
   if (list.find === "" && list.status === "" && list.agent === "")
     return (
       <EmptyState title="No sessions yet">
-        <p>They appear here as soon as an agent begins one. Try it in a terminal:</p>
+        <p>Sessions appear here as soon as an agent starts one. Try it in a terminal:</p>
         <pre>pawl run "List the files"</pre>
       </EmptyState>
     );
@@ -150,7 +150,7 @@ function NoSessions({ list }: { readonly list: AppState["list"] }) {
     void inspector.loadList();
   };
   return (
-    <EmptyState title="No session is like that">
+    <EmptyState title="No matching sessions">
       <button type="button" onClick={clear}>
         Show all sessions
       </button>
@@ -171,7 +171,7 @@ function Table({
 }) {
   const selectedRow = useRef<HTMLDivElement>(null);
   useEffect(() => selectedRow.current?.scrollIntoView({ block: "nearest" }), [selected]);
-  // Rows contain links and buttons. Options of a listbox cannot: assistive technology would ignore them.
+  // Rows contain links and buttons. Options of a listbox cannot contain them, because assistive technology would ignore them.
   return (
     <div class="table" role="treegrid" aria-label="Sessions" tabIndex={0} aria-activedescendant={`session-${selected}`}>
       <div class="row head" role="row" tabIndex={-1}>
@@ -262,7 +262,7 @@ function SessionRow({ row: { session, depth }, isUnfolded }: { readonly row: Lis
       <Icon sign={isWaiting ? "waiting" : signOfStatus(status)} />
       <Cell class="title" style={{ paddingInlineStart: `${depth * 20}px` }}>
         <RouteLink to={toSessionRoute(session)} tabIndex={-1}>
-          <span dir="auto">{toOneLine(info?.title ?? "") || "Without a title"}</span>
+          <span dir="auto">{toOneLine(info?.title ?? "") || "Untitled"}</span>
           <span class="id mono">{sessionId.slice(0, 8)}</span>
         </RouteLink>
         {session.hasChildren && <FoldButton sessionId={sessionId} isUnfolded={isUnfolded} />}

@@ -1,6 +1,6 @@
 /**
- * The page of a session: its steps on the left, the selected step on the right. Without a step in the URL, the page follows the
- * newest one.
+ * The page of a session: its steps on the left, the selected step on the right. Without a step in the URL, the page follows the newest
+ * step.
  */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
@@ -46,7 +46,7 @@ export function SessionPage({ session, route }: { readonly session: SessionState
   const step = route.mark === undefined ? (route.step ?? rows.at(-1)?.key) : undefined;
   const findLine = (to: Pick<SessionRoute, "step" | "mark">) =>
     lineIndexes.get(to.mark === undefined ? `step-${to.step ?? rows.at(-1)?.key}` : `mark-${to.mark}`) ?? -1;
-  /** Keys may come faster than the page is rendered, but the URL is always current. */
+  /** Keys may arrive faster than the page is rendered, but the URL is always current. */
   const currentLine = () => {
     const { route: now } = inspector.state();
     return findLine(now.screen === "session" ? now : route);
@@ -70,7 +70,7 @@ export function SessionPage({ session, route }: { readonly session: SessionState
       <SessionHeader session={session} screen="session" />
       {rows.length === 0 && session.isIndexed ? (
         <EmptyState title="No steps yet">
-          <p>The first one appears here as soon as a process takes the request.</p>
+          <p>The first step appears here as soon as a process picks up the request.</p>
         </EmptyState>
       ) : (
         <>
@@ -141,7 +141,7 @@ function useStepKeys({
     End: () => navigateTo({}, "step"),
     r: () => step !== undefined && navigateTo({ step }, tab === "request" ? "step" : "request"),
     l: () => inspector.navigate({ screen: "log", sessionId: session.id }),
-    f: () => step !== undefined && inspector.dispatch({ type: "fork", place: { step } }),
+    f: () => step !== undefined && inspector.dispatch({ type: "fork", point: { step } }),
     a: () => inspector.navigate({ screen: "approvals" }),
   });
   const hasEnded =
@@ -179,7 +179,7 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
   return (
     <header class="session-head">
       <h1 class="cut" dir="auto">
-        {toOneLine(info?.title ?? "") || "Without a title"}
+        {toOneLine(info?.title ?? "") || "Untitled"}
       </h1>
       <span class="id mono dim" title={sessionId}>
         {sessionId.slice(0, 8)}
@@ -189,7 +189,7 @@ export function SessionHeader({ session, screen }: { readonly session: SessionSt
         {describeState(status, waiting.length, waits)}
       </span>
       {isRunning && live === "none" && (
-        <span class="dim" title="Another process drives this session, and its text is not sent here. The log is.">
+        <span class="dim" title="Another process runs this session, so its text is not streamed here. The log is.">
           log only
         </span>
       )}

@@ -22,7 +22,7 @@ import { SessionPage } from "./session-page.js";
 
 export function Shell({ inspector }: { readonly inspector: Inspector }) {
   const [, render] = useReducer((count: number) => count + 1, 0);
-  // In a layout effect, before the browser paints: no change may follow the very first one, so it must not be missed.
+  // In a layout effect, before the browser paints: no change might follow the first one, so it must not be missed.
   useLayoutEffect(() => inspector.subscribe(() => render(undefined)), [inspector]);
   const state = inspector.state();
   return (
@@ -46,11 +46,11 @@ function SignedIn({ state }: { readonly state: AppState }) {
       <TopBar state={state} />
       {state.connection === "lost" && (
         <p class="lost" role="status">
-          The connection to the server is lost. The page shows what it has, and asks again by itself.
+          The connection to the server was lost. The page shows the last known data, and reconnects automatically.
         </p>
       )}
       <Screen state={state} />
-      {state.fork !== null && state.session !== null && <ForkDialog session={state.session} place={state.fork} />}
+      {state.fork !== null && state.session !== null && <ForkDialog session={state.session} point={state.fork} />}
       <OpenDialog />
       {state.isHelpOpen && <HelpDialog onClose={() => inspector.dispatch({ type: "help", isOpen: false })} />}
     </>
@@ -180,16 +180,16 @@ const accessMessages: {
 } = {
   no_key: [
     "This page needs a link",
-    "The link has a code that lets this browser in. It is printed by the server at its start.",
+    "The link contains a code that gives this browser access. The server prints the link when it starts.",
   ],
-  used: ["This link was used before, or is too old", "A link is good once, for ten minutes. Get another one."],
+  used: ["This link was already used, or has expired", "A link works once, within ten minutes. Get a new one."],
   refused: [
     "Your access has expired",
-    "A link lets a browser in for 8 hours at most, and until the server ends. Get another one.",
+    "A link gives a browser access for at most 8 hours, or until the server stops. Get a new one.",
   ],
   stranger: [
     "Another program answers at this address",
-    "It could not prove that it is the server that let this page in, so the page has not given it your access. The server may have ended, and somebody on this machine may be listening in its place. Start the server again.",
+    "It could not prove that it is the server that gave this page access, so the page has not sent it your key. The server may have stopped, and another program on this machine may be listening in its place. Start the server again.",
   ],
 };
 
@@ -201,8 +201,8 @@ function OtherLogin() {
     <main class="outside">
       <EmptyState title="This link is for another login">
         <p>
-          This browser acts as <strong>{showHidden(from)}</strong>. With the link, everything you do here counts as done
-          by <strong>{showHidden(to)}</strong>. Take it only if you asked for it.
+          This browser acts as <strong>{showHidden(from)}</strong>. With the link, everything you do here is recorded as
+          done by <strong>{showHidden(to)}</strong>. Continue only if you requested this link.
         </p>
         <p class="choices">
           <button type="button" onClick={() => void inspector.chooseLogin("present")}>

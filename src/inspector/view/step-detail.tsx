@@ -38,7 +38,7 @@ export function StepDetail({ session, step, tab, isFollowing, onTab, onFollow }:
     return (
       <section class="step-detail">
         {session.isIndexed ? (
-          <EmptyState title="There is no such step">
+          <EmptyState title="This step does not exist">
             <button type="button" onClick={onFollow}>
               Show the newest step
             </button>
@@ -59,7 +59,7 @@ export function StepDetail({ session, step, tab, isFollowing, onTab, onFollow }:
         </h2>
         <StepFacts row={row} />
         <div class="step-buttons">
-          <ForkButton place={{ step }} />
+          <ForkButton point={{ step }} />
           {!isFollowing && (
             <button
               type="button"
@@ -159,7 +159,7 @@ function StepOverview({ session, row }: { readonly session: SessionState; readon
       <HookLines hooks={(trace?.hooks ?? []).filter(({ callKey }) => callKey === undefined)} />
       {isLoading && <p class="loading">Loading…</p>}
       {!isLoading && items.length === 0 && row.flags.includes("under_way") && (
-        <p class="loading">The model has not said anything yet.</p>
+        <p class="loading">The model has not written anything yet.</p>
       )}
     </>
   );

@@ -123,7 +123,7 @@ function Call({
   return (
     <article class={isAsking ? "call asking" : "call"} aria-label={`Call of ${name}`}>
       <header>
-        <Icon sign={sign} label={sign === "waiting" ? "waits" : (outcome ?? "under way")} />
+        <Icon sign={sign} label={sign === "waiting" ? "waits" : (outcome ?? "in progress")} />
         <h3 class="mono">{name}</h3>
         {item.repaired !== null && (
           <span class="tag" title={item.repaired}>
@@ -198,7 +198,7 @@ function WaitLine({ wait }: { readonly wait: CallWait }) {
       <span class="mono">{step}</span>
       <span class="dim">
         {isOpen ? formatWait(wait) : on === "time" ? "slept" : `waited for ${key ?? "a signal"}`}
-        {passedOver > 0 && `, after ${passedOver} whose value did not fit`}
+        {passedOver > 0 && `, after ${passedOver} whose value did not match`}
       </span>
       <span class="num dim">{isOpen ? "" : formatDuration(endedAt - at)}</span>
     </p>
@@ -211,11 +211,11 @@ const answerLabels: { readonly [answer: string]: string } = {
   deny: "Denied",
   abort: "Denied, and the run stopped",
   rerun: "To run again",
-  result: "The result was given",
+  result: "Result provided",
   fail: "Counted as failed",
   reply: "Answered",
   decline: "Declined",
-  expired: "Expired before anybody answered",
+  expired: "Expired without an answer",
 };
 
 /** Describes a decision, and who made it. */

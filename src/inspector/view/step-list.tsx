@@ -124,7 +124,7 @@ function MarkLine({ mark }: { readonly mark: Mark }) {
 }
 
 const signLabels = {
-  running: "under way",
+  running: "in progress",
   waiting: "waits",
   failed: "failed",
   retried: "an attempt failed",

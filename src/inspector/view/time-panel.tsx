@@ -35,7 +35,7 @@ export function TimePanel({
   const isUnderWay = session.rows.at(-1)?.flags.includes("under_way") === true;
   const now = useNow(isUnderWay ? 1_000 : 60_000);
   const { rows, runs } = session;
-  // During activity, the strip is computed once a second, so that thousands of steps are not processed for each event.
+  // While the session is active, the strip is computed once a second, so that thousands of steps are not processed for each event.
   const strip = useMemo(() => createStrip({ rows, runs }, now), [rows.length, session.isIndexed, isUnderWay ? now : 0]);
   const visibleRows = useMemo(() => selectRows(rows, step, range), [rows, step, range]);
   useKeys({ w: () => setIsOpen(!isOpen) });
@@ -93,7 +93,7 @@ function RangeLine({
   return (
     <p class="range-line dim">
       {visibleSpan === null ? (
-        "No step is in this range."
+        "No steps in this range."
       ) : (
         <span class="num">
           {visibleRows.length === 1 ? "1 step" : `${visibleRows.length} steps`},{" "}
@@ -180,8 +180,8 @@ function StripView({ axis, pieces, failures, range, at, onRange }: StripViewProp
       aria-label="States of the session over time. Drag over it to choose a range."
       onPointerDown={(event) => {
         box.current?.setPointerCapture(event.pointerId);
-        const place = toFraction(event);
-        setDrag([place, place]);
+        const fraction = toFraction(event);
+        setDrag([fraction, fraction]);
       }}
       onPointerMove={(event) => drag !== null && setDrag([drag[0], toFraction(event)])}
       onPointerUp={end}
@@ -207,8 +207,8 @@ function StripPieces({ axis, pieces, failures, at }: Pick<StripViewProps, "axis"
             </rect>
           ),
       )}
-      {failures.map((place) => (
-        <rect key={`failed ${place}`} class="failure" x={place * 1000 - 0.8} width="1.6" y="0" height="3" />
+      {failures.map((fraction) => (
+        <rect key={`failed ${fraction}`} class="failure" x={fraction * 1000 - 0.8} width="1.6" y="0" height="3" />
       ))}
       {at !== null && <rect class="here" x={axis.position(at) * 1000 - 0.6} width="1.2" y="0" height="20" />}
     </svg>
@@ -236,17 +236,17 @@ function ChosenRange({
     const [first, last] = which === "start" ? [Math.min(end, start + by), end] : [start, Math.max(start, end + by)];
     onRange({ from: axis.time(Math.max(0, first)), to: axis.time(Math.min(1, last)) });
   };
-  const handle = (which: "start" | "end", place: number, label: string) => (
+  const handle = (which: "start" | "end", fraction: number, label: string) => (
     <div
       class="handle"
-      style={{ left: `${place * 100}%` }}
+      style={{ left: `${fraction * 100}%` }}
       role="slider"
       tabIndex={0}
       aria-label={label}
       aria-valuemin={0}
       aria-valuemax={100}
-      aria-valuenow={Math.round(place * 100)}
-      aria-valuetext={formatExactTime(axis.time(place))}
+      aria-valuenow={Math.round(fraction * 100)}
+      aria-valuetext={formatExactTime(axis.time(fraction))}
       onKeyDown={move(which)}
     />
   );

@@ -9,7 +9,7 @@ import { addRecords, type Costs, emptyCosts } from "../state/costs.js";
 import type { SessionState } from "../state/session-state.js";
 import { useInspector } from "./hooks.js";
 
-/** The least time between two loads, so that a busy session does not cause a request for each entry; milliseconds. */
+/** The minimum time between two loads in milliseconds, so that a busy session does not cause a request for each entry. */
 const refreshMs = 1_000;
 
 /** Loads the trace page by page, and retains only the costs of its records. */
@@ -44,7 +44,7 @@ export function useCosts(session: SessionState) {
 
 type TracePage = { readonly records: readonly TraceRecord[]; readonly next: number | null };
 
-/** The child sessions, oldest first, with the usage of the last run of each. */
+/** The child sessions, oldest first, each with the usage of its last run. */
 export function useChildren(session: SessionState): readonly ListedSession[] {
   const inspector = useInspector();
   const [children, setChildren] = useState<readonly ListedSession[]>([]);
@@ -61,7 +61,7 @@ export function useChildren(session: SessionState): readonly ListedSession[] {
   return children;
 }
 
-/** Loads at once, and again when the session's log has grown. There is one load at a time, and none without changes. */
+/** Loads immediately, and again when the session's log has grown. At most one load runs at a time, and none without changes. */
 function useRefresh({ id, last: { seq } }: SessionState, load: () => Promise<void>): void {
   const newest = useRef({ seq, load });
   newest.current = { seq, load };

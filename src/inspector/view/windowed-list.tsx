@@ -1,10 +1,10 @@
 /**
- * A list of any length that has only the visible rows in the document.
+ * A list of any length that keeps only the visible rows in the document.
  *
  * 1. All rows have the same height, so an index in the list corresponds to a number of pixels.
- * 2. While the end is in view, the list stays at its end when rows arrive or its height changes. Otherwise nothing moves.
+ * 2. While the end is in view, the list stays at its end when rows are added or its height changes. Otherwise nothing moves.
  * 3. The list itself has the focus, and names the selected row, because a row may leave the document at any time.
- * 4. Related rows are in a named group, which remains when the first row of the group is out of view.
+ * 4. Related rows are in a named group, which remains when the group's first row is out of view.
  */
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -20,14 +20,14 @@ export type WindowedListProps<Item> = {
   readonly groups?: readonly RowGroup[];
   readonly rowHeight: number;
   readonly label: string;
-  /** The index of the selected row; -1: none. */
+  /** The index of the selected row; -1 if no row is selected. */
   readonly selected: number;
   readonly toId: (item: Item) => string;
   readonly onKeyDown?: (event: KeyboardEvent) => void;
   readonly children: (item: Item, index: number) => ComponentChildren;
 };
 
-/** The number of rows beyond the edges that are in the document, so that a short scroll shows no gap. */
+/** How many rows beyond the edges are in the document, so that a short scroll shows no gap. */
 const overscan = 8;
 
 export function WindowedList<Item>(props: WindowedListProps<Item>) {

@@ -1,5 +1,5 @@
 /**
- * The agents behind the tools of an agent, and the parent whose tool the agent is itself.
+ * The agents that an agent uses as tools, and the parent that uses the agent as a tool.
  */
 
 import { findChildCalls } from "../../core/machine/child-reports.js";
@@ -13,16 +13,16 @@ import type { RunParams } from "./params.js";
 import type { Replay, ReplayOptions } from "./replay-types.js";
 import type { ItemsOf } from "./stream-types.js";
 
-/** An agent behind a tool. Its sessions are children of the parent's sessions, in the parent's store. */
+/** An agent that is used as a tool. Its sessions are children of the parent's sessions, in the parent's store. */
 export type ChildAgent = {
   readonly name: string;
-  /** Whether it can drive the sessions of the agent of this name: its own name, or that of one that it hands over to. */
+  /** Whether the agent can drive sessions of the named agent: the agent itself, or one that it hands over to. */
   readonly reaches: (agentName: string) => boolean;
-  /** The models without a price that a session of it may call, its own children included. */
+  /** The unpriced models that a session of the agent may call, including those of its children. */
   readonly unpriced: readonly string[];
-  /** The same of the agents that its sessions can be handed over to. */
+  /** The same for the agents that its sessions can be handed over to. */
   readonly unpricedReached: () => readonly string[];
-  /** The names of its tools, and of those of all agents that it reaches. */
+  /** The names of its tools, and of the tools of all agents that it reaches. */
   readonly toolNames: () => readonly string[];
   readonly limits: RunLimits;
   readonly sessionInfo: (title: string) => SessionInfo;
@@ -30,21 +30,21 @@ export type ChildAgent = {
   readonly request: (input: unknown) => string;
   /** Returns the params of the child's run. */
   readonly params?: (input: unknown, parent: { readonly params: RunParams }) => RunParams;
-  /** The shape of its answers; absent if they are texts. */
+  /** The shape of its answers; absent if they are plain text. */
   readonly output?: CompiledInput;
-  /** The agents behind the tools of the agents that it reaches. Those of the named agent come first. */
+  /** The families of the agents that it reaches, those of the named agent first. */
   readonly families: (agentName: string | undefined) => readonly AgentFamily[];
-  /** Takes a child session up in this process, unless another process holds it. */
+  /** Resumes a child session in this process, unless another process holds it. */
   readonly takeUp: (sessionId: string) => Promise<void>;
-  /** If a child session is driven here and has nothing to do, resolves when its lease was given back. */
+  /** If a child session is driven here and has nothing to do, resolves when its lease has been released. */
   readonly releaseIfIdle: (sessionId: string) => Promise<void>;
   /**
-   * Sees to it that a child session goes on, in this process or another, while somebody waits for its parent here. Calls
-   * `onEnd` when it rests or is interrupted here, with an error if it cannot go on here. Call the returned function to
-   * leave the session to others.
+   * Makes sure that a child session continues, in this process or another, while a caller waits for its parent here. Calls `onEnd` when the
+   * session rests or is interrupted here, with an error if it cannot continue here. Call the returned function to leave the session to
+   * other processes.
    */
   readonly attend: (sessionId: string, onEnd: (error?: unknown) => void) => () => void;
-  /** The items of a child session, which need not have begun. */
+  /** The items of a child session, which may not have started yet. */
   readonly items: ItemsOf;
   readonly session: (sessionId: string) => Answers & {
     readonly resume: (options?: ResumeOptions) => Promise<RunResult>;
@@ -56,24 +56,24 @@ export type ChildAgent = {
 
 /** The children and the parent of an agent, in one process. */
 export type AgentFamily = {
-  /** The agents behind tools, by the tool's name. */
+  /** The agents that are used as tools, by the tool's name. */
   readonly children: ReadonlyMap<string, ChildAgent>;
   readonly parent?: ParentLink;
 };
 
 export type ParentLink = {
-  /** Called when a child has posted to the inbox of its parent. */
+  /** Called when a child has posted to its parent's inbox. */
   readonly takeUp: (sessionId: string) => Promise<void>;
 };
 
-/** The agent behind a tool; undefined for an ordinary tool. */
+/** The agent that a tool calls; undefined for an ordinary tool. */
 export function findChildAgent(toolName: string, family: AgentFamily): ChildAgent | undefined {
   return family.children.get(toolName);
 }
 
 /**
- * Takes up the children that a state waits for. A child that cannot be taken up here is due in the store. `atWork`: only
- * those that do not wait for a person and do not sleep.
+ * Resumes the children that a state waits for. A child that cannot be resumed here is due in the store. `atWork`: only those that neither
+ * wait for a person nor sleep.
  */
 export async function takeUpChildren(
   state: State,
@@ -86,16 +86,16 @@ export async function takeUpChildren(
   await Promise.allSettled(calls.map(({ name, childId }) => findChildAgent(name, family)?.takeUp(childId)));
 }
 
-/** If the parent cannot be taken up here, the message in its inbox makes it due for another process. */
+/** If the parent cannot be resumed here, the message in its inbox makes it due for another process. */
 export async function takeUpParent(sessionId: string, { parent }: AgentFamily): Promise<void> {
   try {
     await parent?.takeUp(sessionId);
   } catch {
-    // Anyone who waits for the parent gets the error of its own driver or follower.
+    // Callers that wait for the parent get the error of its own driver or follower.
   }
 }
 
-/** Several families as one. Of two tools with the same name, that of the first family counts. */
+/** Joins several families into one. If two tools have the same name, the tool of the first family wins. */
 export function joinFamilies(families: readonly AgentFamily[]): AgentFamily {
   const [first, ...others] = families;
   if (first !== undefined && others.length === 0) return first;

@@ -1,12 +1,10 @@
 /**
  * The agents that an agent can reach through handoffs, itself included. It drives the sessions of all of them.
  *
- * 1. Agents may hand over to each other, so the agents are looked up when they are first needed, and compiled one by
- *    one when a session needs them.
- * 2. An agent that was reached works in the process of the agent that was called first: with its store, clock, ids,
- *    lease, observers, redaction, parent, `runTool` and `runModel`.
- * 3. A name belongs to one agent of a graph. An agent that `with` has changed takes the place of the one that it was made
- *    from.
+ * 1. Agents may hand over to each other, so they are looked up when they are first needed, and each is compiled when a session needs it.
+ * 2. A reached agent works with the store, clock, ids, lease, observers, redaction, parent, `runTool` and `runModel` of the agent that was
+ *    called first.
+ * 3. A name belongs to one agent of a graph. An agent created by `with` replaces the agent that it was made from.
  */
 import { defined } from "../../core/data/defined.js";
 import { PawlError } from "../../errors.js";
@@ -14,7 +12,7 @@ import type { ParentLink } from "./agent-family.js";
 import type { AgentGraph, CompiledAgent } from "./compiled-agent.js";
 import type { Handoff, HandoffAgent } from "./handoffs.js";
 
-/** What an agent hands to those that it reaches. */
+/** What an agent passes on to the agents that it reaches. */
 export type Inherited = Pick<
   CompiledAgent,
   | "store"
@@ -33,7 +31,7 @@ export type Inherited = Pick<
 
 type Binding = {
   readonly name: string;
-  /** The same for all agents that were made from each other by `with`. */
+  /** The same object for all agents that were made from each other by `with`. */
   readonly lineage: object;
   readonly handoffs: readonly Handoff[];
   /** Compiles the agent for the process of another agent. */
@@ -42,12 +40,12 @@ type Binding = {
 
 type CompileReached = (inherited: Inherited, links: FamilyLinks) => CompiledAgent;
 
-/** How the agents behind tools find the sessions of this process, and how those find their parents. */
+/** How agents that are used as tools find the sessions of this process, and how those sessions find their parents. */
 export type FamilyLinks = { readonly link: ParentLink; readonly parent: ParentLink | undefined };
 
 const bindings = new WeakMap<object, Binding>();
 
-/** Notes what other agents need to hand over to this one. */
+/** Registers what other agents need to hand over to this agent. */
 export function bindAgent(agent: HandoffAgent, binding: Binding): void {
   bindings.set(agent, binding);
 }
@@ -59,7 +57,7 @@ export function bindAgent(agent: HandoffAgent, binding: Binding): void {
 export function findReachableAgents(agent: HandoffAgent): ReadonlyMap<string, HandoffAgent> {
   const own = bindings.get(agent);
   const found = new Map<string, HandoffAgent>([[own?.name ?? agent.options.name ?? "agent", agent]]);
-  // A map gives the entries, too, that are added meanwhile.
+  // A map's iteration includes entries that are added meanwhile.
   for (const [from, reached] of found)
     for (const handoff of bindings.get(reached)?.handoffs ?? []) {
       const next = resolveAgent(from, handoff);
@@ -70,12 +68,12 @@ export function findReachableAgents(agent: HandoffAgent): ReadonlyMap<string, Ha
   return found;
 }
 
-/** What an agent has in common with those that `with` made from it; agents of different origin have different ones. */
+/** The object that an agent shares with all agents made from it by `with`, and with no other agent. */
 export function getLineage(agent: HandoffAgent): object {
   return bindings.get(agent)?.lineage ?? agent;
 }
 
-/** Two agents of one name: a session that is handed over could go on with either. */
+/** Two agents have the same name, so a session that is handed over could continue with either. */
 export function duplicateNameError(name: string): PawlError {
   return misconfigured(
     `Two different agents are named "${name}", and both can be reached through handoffs. Rename one of them, or hand over to the same agent.`,
@@ -87,18 +85,16 @@ function resolveAgent(from: string, { name, agent }: Handoff): HandoffAgent {
   const binding = typeof found === "object" && found !== null ? bindings.get(found) : undefined;
   if (binding === undefined)
     throw misconfigured(
-      `The handoff of "${from}" to "${name}" gives no agent. Its option agent is a function that returns an agent made by createAgent.`,
+      `The handoff of "${from}" to "${name}" does not return an agent. Its option agent must be a function that returns an agent created by createAgent.`,
     );
   if (binding.name !== name)
     throw misconfigured(
-      `The handoff of "${from}" to "${name}" gives an agent that is named "${binding.name}". Make the names the same.`,
+      `The handoff of "${from}" to "${name}" returns an agent that is named "${binding.name}". Make the names the same.`,
     );
   return found as HandoffAgent;
 }
 
-/**
- * @param self the agent, and `own` its parts. Neither may be there before the graph is first asked.
- */
+/** @param self the agent, and `own` its compiled form. Neither needs to exist before the graph is first used. */
 export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, links: FamilyLinks): AgentGraph {
   const compiled = new Map<string, CompiledAgent>();
   let agents: ReadonlyMap<string, HandoffAgent> | null = null;
@@ -129,7 +125,7 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
   return graph;
 }
 
-/** Looks the agents up before a run needs them. @throws PawlError `bad_configuration` */
+/** Looks up the agents before a run needs them. @throws PawlError `bad_configuration` */
 export function checkGraph({ graph }: Pick<CompiledAgent, "graph">): void {
   graph?.names();
 }

@@ -1,5 +1,5 @@
 /**
- * An agent as a tool: each call is a session of its own. The parent waits for it and holds nothing meanwhile (TOOL-11).
+ * An agent as a tool: each call is a separate session. The parent waits for it and holds nothing meanwhile (TOOL-11).
  */
 
 import { aFunction, anyValue, checkOptions, type OptionTable } from "../../check-options.js";
@@ -31,13 +31,13 @@ export type AgentToolOptions<Input> = {
   readonly name?: string;
   /** What the agent does and when to ask it, for the model. */
   readonly description: string;
-  /** The schema of the input. Default: an object with a text `task`. */
+  /** The schema of the input. Default: an object with a string `task`. */
   readonly input?: InputSchema<Input>;
-  /** Makes the agent's request from the input. Required with an `input` of your own. Default: `input.task`. */
+  /** Creates the agent's request from the input. Required with your own `input`. Default: `input.task`. */
   readonly request?: (input: Input) => string;
   /**
-   * The shape of the agent's answer: a Standard Schema, or a JSON Schema of an object. The result of the call is then the
-   * answer as JSON. An answer that does not fit is sent back once, and then the call fails. Default: a text.
+   * The shape of the agent's answer: a Standard Schema, or a JSON Schema of an object. The result of the call is then the answer as JSON.
+   * An answer that does not match is sent back once, and then the call fails. Default: plain text.
    */
   readonly output?: InputSchema<unknown>;
   /**
@@ -55,7 +55,7 @@ export type AgentToolOptions<Input> = {
   readonly budgetShare?: number;
 };
 
-/** The agent behind a tool, and how a call uses it. */
+/** The agent that a tool calls, and how a call uses it. */
 export type AgentOfTool<Handle> = {
   readonly agent: Handle;
   readonly budgetShare: number;
@@ -104,7 +104,7 @@ export function createAgentTool<Handle, Input>(
   if (options.input !== undefined && request === undefined)
     throw new PawlError(
       "bad_configuration",
-      `The tool "${name}" has an input of its own, and no \`request\`. Add the function that makes the agent's request from the input.`,
+      `The tool "${name}" has its own input, but no \`request\`. Add a function that creates the agent's request from the input.`,
     );
   const agentOfTool: AgentOfTool<Handle> = {
     agent,
@@ -119,7 +119,7 @@ export function createAgentTool<Handle, Input>(
   return tool;
 }
 
-/** The agent behind a tool; undefined for an ordinary tool. */
+/** The agent that a tool calls; undefined for an ordinary tool. */
 export function findAgentOfTool<Handle>(tool: object): AgentOfTool<Handle> | undefined {
   return agentMark in tool ? (tool[agentMark] as AgentOfTool<Handle>) : undefined;
 }
@@ -133,12 +133,12 @@ type SharedDeps = Pick<
   "store" | "clock" | "makeId" | "leaseMs" | "address" | "runTool" | "runModel" | "rehearsal" | "childObservers"
 >;
 
-/** Binds the agent behind a tool to its parent, and to the store, clock and observers of the parent's process. */
+/** Binds the agent that a tool calls to its parent, and to the store, clock and observers of the parent's process. */
 export type BindChild = (link: ParentLink, shared: SharedDeps, output: CompiledInput | undefined) => BoundChild;
 
 export type BoundChild = Omit<ChildAgent, "budgetShare" | "request" | "output">;
 
-/** Binds the agents behind these tools to this process. */
+/** Binds the agents that these tools call to this process. */
 export function createFamily(
   tools: CompiledAgent["tools"],
   link: ParentLink,

@@ -4,43 +4,43 @@
 import type { PendingApproval } from "../../core/view/outcome.js";
 
 /**
- * A person's decision on a waiting call. `modify` runs the call with the edited input, unless the model's provider runs
- * it; `abort` ends the run.
+ * A person's decision on a waiting call. `modify` runs the call with the edited input; it is not available for calls that the model's
+ * provider runs. `abort` ends the run.
  */
 export type ApprovalDecision =
-  /** The call runs as it is. */
+  /** The call runs unchanged. */
   | { readonly type: "approve" }
   /** The call does not run. The model reads the note. */
   | { readonly type: "deny"; readonly note?: string }
-  /** The call runs with another input. */
+  /** The call runs with a different input. */
   | {
       readonly type: "modify";
-      /** The input that the call runs with instead. */
+      /** The input to run the call with. */
       readonly input: unknown;
     }
   /** The call does not run, and the run ends. */
   | { readonly type: "abort"; readonly note?: string }
   /** This decision and the next two answer only a call with `why: "recovery"`, whose outcome is unknown. */
   | { readonly type: "rerun" }
-  /** The call is not run again. It gets this result. */
+  /** The call does not run again. It gets this result. */
   | {
       readonly type: "result";
       /** The result, as the person knows it. */
       readonly output: unknown;
       readonly isError?: boolean;
     }
-  /** The call is not run again, and the model reads that its outcome is unknown. */
+  /** The call does not run again, and the model reads that its outcome is unknown. */
   | { readonly type: "fail"; readonly note?: string }
   /** These two answer a question of a tool, a call with `why: "tool"`. */
   | {
       readonly type: "reply";
-      /** The person's answer. It must match the schema of the question, if it has one. */
+      /** The person's answer. It must match the question's schema, if the question has one. */
       readonly value: unknown;
     }
   /** The question stays unanswered, and the tool is notified. */
   | { readonly type: "decline"; readonly note?: string };
 
-/** Who answers, and which input and question the answer is for. */
+/** Who answers, and which input and question the answer refers to. */
 export type AnswerOptions = {
   /** The person who decides. The log records it. */
   readonly by?: string;
@@ -64,8 +64,8 @@ export type AnswerOptions = {
  */
 export type Answers = {
   /**
-   * Answers a waiting call of this session or of a child session. Resolves to `second` if the call was already answered, or
-   * if the time to answer is over; the answer then has no effect.
+   * Answers a waiting call of this session or of a child session. Resolves to `second` if the call was already answered, or if its time
+   * limit has passed; the answer then has no effect.
    * @throws PawlError `no_such_call`; `bad_input` if the answer is for another input, or does not match the question
    *
    * @example

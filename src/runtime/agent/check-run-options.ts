@@ -24,7 +24,7 @@ import type { HistoryOptions } from "./history.js";
 import type { LocalOptions, ResumeOptions } from "./local-run-options.js";
 import { refuseKnownTools } from "./parts-of-run.js";
 import type { Sender, StartOptions, SteerOptions } from "./run-input.js";
-import { namesOfRunTools, type RunTools } from "./run-tools.js";
+import { listRunToolNames, type RunTools } from "./run-tools.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";
 import type { EventsOptions } from "./stream-types.js";
 
@@ -35,7 +35,7 @@ const localRules: OptionTable<LocalOptions> = {
   dependencyOverrides: anObject,
 };
 
-/** Invalid values are ignored, as the specification says. */
+/** Invalid values are ignored, as the W3C specification requires. */
 const aTraceparent: OptionRule = {
   accepts: (value) => value === null || aString.accepts(value),
   expected: "a string, as in W3C's traceparent header",
@@ -72,7 +72,7 @@ const streamRules: OptionTable<StartOptions & Pick<EventsOptions, "children">> =
 
 const modes = oneOf("queue", "steer", "interrupt", "reject");
 const { dependencyOverrides: _, tools: _tools, ...sentRules } = runRules;
-/** `checkSkip` looks at the value: whether it fits depends on the mode. */
+/** A `skip` value is checked by `checkSkip`: whether it is valid depends on the mode. */
 const skipRules: OptionTable<SteerOptions> = { skip: anyValue };
 const sendRules = { ...sentRules, mode: modes, ...skipRules, ...delayRules };
 const { signal: _signal, limits: _limits, ...agentlessRules } = sendRules;
@@ -115,7 +115,7 @@ export function checkStartOptions(
   checkModelName(options, agent);
   if (options.sessionId !== undefined) checkSessionId(options.sessionId);
   if (options.dropOpenCalls !== undefined && options.history === undefined)
-    throw new PawlError("bad_input", "dropOpenCalls is about a history, and there is none. Give both, or neither.");
+    throw new PawlError("bad_input", "dropOpenCalls requires a history. Give both, or neither.");
 }
 
 /** @throws PawlError `bad_input` */
@@ -128,7 +128,7 @@ export function checkSendOptions(options: SentOptions, agent: NameOwner): void {
 
 type SentOptions = Omit<StartOptions, "sessionId" | "dependencyOverrides">;
 
-/** Without an agent: whether the names are those of its tools and models shows when the run is carried out. */
+/** For senders without an agent. The names of tools and models are checked later, by the process that runs the request. */
 export function checkPostedOptions(options: SentOptions): void {
   checkOptions<object>("send()", postedRules, options, checkSettings);
   checkToolNames(options, null);
@@ -140,7 +140,7 @@ function refuseFunctions(options: SentOptions): void {
   if ([conditions].flat().some((one) => typeof one === "function"))
     throw new PawlError(
       "bad_input",
-      "send() takes no function as a stop condition, because any process may carry the run out. Give the function to the agent, or to run().",
+      "send() does not accept a function as a stop condition, because any process may execute the run. Pass the function to the agent, or to run().",
     );
 }
 
@@ -154,15 +154,15 @@ export function checkSeedOptions(options: HistoryOptions): void {
   checkOptions("seed()", { dropOpenCalls: aBoolean }, options, checkSettings);
 }
 
-const aSessionLook: OptionRule = {
+const aSessionSnapshot: OptionRule = {
   accepts: (value) =>
     anObject.accepts(value) && ["state", "isPosted", "binding"].every((name) => Object.hasOwn(Object(value), name)),
-  expected: "what was read of the session: { state, isPosted, binding }",
+  expected: "a snapshot of the session: { state, isPosted, binding }",
 };
 
 /** @throws PawlError `bad_input` */
 export function checkResumeOptions(options: ResumeOptions): void {
-  const rules = { ...localRules, follow: aBoolean, onTaken: aFunction, onLeft: aFunction, seen: aSessionLook };
+  const rules = { ...localRules, follow: aBoolean, onTaken: aFunction, onLeft: aFunction, seen: aSessionSnapshot };
   checkOptions("resume()", rules, options, checkSettings);
 }
 
@@ -172,7 +172,7 @@ export function checkSessionId(id: string): void {
   if (problem !== null) throw new PawlError("bad_input", formatIdError("session", id, problem));
 }
 
-/** The names of what a run may choose: the agent's, and those of the agents that it reaches. Any of them may have the session. */
+/** The names that a run may choose from: those of the agent and of the agents that it reaches, because any of them may have the session. */
 type NameOwner = Pick<CompiledAgent, "tools" | "named" | "graph">;
 
 function collectNames(agent: NameOwner, kind: "tools" | "named"): ReadonlyMap<string, unknown> {
@@ -181,24 +181,23 @@ function collectNames(agent: NameOwner, kind: "tools" | "named"): ReadonlyMap<st
   return new Map(graph.names().flatMap((name): [string, unknown][] => [...(graph.getAgent(name)?.[kind] ?? [])]));
 }
 
-/** Only a model that the agent has by name can be chosen. @throws PawlError `bad_input` */
+/** Only one of the agent's named models can be chosen. @throws PawlError `bad_input` */
 function checkModelName({ model }: StartOptions, agent: NameOwner): void {
   if (model === undefined || agent.named.has(model)) return;
   const named = collectNames(agent, "named");
   if (named.has(model)) return;
   const near = nearestName(model, named.keys());
   const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
-  const known =
-    named.size === 0 ? "The agent has no models by name." : `The agent has ${[...named.keys()].join(", ")}.`;
+  const known = named.size === 0 ? "The agent has no named models." : `The agent has ${[...named.keys()].join(", ")}.`;
   throw new PawlError(
     "bad_input",
-    `The option model names ${JSON.stringify(model.slice(0, 100))}, which is none of the agent's models.${hint} ${known}`,
+    `The option model names ${JSON.stringify(model.slice(0, 100))}, which is not one of the agent's models.${hint} ${known}`,
   );
 }
 
-function toolsFor(options: StartOptions, agent: NameOwner): ReadonlyMap<string, unknown> {
+function collectTools(options: StartOptions, agent: NameOwner): ReadonlyMap<string, unknown> {
   const known = collectNames(agent, "tools");
-  const own = namesOfRunTools(options);
+  const own = listRunToolNames(options);
   return own === undefined ? known : new Map([...known, ...own.map((name) => [name, null] as const)]);
 }
 
@@ -211,11 +210,11 @@ export function checkRunTools(tools: RunTools | undefined, agent: CompiledAgent)
 function checkToolNames(options: StartOptions, agent: NameOwner | null): void {
   const { activeTools, toolChoice, stopWhen } = options;
   if (activeTools === undefined && toolChoice === undefined && stopWhen === undefined) return;
-  const tools = agent === null ? null : toolsFor(options, agent);
+  const tools = agent === null ? null : collectTools(options, agent);
   const check = (option: string, name: unknown): void => {
     if (typeof name === "string" && (tools === null || tools.has(name))) return;
     if (tools === null)
-      throw new PawlError("bad_input", `${option} names a tool by ${String(name)}. Give its name, a text.`);
+      throw new PawlError("bad_input", `${option} contains ${String(name)}. Give the tool's name as a string.`);
     const near = typeof name === "string" ? nearestName(name, tools.keys()) : undefined;
     const shown = typeof name === "string" ? JSON.stringify(name.slice(0, 100)) : String(name);
     const hint = near === undefined ? "" : ` Do you mean ${JSON.stringify(near)}?`;
@@ -231,7 +230,7 @@ function checkToolNames(options: StartOptions, agent: NameOwner | null): void {
   }
   if (activeTools !== undefined) {
     if (!Array.isArray(activeTools))
-      throw new PawlError("bad_input", "activeTools is no array. Give the names of tools as an array.");
+      throw new PawlError("bad_input", "activeTools is not an array. Give the names of tools as an array.");
     for (const name of activeTools) check("activeTools", name);
   }
   const choice: unknown = toolChoice;
@@ -249,6 +248,6 @@ function checkToolNames(options: StartOptions, agent: NameOwner | null): void {
   if (activeTools === undefined || activeTools.includes(String(tool))) return;
   throw new PawlError(
     "bad_input",
-    `toolChoice forces ${JSON.stringify(tool)}, which activeTools leaves out. Add it there, or leave the choice out.`,
+    `toolChoice forces ${JSON.stringify(tool)}, which activeTools does not include. Add it there, or omit toolChoice.`,
   );
 }

@@ -1,6 +1,6 @@
 /**
- * A clock may be a user's code, and even `Date.now` can be replaced. A time that is not a number would make timers fire
- * forever, so such a reading never gets past this file.
+ * A clock may be a user's code, and even `Date.now` can be replaced. A time that is not a number would make timers fire forever, so such
+ * readings are rejected here.
  */
 
 import { PawlError } from "../../errors.js";
@@ -8,15 +8,15 @@ import { warn } from "../../platform/process.js";
 import type { Clock } from "../../ports/clock.js";
 
 /**
- * Wraps a clock and checks its readings. If the clock breaks later, the last valid reading is repeated: for the run, time
- * stands still, and a process warning (`PAWL_CLOCK`) is emitted once.
+ * Wraps a clock and checks its readings. If the clock breaks later, the last valid reading is repeated: time stands still for the run, and
+ * a process warning (`PAWL_CLOCK`) is emitted once.
  * @throws PawlError `bad_configuration` if a function is missing, or a first reading is not a time
  */
 export function createCheckedClock(clock: Clock): Clock {
   for (const name of ["now", "elapsed", "after"] as const)
     if (typeof clock?.[name] !== "function")
       throw misconfigured(
-        `The clock has no function ${name}(). Add it, or leave the clock out for that of the system.`,
+        `The clock has no function ${name}(). Add it, or omit the clock option to use the system clock.`,
       );
   const last = { now: firstReading("now", clock.now()), elapsed: firstReading("elapsed", clock.elapsed()) };
   const warned = new Set<Name>();
@@ -59,7 +59,7 @@ function isTime(reading: unknown): reading is number {
 
 function formatFault(name: Name, reading: unknown): string {
   const shown = typeof reading === "number" ? String(reading) : `a value of type ${typeof reading}`;
-  return `The clock's ${name}() gives ${shown}; it must give milliseconds as a number. Correct the clock option, or find what has replaced Date.now or performance.now.`;
+  return `The clock's ${name}() returned ${shown}; it must return milliseconds as a number. Correct the clock option, or find what has replaced Date.now or performance.now.`;
 }
 
 function misconfigured(message: string): PawlError {

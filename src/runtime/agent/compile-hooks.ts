@@ -9,9 +9,9 @@ import type { Hook, HookContext } from "../../ports/hook.js";
 export type CompiledHook = {
   readonly name: string;
   readonly timeoutMs: number;
-  /** Whether the guarded action is refused if the hook fails. */
+  /** Whether a failure of the hook refuses the guarded action. */
   readonly isClosed: boolean;
-  /** Whether deltas are buffered until the hook lets the answer pass. */
+  /** Whether deltas are buffered until the hook accepts the answer. */
   readonly holds: boolean;
   readonly call: (subject: unknown, context: HookContext) => unknown;
 };

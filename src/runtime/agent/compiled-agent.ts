@@ -1,5 +1,5 @@
 /**
- * The parts of an agent, checked and compiled once.
+ * An agent's options, checked and compiled once.
  */
 
 import type { Compaction } from "../../context/compaction-options.js";
@@ -35,38 +35,38 @@ import { createSearchTools, type SearchDeps, selectDeferred } from "./tool-searc
 export type CompiledAgent = {
   readonly name: string;
   readonly models: CalledModels;
-  /** Those that a run or a hook can choose by name. */
+  /** The models that a run or a hook can choose by name. */
   readonly named: ReadonlyMap<string, CalledModel>;
   readonly settings?: ModelSettings;
   readonly promptCache: PromptCache;
   readonly systemPrompt?: SystemPrompt<unknown, unknown>;
   readonly tools: ReadonlyMap<string, CompiledTool>;
   readonly specifications: readonly ToolSpecification[];
-  /** Whether some of its tools are not among the specifications: the model finds them. */
+  /** Whether some tools are deferred: they are not in the specifications, and the model has to find them. */
   readonly hasDeferredTools: boolean;
-  /** Those that are offered while no output was cut: without the tools that read the rest of one. */
+  /** The specifications that are offered until an output is truncated: without the tools that read the rest of one. */
   readonly specificationsAtFirst: readonly ToolSpecification[];
-  /** Both lists for a model that takes deferred tools. They end with the deferred tools. */
+  /** Both lists for a model that supports deferred tools. The deferred tools come last. */
   readonly withDeferred: Pick<CompiledAgent, "specifications" | "specificationsAtFirst">;
-  /** The same with tools that only one run has. @throws PawlError `duplicate_tool` */
+  /** The same with the tools of one run added. @throws PawlError `duplicate_tool` */
   readonly withTools: (extra: ReadonlyMap<string, CompiledTool>) => ToolSet;
   readonly limits: RunLimits;
   readonly canExecuteTool?: CanExecuteTool;
-  /** Null: calls are not repaired. Absent: only as is built in. */
+  /** Null: calls are not repaired. Absent: only the built-in repair is used. */
   readonly repairToolCall?: RepairToolCall | null;
   readonly hooks: Hooks;
   /** Null if the agent has no stop conditions. */
   readonly stopWhen: CompiledConditions | null;
-  /** A log is run again: the author's functions are not called, and what they decided is taken from the log. */
+  /** A log is being replayed: the author's functions are not called, and their decisions are taken from the log. */
   readonly isReplay?: true;
   readonly deps: unknown;
-  /** Runs the calls in place of the tools' own functions. */
+  /** Executes the calls instead of the tools' own functions. */
   readonly runTool?: RunTool;
-  /** Makes the model calls in place of the models' own streams. */
+  /** Makes the model calls instead of the models' own streams. */
   readonly runModel?: RunModel;
-  /** The agent is only rehearsed: it plays a recorded session. The agents that it reaches inherit it. */
+  /** The agent is only rehearsed: it plays a recorded session. The agents that it reaches inherit the rehearsal. */
   readonly rehearsal?: Rehearsal;
-  /** The schema of its runs' params; null if they have none. */
+  /** The schema of the params of its runs; null if they have none. */
   readonly params: CompiledInput | null;
   readonly services: Services;
   readonly compaction: Compaction;
@@ -77,36 +77,36 @@ export type CompiledAgent = {
   readonly clock: Clock;
   readonly makeId: MakeId;
   readonly leaseMs: number;
-  /** Where other processes reach this one. */
+  /** The address at which other processes reach this process. */
   readonly address?: string;
   readonly listeners: readonly Listener[];
-  /** The observers that also observe the agents behind its tools. */
+  /** The observers that also observe the agents that are used as tools. */
   readonly childObservers: readonly Observer[];
   readonly redact: Redact;
-  /** The span that is active now, as an observer knows it. */
+  /** The `traceparent` of the currently active span, from an observer. */
   readonly activeTraceparent: () => string | undefined;
   readonly family: AgentFamily;
-  /** The agents that can be reached through handoffs; null if it hands over to none. */
+  /** The agents that can be reached through handoffs; null if the agent has no handoffs. */
   readonly graph: AgentGraph | null;
   /** The handoffs that are offered only if a condition holds; null if there are none. */
   readonly conditionalHandoffs: readonly ConditionalHandoff[] | null;
-  /** The shape of the answers to the parent's calls, if the agent is behind a tool that declares one. */
+  /** The shape of its answers to a parent's calls, if the tool that calls this agent declares one. */
   readonly toolOutput?: CompiledInput;
 };
 
 /** How an agent plays a recorded session. Neither observers nor callbacks are notified. */
 export type Rehearsal = {
-  /** Tools that the agent of this name has in addition to its own. */
+  /** Tools that the named agent has in addition to its own. */
   readonly toolsFor: (agent: string) => readonly AnyTool[];
 };
 
 /** The agents that an agent can reach through handoffs, itself included. */
 export type AgentGraph = {
-  /** Looks the agents up, itself included. @throws PawlError `bad_configuration` */
+  /** The names of the agents, itself included. @throws PawlError `bad_configuration` */
   readonly names: () => readonly string[];
-  /** The parts of a reachable agent; undefined for any other name. @throws PawlError `bad_configuration` */
+  /** The compiled form of a reachable agent; undefined for any other name. @throws PawlError `bad_configuration` */
   readonly getAgent: (name: string) => CompiledAgent | undefined;
-  /** The agents that were compiled, without the first. */
+  /** The agents that have been compiled, without the first. */
   readonly compiled: () => readonly CompiledAgent[];
 };
 
@@ -115,19 +115,19 @@ export function checkName(name: string): string {
   if (typeof name === "string" && name !== "" && name.length <= 200) return name;
   throw new PawlError(
     "bad_configuration",
-    "An agent's name is a text of 1 to 200 characters. Leave it out for its default.",
+    "An agent's name must be a string of 1 to 200 characters. Omit it to use the default.",
   );
 }
 
 /** @throws PawlError `bad_configuration` for a lease that is too short to be renewed in time */
 export function checkLease(leaseMs: number): number {
-  if (Number.isFinite(leaseMs) && leaseMs >= shortestLeaseMs) return leaseMs;
-  throw new PawlError("bad_configuration", `leaseMs is ${leaseMs}; it must be ${shortestLeaseMs} or more.`);
+  if (Number.isFinite(leaseMs) && leaseMs >= minLeaseMs) return leaseMs;
+  throw new PawlError("bad_configuration", `leaseMs is ${leaseMs}; it must be ${minLeaseMs} or more.`);
 }
 
-const shortestLeaseMs = 100;
+const minLeaseMs = 100;
 
-/** @throws PawlError `bad_configuration` for an address that no process can be reached at */
+/** @throws PawlError `bad_configuration` if no process can be reached at the address */
 export function checkAddress(address: string | undefined): string | undefined {
   if (address === undefined || (address.length <= 500 && /^(?:https?:\/\/[^/\s]|unix:\/)\S*$/.test(address)))
     return address;
@@ -143,27 +143,27 @@ export type ToolSet = Pick<
 >;
 
 /**
- * @param builtIn added only if the author has tools. A tool of the author takes precedence over one of the same name.
- * @param room what deferred tools depend on
+ * @param builtIn added only if the author has tools. An author's tool takes precedence over a built-in tool of the same name.
+ * @param deps what deferred tools depend on
  */
 export function compileTools(
   tools: Tools,
   handoffs: readonly AnyTool[],
   builtIn: readonly AnyTool[],
-  room: SearchDeps,
+  deps: SearchDeps,
 ): ToolSet & Pick<CompiledAgent, "withTools"> {
-  const ofAgent = normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]);
+  const agentTools = normaliseTools(handoffs.length === 0 ? tools : [...listTools(tools), ...handoffs]);
   return {
-    ...toolSetOf(new Map(ofAgent), builtIn, room),
-    withTools: (extra) => toolSetOf(new Map([...ofAgent, ...extra]), builtIn, room),
+    ...buildToolSet(new Map(agentTools), builtIn, deps),
+    withTools: (extra) => buildToolSet(new Map([...agentTools, ...extra]), builtIn, deps),
   };
 }
 
-/** @param ownTools to which the tools that find others are added */
-function toolSetOf(ownTools: Map<string, CompiledTool>, builtIn: readonly AnyTool[], room: SearchDeps): ToolSet {
-  const deferred = selectDeferred(ownTools, room);
+/** @param ownTools the tools that find deferred tools are added to this map */
+function buildToolSet(ownTools: Map<string, CompiledTool>, builtIn: readonly AnyTool[], deps: SearchDeps): ToolSet {
+  const deferred = selectDeferred(ownTools, deps);
   if (deferred.size > 0)
-    for (const one of createSearchTools(deferred, ownTools, room)) ownTools.set(one.tool.name, one);
+    for (const one of createSearchTools(deferred, ownTools, deps)) ownTools.set(one.tool.name, one);
   const compiled = new Map(ownTools);
   if (ownTools.size > 0)
     for (const tool of builtIn) if (!ownTools.has(tool.name)) compiled.set(tool.name, compileBuiltIn(tool));
@@ -186,27 +186,27 @@ function toolSetOf(ownTools: Map<string, CompiledTool>, builtIn: readonly AnyToo
   };
 }
 
-/** What the lease holder fills in for a message whose sender has no agent. */
+/** The defaults that the lease holder applies to a message whose sender has no agent. */
 export function holderDefaults(parts: CompiledAgent, state: Pick<State, "session">): HolderDefaults {
   const { limits, models } = getSessionAgent(parts, state);
   return { limits, model: models[0].model.id };
 }
 
 /**
- * The parts of the agent that has the session now. Every effect, draft, replay and read of a session takes its parts from
- * here. Null if the given agent does not reach that agent.
+ * The compiled agent that has the session now. Every effect, draft, replay and read of a session gets its agent here. Null if the given
+ * agent does not reach that agent.
  */
 export function findSessionAgent(parts: CompiledAgent, { session }: Pick<State, "session">): CompiledAgent | null {
   if (session === null || session.agent === parts.name) return parts;
   return parts.graph?.getAgent(session.agent) ?? null;
 }
 
-/** The same for what is no work of an agent: if the agent that has the session is not reached, the given one. */
+/** The same for work that belongs to no agent: falls back to the given agent. */
 export function getSessionAgent(parts: CompiledAgent, state: Pick<State, "session">): CompiledAgent {
   return findSessionAgent(parts, state) ?? parts;
 }
 
-/** The agents behind the tools of the agent that has the session. */
+/** The family of the agent that has the session. */
 export function getSessionFamily(parts: CompiledAgent, state: Pick<State, "session">): AgentFamily {
   return getSessionAgent(parts, state).family;
 }
@@ -216,7 +216,7 @@ export function reaches({ name, graph }: Pick<CompiledAgent, "name" | "graph">, 
   return agent === name || graph?.names().includes(agent) === true;
 }
 
-/** The agents behind the tools of all agents that can be reached. Those of the named agent come first. */
+/** The families of all agents that can be reached, those of the named agent first. */
 export function listFamilies(
   { name, family, graph }: Pick<CompiledAgent, "name" | "family" | "graph">,
   first: string | undefined,
@@ -226,7 +226,7 @@ export function listFamilies(
   return names.flatMap((reached) => graph.getAgent(reached)?.family ?? []);
 }
 
-/** The names of the tools of all agents that can be reached: through handoffs, and behind tools at any depth. */
+/** The tool names of all agents that can be reached: through handoffs, and as tools at any depth. */
 export function listToolNames(agent: Pick<CompiledAgent, "tools" | "family" | "graph" | "name">): readonly string[] {
   const { graph, name } = agent;
   const others = (graph?.names() ?? []).flatMap((other) => (other === name ? [] : (graph?.getAgent(other) ?? [])));
@@ -236,7 +236,7 @@ export function listToolNames(agent: Pick<CompiledAgent, "tools" | "family" | "g
   ]);
 }
 
-/** Only the agent and root of a session may carry it on. @throws PawlError `agent_mismatch`, `root_mismatch` */
+/** Only the agent and root of a session may continue it. @throws PawlError `agent_mismatch`, `root_mismatch` */
 export function checkAgent(
   sessionId: string,
   { session }: { readonly session: SessionBinding | null },
@@ -248,7 +248,7 @@ export function checkAgent(
   if (session.root !== undefined && root !== undefined && session.root !== root)
     throw new PawlError(
       "root_mismatch",
-      `Session ${sessionId} works in ${session.root}, not in ${root}. Carry it on there, or start a new session.`,
+      `Session ${sessionId} works in ${session.root}, not in ${root}. Continue it there, or start a new session.`,
     );
 }
 
@@ -256,6 +256,6 @@ export function agentMismatch(sessionId: string, agent: string, { name, graph }:
   const reached = graph === null ? "" : ", which does not hand over to it";
   return new PawlError(
     "agent_mismatch",
-    `Session ${sessionId} belongs to the agent "${agent}", not to "${name}"${reached}. Carry it on with that agent, or start a new session.`,
+    `Session ${sessionId} belongs to the agent "${agent}", not to "${name}"${reached}. Continue it with that agent, or start a new session.`,
   );
 }

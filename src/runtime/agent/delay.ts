@@ -1,15 +1,15 @@
 /**
- * When input is posted that is sent with a delay.
+ * When to post input that is sent with a delay.
  */
 import { anyValue, numberFrom, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import { parseTime, tenYearsMs } from "../lib/parse-time.js";
 
-/** When input is sent to a session. Default: now. */
+/** When to send input to a session. Default: now. */
 export type DelayOptions = {
   /**
    * Post the input at this time, at most ten years from now: epoch milliseconds, a `Date`, or an ISO 8601 string with a UTC offset. A
-   * worker of the store posts it. A time in the past is now. Neither with `signal` nor with mode `reject`.
+   * worker of the store posts it. A time in the past means now. Cannot be combined with `signal` or with mode `reject`.
    */
   readonly at?: number | Date | string;
   /** Post the input this many milliseconds from now. Give either this or `at`. */
@@ -18,7 +18,7 @@ export type DelayOptions = {
 
 export const delayRules: OptionTable<DelayOptions> = { at: anyValue, afterMs: numberFrom(0, tenYearsMs) };
 
-/** When the input is to be posted, in epoch milliseconds; null: now. @throws PawlError `bad_input` */
+/** When to post the input, in epoch milliseconds; null for now. @throws PawlError `bad_input` */
 export function parseDelay(
   { at, afterMs, mode, signal }: DelayOptions & { readonly mode?: string | undefined; readonly signal?: unknown },
   now: number,
@@ -29,7 +29,7 @@ export function parseDelay(
   };
   if (at !== undefined && afterMs !== undefined) refuse("give either `at` or `afterMs`");
   if (mode === "reject")
-    refuse('mode "reject" cannot be combined with a delay, because the session may be busy by then');
+    refuse('mode "reject" cannot be combined with a delay, because the session may be busy at that time');
   if (signal !== undefined) refuse("`signal` cannot be combined with a delay. Use unsend() to withdraw the message");
   const time = at === undefined ? now + (afterMs ?? 0) : parseTime(at);
   if (time === undefined)

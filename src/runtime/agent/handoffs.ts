@@ -1,5 +1,5 @@
 /**
- * The handoffs of an agent: each is a tool with which its model passes the session on to another agent.
+ * The handoffs of an agent: tools with which its model passes the session on to another agent.
  */
 import { aFunction, anyValue, aString, checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
 import type { Json, Message } from "../../core/data/message.js";
@@ -44,10 +44,10 @@ export type Handoff = {
   /** The name of the tool. Default: `transfer_to_` and the agent's name. */
   readonly toolName?: string;
   /**
-   * What the agent sees of the conversation. Default: "all". "text": calls and their results as text, for providers
-   * that accept calls only together with their tools. "last_turn": the input of this run and what came after it. Or a
-   * function that returns messages: it may omit some, shorten them, and put others in front, but must not change
-   * their order. It has 10 s. If it fails, or returns messages that no provider accepts, the run fails: `hook_failed`.
+   * What the agent sees of the conversation. Default: "all". "text": calls and their results as text, for providers that accept calls only
+   * together with their tools. "last_turn": the input of this run and what came after it. Or a function that returns messages: it may omit
+   * some, shorten them, and put others in front, but must not change their order. Its time limit is 10 s. If it fails, or returns messages
+   * that no provider accepts, the run fails: `hook_failed`.
    */
   readonly filter?: "all" | "text" | "last_turn" | ((view: HandoffView) => HandoffMessages | Promise<HandoffMessages>);
   /**
@@ -56,7 +56,7 @@ export type Handoff = {
    * Default: always.
    */
   readonly when?: (view: StepView) => boolean;
-  /** The schema of the call's input, which stays in the conversation. Default: an object with a text `message`. */
+  /** The schema of the call's input, which stays in the conversation. Default: an object with a string `message`. */
   readonly input?: InputSchema<unknown>;
 };
 
@@ -65,7 +65,7 @@ export type HandoffFilter = NonNullable<Handoff["filter"]>;
 
 /** The argument of a filter. Frozen. */
 export type HandoffView = {
-  /** The conversation, with the results of the step that hands over; never a system prompt. */
+  /** The conversation, including the results of the step that hands over; never a system prompt. */
   readonly messages: readonly Message[];
   /** The input of the call. */
   readonly input: Json;
@@ -111,7 +111,7 @@ const messageSchema = {
 
 const handoffMark = Symbol("pawl.handoff");
 
-/** The tools of these handoffs. @throws PawlError `bad_configuration` */
+/** Creates the tools of these handoffs. @throws PawlError `bad_configuration` */
 export function createHandoffTools(handoffs: readonly Handoff[]): readonly AnyTool[] {
   return handoffs.map((handoff, index): AnyTool => {
     if (isAgent(handoff)) throw agentInsteadOfHandoffError(index, handoff);
@@ -129,7 +129,7 @@ export function createHandoffTools(handoffs: readonly Handoff[]): readonly AnyTo
   });
 }
 
-/** Whether a value is an agent of this package instead of a handoff: other libraries accept agents here. */
+/** Whether a value is one of this package's agents instead of a handoff: other libraries accept agents here. */
 function isAgent(value: unknown): value is HandoffAgent {
   return typeof value === "object" && value !== null && "options" in value && "run" in value;
 }
@@ -142,7 +142,7 @@ function agentInsteadOfHandoffError(index: number, { options: { name } }: Handof
   );
 }
 
-/** A name that every provider accepts. */
+/** A tool name that every provider accepts. */
 function toToolName(agentName: string): string {
   return `transfer_to_${agentName.replace(/[^a-zA-Z0-9_-]/g, "_")}`.slice(0, 64);
 }

@@ -1,5 +1,5 @@
 /**
- * A history of Pawl's own messages, as `session.messages()` returns them.
+ * Reads a history of Pawl's own messages, as `session.messages()` returns them.
  */
 import type { AssistantPart, ToolOutput, ToolResultPart, UserPart } from "../../core/data/message.js";
 import {
@@ -39,20 +39,20 @@ export function fromPawl(messages: readonly ForeignObject[]): readonly IndexedMe
 
 export function formatUnknownRole(role: unknown): string {
   return role === "system"
-    ? "a system message is not part of a conversation here. Use the option systemPrompt."
+    ? "a system message cannot be part of a history. Use the option systemPrompt."
     : `it has the role ${JSON.stringify(String(role).slice(0, 100))}; it must be user, assistant or tool.`;
 }
 
 function toUserParts(part: ForeignObject, refuse: Refuse): readonly UserPart[] {
   const metadata = readMetadata(part.providerMetadata, refuse);
-  if (part.type === "text") return toTextParts(readText(part.text, "a text", refuse), metadata);
+  if (part.type === "text") return toTextParts(readText(part.text, "the text", refuse), metadata);
   if (part.type === "file") return [toOwnFile(part, refuse)];
   return refuse(`a user's message cannot have a part of type ${JSON.stringify(part.type)}.`);
 }
 
 function toOwnFile(part: ForeignObject, refuse: Refuse) {
   if (typeof part.data === "string" && part.data.startsWith("blob:"))
-    return refuse("a file is a blob of another session. Give its content as base64, or its URL.");
+    return refuse("a file refers to a blob of another session. Give its content as base64, or its URL.");
   return toFilePart({ ...part, metadata: readMetadata(part.providerMetadata, refuse) }, refuse);
 }
 
@@ -64,7 +64,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
     case "file":
       return toUserParts(part, refuse);
     case "reasoning":
-      return [{ type: "reasoning", text: readText(part.text, "a reasoning", refuse), ...metadata }];
+      return [{ type: "reasoning", text: readText(part.text, "the text of a reasoning part", refuse), ...metadata }];
     case "source":
       return [toSource(part, refuse)];
     case "tool_call":
@@ -76,7 +76,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
   }
 }
 
-/** Converts a source, also from other libraries, which name its id differently. */
+/** Converts a source. Other libraries name its id differently. */
 export function toSource(part: ForeignObject, refuse: Refuse): AssistantPart {
   const { url, title, filename, mediaType } = part;
   const texts = Object.entries({ url, title, filename, mediaType }).filter(([, value]) => typeof value === "string");
@@ -85,14 +85,14 @@ export function toSource(part: ForeignObject, refuse: Refuse): AssistantPart {
 }
 
 function toResultPart(part: ForeignObject, refuse: Refuse): ToolResultPart {
-  if (part.type !== "tool_result") return refuse("a message of the role tool has results only.");
+  if (part.type !== "tool_result") return refuse("a message with the role tool can only have results.");
   const error = part.isError === true ? { isError: true } : {};
   const executed = part.providerExecuted === true ? { providerExecuted: true } : {};
   const more = { ...error, ...executed, ...readMetadata(part.providerMetadata, refuse) };
   return resultOf(part, toOutput(part.output, refuse), more, refuse);
 }
 
-/** Drops the reference to the full text of a truncated output: it is a blob of another session. */
+/** Drops the reference to the full text of a truncated output: the blob belongs to another session. */
 function toOutput(given: unknown, refuse: Refuse): ToolOutput {
   const { type, text, value, parts } = Object(given) as ForeignObject;
   switch (type) {

@@ -1,5 +1,5 @@
 /**
- * A history of the AI SDK's `ModelMessage`s (versions 5 to 7).
+ * Reads a history of the AI SDK's `ModelMessage`s (versions 5 to 7).
  */
 import type { AssistantPart, FilePart, TextPart, ToolOutput, ToolResultPart } from "../../core/data/message.js";
 import { formatUnknownRole, toSource } from "./history-messages.js";
@@ -49,7 +49,7 @@ export function fromModelMessages(messages: readonly ForeignObject[], drop: bool
 }
 
 export function formatOpenApproval(toolCallId: unknown): string {
-  return `the call ${JSON.stringify(toolCallId)} waits for an approval. Answer it first, or give dropOpenCalls: true to leave it out.`;
+  return `the call ${JSON.stringify(toolCallId)} is waiting for an approval. Answer it first, or set dropOpenCalls: true to omit it.`;
 }
 
 function toParts(content: unknown, refuse: Refuse): readonly ForeignObject[] {
@@ -81,7 +81,7 @@ function collectApprovals(messages: readonly ForeignObject[]): Approvals {
   return { asked, answered, settled };
 }
 
-/** The ids of a message's calls that wait for an approval: requested, without an answer and without a result. */
+/** The ids of a message's calls that wait for an approval: one was requested, and there is neither an answer nor a result. */
 function findOpenApprovals(parts: readonly ForeignObject[], { answered, settled }: Approvals): ReadonlySet<unknown> {
   const open = new Set<unknown>();
   for (const { type, approvalId, toolCallId } of parts)
@@ -93,7 +93,7 @@ function toUserParts(part: ForeignObject, refuse: Refuse): readonly (TextPart | 
   const metadata = readMetadata(part.providerOptions, refuse);
   switch (part.type) {
     case "text":
-      return toTextParts(readText(part.text, "a text", refuse), metadata);
+      return toTextParts(readText(part.text, "the text", refuse), metadata);
     case "image":
       return [toFilePart({ ...part, mediaType: part.mediaType ?? "image/*", data: part.image, metadata }, refuse)];
     case "file":
@@ -113,7 +113,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
     case "reasoning":
       // Providers refuse reasoning that does not have their signature.
       if (metadata.providerMetadata === undefined) return [];
-      return [{ type: "reasoning", text: readText(part.text, "a reasoning", refuse), ...metadata }];
+      return [{ type: "reasoning", text: readText(part.text, "the text of a reasoning part", refuse), ...metadata }];
     case "source":
       return [toSource({ ...part, providerMetadata: part.providerOptions }, refuse)];
     case "tool-call":
@@ -127,13 +127,13 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
   }
 }
 
-/** A denied call has no result in the history: the denial becomes its result. */
+/** A denied call has no result in the history, so the denial becomes its result. */
 function toToolParts(part: ForeignObject, { asked, settled }: Approvals, refuse: Refuse): readonly ToolResultPart[] {
   if (part.type === "tool-result") return [toResultPart(part, readMetadata(part.providerOptions, refuse), refuse)];
-  if (part.type !== "tool-approval-response") return refuse("a message of the role tool has results only.");
+  if (part.type !== "tool-approval-response") return refuse("a message with the role tool can only have results.");
   if (part.approved === true) return [];
   const call = asked.get(part.approvalId);
-  if (call === undefined) return refuse("an answer to an approval belongs to no call.");
+  if (call === undefined) return refuse("an approval response does not belong to any call.");
   if (settled.has(call.toolCallId)) return [];
   return [resultOf({ ...call, name: call.toolName }, createDeniedOutput(part.reason), { isError: true }, refuse)];
 }
@@ -166,7 +166,7 @@ function toResultPart(
         parts: readList(value, "the content of a result", refuse).flatMap((item) => toContentParts(item, refuse)),
       });
     default:
-      return refuse(`a result has an output of type ${JSON.stringify(type)}, which is not known.`);
+      return refuse(`a result has an output of the unknown type ${JSON.stringify(type)}.`);
   }
 }
 
@@ -174,7 +174,7 @@ function toContentParts(item: ForeignObject, refuse: Refuse): readonly (TextPart
   const metadata = readMetadata(item.providerOptions, refuse);
   switch (item.type) {
     case "text":
-      return [{ type: "text", text: readText(item.text, "a text", refuse), ...metadata }];
+      return [{ type: "text", text: readText(item.text, "the text", refuse), ...metadata }];
     case "media":
     case "file-data":
     case "image-data":
@@ -185,6 +185,6 @@ function toContentParts(item: ForeignObject, refuse: Refuse): readonly (TextPart
     case "file-url":
       return [toFilePart({ mediaType: "application/octet-stream", ...item, data: item.url, metadata }, refuse)];
     default:
-      return refuse(`the content of a result has a part of type ${JSON.stringify(item.type)}, which is not known.`);
+      return refuse(`the content of a result has a part of the unknown type ${JSON.stringify(item.type)}.`);
   }
 }

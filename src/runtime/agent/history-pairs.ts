@@ -62,9 +62,7 @@ function pairStep(
   const open = message.parts.filter((part): part is ToolCallPart => part.type === "tool_call" && isOpen(part));
   const [first] = open;
   if (first !== undefined && !drop)
-    createRefuse(index)(
-      `a call without a result: ${describeCall(first)}. Give dropOpenCalls: true to leave such calls out.`,
-    );
+    createRefuse(index)(`a call without a result: ${describeCall(first)}. Set dropOpenCalls: true to omit such calls.`);
   const omitted = new Set<unknown>(open);
   const kept = open.length === 0 ? message : { ...message, parts: message.parts.filter((part) => !omitted.has(part)) };
   // Reasoning on its own belonged to an omitted call, and providers refuse it.

@@ -22,7 +22,7 @@ export type ForeignObject = { readonly [field: string]: unknown };
 /** A message with the index of its original in the history. */
 export type IndexedMessage = { readonly index: number; readonly message: Message };
 
-/** Refuses the history because of one message. */
+/** Rejects the history because of one message. */
 export type Refuse = (why: string) => never;
 
 export function createRefuse(index: number): Refuse {
@@ -31,7 +31,7 @@ export function createRefuse(index: number): Refuse {
   };
 }
 
-/** Copies a value as JSON; refuses the history if that is not possible. */
+/** Copies a value as JSON. Rejects the history if that is not possible. */
 export function toJson(value: unknown, what: string, refuse: Refuse): Json {
   try {
     return normaliseJson(value);
@@ -41,19 +41,19 @@ export function toJson(value: unknown, what: string, refuse: Refuse): Json {
 }
 
 export function readText(value: unknown, what: string, refuse: Refuse): string {
-  return typeof value === "string" ? value : refuse(`${what} is no text.`);
+  return typeof value === "string" ? value : refuse(`${what} is not a string.`);
 }
 
-/** A required name. */
+/** Reads a required name. */
 export function readName(value: unknown, what: string, refuse: Refuse): string {
   const name = readText(value, what, refuse);
   return name === "" || name.length > 1_000 ? refuse(`${what} must have 1 to 1,000 characters.`) : name;
 }
 
 export function readList(value: unknown, what: string, refuse: Refuse): readonly ForeignObject[] {
-  if (!Array.isArray(value)) return refuse(`${what} is no array.`);
+  if (!Array.isArray(value)) return refuse(`${what} is not an array.`);
   for (const item of value)
-    if (typeof item !== "object" || item === null) refuse(`${what} has a part that is no object.`);
+    if (typeof item !== "object" || item === null) refuse(`${what} has a part that is not an object.`);
   return value as readonly ForeignObject[];
 }
 
@@ -66,7 +66,7 @@ export function readMetadata(value: unknown, refuse: Refuse): { readonly provide
   return { providerMetadata: metadata as ProviderMetadata };
 }
 
-/** Empty for an empty text, which some providers refuse. */
+/** Returns no part for empty text, which some providers refuse. */
 export function toTextParts(text: string, metadata: ReturnType<typeof readMetadata> = {}): readonly TextPart[] {
   return text === "" ? [] : [{ type: "text", text, ...metadata }];
 }
@@ -86,7 +86,7 @@ export function toFilePart(
       const bytes = new TextEncoder().encode(readText(tagged.text, "the text of a file", refuse));
       return toFilePart({ data: bytes, mediaType, filename, ...pickMetadata(metadata) }, refuse);
     }
-    return refuse("a file refers to something outside of the conversation. Give its content or its URL.");
+    return refuse("a file refers to something outside the conversation. Give its content or its URL.");
   }
   const source = data instanceof URL ? data.href : data;
   const inline = typeof source === "string" ? /^data:([^;,]*)[^,]*;base64,/i.exec(source.slice(0, 1_000)) : null;

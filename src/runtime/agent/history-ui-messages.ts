@@ -1,5 +1,5 @@
 /**
- * A history of the AI SDK's `UIMessage`s (versions 5 to 7).
+ * Reads a history of the AI SDK's `UIMessage`s (versions 5 to 7).
  */
 import type { AssistantPart, FilePart, Message, TextPart, ToolResultPart } from "../../core/data/message.js";
 import { formatUnknownRole, toSource } from "./history-messages.js";
@@ -27,7 +27,7 @@ export function fromUIMessages(messages: readonly ForeignObject[], drop: boolean
     if (role !== "user" && role !== "assistant") return refuse(formatUnknownRole(role));
     if (role === "assistant") return splitSteps(list, drop, refuse).map((message) => ({ index, message }));
     const userParts = list.flatMap((part) => toUserParts(part, refuse));
-    // A message with nothing but the page's own data has no content for a model.
+    // A message that contains only the page's own data has no content for a model.
     return userParts.length === 0 ? [] : [{ index, message: { role, parts: userParts } }];
   });
 }
@@ -39,12 +39,12 @@ function isOmitted({ type }: ForeignObject): boolean {
 function toUserParts(part: ForeignObject, refuse: Refuse): readonly (TextPart | FilePart)[] {
   if (isOmitted(part)) return [];
   const metadata = readMetadata(part.providerMetadata, refuse);
-  if (part.type === "text") return toTextParts(readText(part.text, "a text", refuse), metadata);
+  if (part.type === "text") return toTextParts(readText(part.text, "the text", refuse), metadata);
   if (part.type === "file") return [toFilePart({ ...part, data: part.url ?? part.data, metadata }, refuse)];
   return refuse(`a user's message cannot have a part of type ${JSON.stringify(part.type)}.`);
 }
 
-/** A UI message contains all steps of an answer: each step becomes a message with its results. */
+/** Splits a UI message, which contains all steps of an answer, into one message per step, each followed by its results. */
 function splitSteps(parts: readonly ForeignObject[], drop: boolean, refuse: Refuse): readonly Message[] {
   const messages: Message[] = [];
   let assistantParts: AssistantPart[] = [];
@@ -80,7 +80,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
       // Providers refuse reasoning that does not have their signature.
       const metadata = readMetadata(part.providerMetadata, refuse);
       if (metadata.providerMetadata === undefined) return [];
-      return [{ type: "reasoning", text: readText(part.text, "a reasoning", refuse), ...metadata }];
+      return [{ type: "reasoning", text: readText(part.text, "the text of a reasoning part", refuse), ...metadata }];
     }
     case "source-url":
     case "source-document":
@@ -94,7 +94,7 @@ function toAssistantParts(part: ForeignObject, refuse: Refuse): readonly Assista
   }
 }
 
-/** A call without an output stays without a result. `pairResults` decides for all kinds of histories whether that is allowed. */
+/** Converts a tool part. A call without an output gets no result here; `pairResults` decides whether that is allowed. */
 function toCallAndResult(
   part: ForeignObject,
   drop: boolean,
@@ -127,8 +127,6 @@ function toCallAndResult(
     case "input-available":
       return { call };
     default:
-      return refuse(
-        `the call ${JSON.stringify(toolCallId)} is in the state ${JSON.stringify(state)}, which is not known.`,
-      );
+      return refuse(`the call ${JSON.stringify(toolCallId)} is in the unknown state ${JSON.stringify(state)}.`);
   }
 }

@@ -1,5 +1,5 @@
 /**
- * An imported conversation with which a session begins: converted, checked, and split into parts for the log.
+ * Imports a conversation into a new session: converts it, checks it, and splits it into parts for the log.
  */
 import { checkJson } from "../../core/data/json.js";
 import type { Message } from "../../core/data/message.js";
@@ -47,12 +47,12 @@ export type HistoryOptions = {
 
 const maxMessages = 10_000;
 const maxBytes = 16 * 1024 * 1024;
-/** UTF-8 bytes of one message: an entry of the log is bounded. Larger files become blobs before this limit applies. */
+/** UTF-8 bytes of one message, because the size of a log entry is limited. Larger files become blobs before this limit applies. */
 const maxMessageBytes = 900_000;
-/** In bytes. A part of this size ends at the next message of a user: a compaction cuts between parts. */
+/** In bytes. A part of this size ends before the next user message, because a compaction cuts between parts. */
 const partBytes = 4 * 1024;
 
-/** A checked history. Files are still in its messages. */
+/** A checked history. Its messages still contain their files. */
 export type CheckedHistory = { readonly source: HistorySource; readonly messages: readonly IndexedMessage[] };
 
 /**
@@ -63,9 +63,9 @@ export function checkHistory(given: History, { dropOpenCalls = false }: HistoryO
   const list: unknown = given;
   if (!Array.isArray(list)) throw new PawlError("bad_input", "history must be an array of messages.");
   if (list.length > maxMessages)
-    throw new PawlError("bad_input", `history has ${list.length} messages; the most is ${maxMessages}.`);
+    throw new PawlError("bad_input", `history has ${list.length} messages; the maximum is ${maxMessages}.`);
   list.forEach((message: unknown, index) => {
-    if (typeof message !== "object" || message === null) createRefuse(index)("it is no message.");
+    if (typeof message !== "object" || message === null) createRefuse(index)("it is not a message.");
   });
   const source = detectSource(list as readonly ForeignObject[]);
   const messages = pairResults(readMessages(list as readonly ForeignObject[], source, dropOpenCalls), dropOpenCalls);
@@ -102,7 +102,7 @@ function detectSource(list: readonly ForeignObject[]): HistorySource {
   const first = list[0] === undefined ? "pawl" : detectMessageSource(list[0]);
   list.forEach((message, index) => {
     if (detectMessageSource(message) !== first)
-      createRefuse(index)("it is of another kind than the first message. Give messages of one kind.");
+      createRefuse(index)("it has a different format from the first message. Use one format for all messages.");
   });
   return first;
 }
@@ -116,7 +116,7 @@ export function splitHistory({ source, messages }: CheckedHistory): SeededHistor
     const bytes = byteLength(JSON.stringify(message));
     if (bytes > maxMessageBytes)
       createRefuse(index)(
-        `it takes ${bytes} bytes as JSON; the most is ${maxMessageBytes}. Give large content as a file.`,
+        `it takes ${bytes} bytes as JSON; the maximum is ${maxMessageBytes}. Give large content as a file.`,
       );
     const exceedsPart = size + bytes > maxMessageBytes;
     if (part.length > 0 && (exceedsPart || (size > partBytes && message.role === "user"))) {

@@ -39,7 +39,7 @@ export function hasBlobs(input: Input): boolean {
   }
 }
 
-/** Replaces blobs by their bytes. @throws PawlError `bad_input` for a blob that is too large or cannot be read */
+/** Replaces blobs with their bytes. @throws PawlError `bad_input` for a blob that is too large or cannot be read */
 export async function readBlobs(input: Input): Promise<Input> {
   if (typeof input === "string") return input;
   const read = await Promise.all(
@@ -95,17 +95,17 @@ async function readPart(part: InputPart): Promise<InputPart> {
   };
 }
 
-/** Follows from the bound of the input, which counts characters of base64. */
+/** Derived from the size limit of the input, which counts base64 characters. */
 const maxFileBytes = 675_000;
 
 function fileTooLargeError(bytes: number): PawlError {
   return new PawlError(
     "bad_input",
-    `A file of the input has ${bytes} bytes; the most is ${maxFileBytes}. Make it smaller, give its URL, or let a tool read it.`,
+    `A file of the input has ${bytes} bytes; the maximum is ${maxFileBytes}. Make it smaller, give its URL, or let a tool read it.`,
   );
 }
 
-/** @param where the part's name in error messages: "Part 2 of the input" @throws PawlError `bad_input` */
+/** @param where names the part in error messages: "Part 2 of the input" @throws PawlError `bad_input` */
 export function checkPart(part: unknown, where: string): UserPart {
   if (typeof part !== "object" || part === null) throw createPartError(where, `is ${formatValue(part)}`);
   const { type } = part as { readonly type?: unknown };
@@ -143,7 +143,7 @@ function checkFile(part: InputFile, where: string): FilePart {
   if (known === undefined)
     throw new PawlError(
       "bad_input",
-      `${where} is a file without \`mediaType\`, and its type cannot be told from its bytes or its name. Name it, for example mediaType: 'text/csv'.`,
+      `${where} is a file without \`mediaType\`, and its type cannot be detected from its bytes or its name. Add it, for example mediaType: 'text/csv'.`,
     );
   return { ...part, mediaType: known, data: content.data };
 }
@@ -206,7 +206,7 @@ function decodeText(text: string, where: string): string {
   }
 }
 
-/** Detects types with distinctive first bytes. */
+/** Detects types that have distinctive first bytes. */
 function detectTypeByBytes(bytes: Uint8Array): string | undefined {
   const begins = (text: string, at = 0): boolean =>
     [...text].every((one, index) => bytes[at + index] === one.charCodeAt(0));

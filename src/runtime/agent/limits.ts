@@ -43,7 +43,7 @@ const limitRules: OptionTable<RunLimits> = {
   requireDoneTool: aBoolean,
 };
 
-/** What a cost limit depends on. */
+/** What the check of a cost limit depends on. */
 type BudgetDeps = ModelsOfAgent & { readonly services: Services; readonly family: AgentFamily };
 
 /**
@@ -58,7 +58,7 @@ export function compileLimits(limits: Limits, budgeted: BudgetDeps): RunLimits {
   if (budgeted.services.usage === null)
     throw new PawlError(
       "bad_configuration",
-      "limits.maxCostUsd needs the cost of a run, and usage is null: no cost is counted. Leave one of them out.",
+      "limits.maxCostUsd needs the cost of a run, but usage is null, so no cost is counted. Omit one of them.",
     );
   const unknown = findUnpricedModels(budgeted)[0];
   if (unknown === undefined) return compiled;
@@ -68,13 +68,13 @@ export function compileLimits(limits: Limits, budgeted: BudgetDeps): RunLimits {
 function unpricedError(what: string, model: string): PawlError {
   return new PawlError(
     "bad_configuration",
-    `limits.maxCostUsd needs the cost of a run, and ${what} has no price. Give it one, in US dollars per million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(model)}: { input: 1, output: 5 } } }, or the field price of a model of your own.`,
+    `limits.maxCostUsd needs the cost of a run, but ${what} has no price. Set one, in US dollars per million tokens: usage: { prices: { ...listPrices, ${JSON.stringify(model)}: { input: 1, output: 5 } } }, or set the field price of your own model.`,
   );
 }
 
 /**
- * Checks that a cost limit also works after handoffs. It loads the agents that a run can reach, so it is called when
- * a run begins: agents that hand over to each other are created one after another.
+ * Checks that a cost limit also works after handoffs. This loads the agents that a run can reach, so it is called when a run begins: agents
+ * that hand over to each other cannot be loaded when the first of them is created.
  * @throws PawlError `bad_configuration`
  */
 export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">, parts: ReachDeps): void {
@@ -86,7 +86,7 @@ export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">
 
 type ReachDeps = Pick<CompiledAgent, "name" | "graph" | "family">;
 
-/** The unpriced models of the agents that can be reached through handoffs, in a run or in the runs of its children. */
+/** The unpriced models of the agents that can be reached through handoffs, by a run or by its child sessions. */
 export function findUnpricedReached({ name, graph, family }: ReachDeps): readonly string[] {
   const others = (graph?.names() ?? []).filter((other) => other !== name);
   const reached = others.flatMap((other) => graph?.getAgent(other) ?? []);

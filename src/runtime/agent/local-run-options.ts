@@ -1,5 +1,5 @@
 /**
- * The options of a run that a log cannot store. The process that received them keeps them until the run ends.
+ * The run options that a log cannot store. The process that received them keeps them until the run ends.
  */
 import type { Json } from "../../core/data/message.js";
 import type { SessionBinding, State } from "../../core/machine/state.js";
@@ -21,14 +21,14 @@ export type LocalOptions = {
    */
   readonly output?: InputSchema<unknown>;
   /**
-   * Stops the run between two steps as soon as one of these holds. It replaces the agent's `stopWhen`. The log stores
-   * only the names of functions: a process that continues the run without them uses the conditions of its agent.
+   * Stops the run between two steps as soon as one of these holds. Replaces the agent's `stopWhen`. The log stores only the names of
+   * functions: a process that continues the run without them uses its agent's conditions.
    */
   readonly stopWhen?: StopCondition | readonly StopCondition[];
   /**
-   * Tools for this run only, in addition to the agent's. The log stores their names, and their schemas in the same way as
-   * those of the agent's tools. A process that continues the run without them does not offer them, and ends their calls with
-   * an error. They change the beginning of the requests, so a provider's cache of the session's earlier requests is not read.
+   * Tools for this run only, in addition to the agent's. The log stores their names, and their schemas like those of the agent's tools. A
+   * process that continues the run without them does not offer them, and ends their calls with an error. They change the beginning of the
+   * requests, so a provider's cache of the session's earlier requests is not read.
    */
   readonly tools?: Tools;
   /** Replaces members of the agent's `deps` for this run, in this process. For tests. */
@@ -47,34 +47,34 @@ export type LocalOptions = {
  */
 export type ResumeOptions = LocalOptions & {
   /**
-   * What to do if another process drives the session. True (the default): wait for its result, and take over if it dies.
-   * False: throw `session_busy`.
+   * What to do if another process is running the session. True (the default): wait for its result, and take over if it dies. False: throw
+   * `session_busy`.
    */
   readonly follow?: boolean;
   /** Called when this process has claimed the session, before it does anything else. */
   readonly onTaken?: () => void;
   /**
-   * Called before `resume` resolves, if this process has released the session with the result and no further run is
-   * queued. So there is nothing left to resume, and no need to query the store.
+   * Called before `resume` resolves, if this process released the session together with the result and no further run is queued. There is
+   * then nothing left to resume, and no need to query the store.
    */
   readonly onLeft?: () => void;
-  /** What the caller has just read of the session, to save a read before the claim. Default: the session is read. */
+  /** A snapshot that the caller has just read, to save a read before the claim. Default: the session is read. */
   readonly seen?: SessionLook;
 };
 
-/** A snapshot of a session. The inbox is read before the state, because a message leaves the inbox in a commit. */
+/** A snapshot of a session. Read the inbox before the state, because a commit removes messages from the inbox. */
 export type SessionLook = {
   readonly state: State;
   /** Whether the inbox has messages. */
   readonly isPosted: boolean;
-  /** The session's binding, or the one that its first request asks for. Null if there is no such session. */
+  /** The session's binding, or the one that its first request asks for. Null if the session does not exist. */
   readonly binding: SessionBinding | null;
 };
 
 export type LocalRunState = {
-  /** Returns the `deps` that replace an agent's own: the same object for the same argument. */
+  /** Returns the `deps` that replace an agent's `deps`: the same object for the same argument. */
   readonly deps?: (own: unknown) => unknown;
-  /** The schema of the answer, with checks that JSON Schema cannot express. */
+  /** The schema of the answer, including checks that JSON Schema cannot express. */
   readonly output?: CompiledInput;
   /** Present if any of the run's conditions is a function. */
   readonly stopWhen?: CompiledConditions;
@@ -82,14 +82,14 @@ export type LocalRunState = {
   readonly tools?: RunTools;
 };
 
-/** The local state of the runs of one agent, by `createLocalKey`: two sessions may have runs with the same id. */
+/** The local state of one agent's runs, by `createLocalKey`: two sessions may have runs with the same id. */
 export type LocalRunStates = Map<string, LocalRunState>;
 
 export function createLocalKey(sessionId: string, runId: string): string {
   return JSON.stringify([sessionId, runId]);
 }
 
-/** Fast for the common case: most agents have no run with such options. */
+/** Fast in the common case: most agents have no runs with local options. */
 export function findLocals(all: LocalRunStates, sessionId: string, runId: string): LocalRunState | undefined {
   return all.size === 0 ? undefined : all.get(createLocalKey(sessionId, runId));
 }
@@ -118,7 +118,7 @@ export function compileLocalOptions({
   };
 }
 
-/** The conditions, if one of them is a function. Otherwise the log is enough. */
+/** The conditions, if one of them is a function. Otherwise the log has all of them. */
 function findFunctionConditions(stopWhen: NonNullable<LocalOptions["stopWhen"]>): CompiledConditions | undefined {
   const conditions = compileStopWhen(stopWhen, "stopWhen", "bad_input");
   return conditions.some(({ type }) => type === "function") ? conditions : undefined;
@@ -150,7 +150,7 @@ export function compileOutput(output: InputSchema<unknown>, what = "The option o
   try {
     const compiled = compileInput(output);
     const fault = findSchemaFault(compiled.jsonSchema);
-    if (fault !== null) throw new PawlError("bad_configuration", `its JSON Schema cannot be used: ${fault}`);
+    if (fault !== null) throw new PawlError("bad_configuration", `its JSON Schema is not supported: ${fault}`);
     return compiled;
   } catch (cause) {
     if (!(cause instanceof PawlError)) throw cause;

@@ -1,5 +1,5 @@
 /**
- * The settings of model calls: checked, merged, and recorded if they differ from those of the previous call.
+ * Model settings: checked, merged, and recorded if they differ from the settings of the previous call.
  */
 import { aBoolean, checkOptions, integerFrom, numberFrom, type OptionTable, oneOf } from "../../check-options.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -32,7 +32,7 @@ const settingRules: OptionTable<ModelSettings> = {
   },
   topK: integerFrom(1),
   maxOutputTokens: integerFrom(1, "tokens"),
-  stopSequences: { accepts: areStopSequences, expected: `a list of at most ${maxStopSequences} texts` },
+  stopSequences: { accepts: areStopSequences, expected: `a list of at most ${maxStopSequences} strings` },
   seed: { accepts: Number.isSafeInteger, expected: "a whole number" },
   presencePenalty: penaltyRule,
   frequencyPenalty: penaltyRule,
@@ -69,7 +69,7 @@ export function compileSettings(settings: ModelSettings, code: ErrorCode = "bad_
   return deepFreeze(structuredClone(Object.fromEntries(set)));
 }
 
-/** The settings of a call. A hook's override the run's, and those override the agent's. Null if there are none. */
+/** The settings of a call. A hook's settings override the run's, which override the agent's. Null if there are none. */
 export function mergeSettings(
   agent: ModelSettings | undefined,
   run: ModelSettings | undefined,

@@ -1,9 +1,9 @@
 /**
  * The `params` of a run: plain JSON for its tools, hooks and policies, validated by the agent's schema.
  *
- * 1. They are validated where the run is requested, and again where it begins: a client may not have the agent.
- * 2. The log stores them with the run's options, so every process has them. If the schema changes them, the run's first `prepared`
- *    event stores the result.
+ * 1. They are validated where the run is requested, and again where it begins, because a client may not have the agent.
+ * 2. The log stores them with the run's options, so every process has them. If the schema changes them, the run's first `prepared` event
+ *    stores the result.
  */
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
@@ -27,16 +27,13 @@ export function compileParams(schema: InputSchema<unknown>): CompiledInput {
 
 type ParamsAgent = { readonly name: string; readonly params: CompiledInput | null };
 
-/**
- * Validates the params of a request. An asynchronous schema validates them when the run begins.
- * @throws PawlError `bad_input`
- */
+/** Validates the params of a request. An asynchronous schema is deferred until the run begins. */
 export function checkParams(params: unknown, agent: ParamsAgent): void {
   if (agent.params === null) {
     if (params === undefined) return;
     throw new PawlError(
       "bad_input",
-      `The agent "${agent.name}" takes no params. To accept them, give createAgent() the option params, an object schema.`,
+      `The agent "${agent.name}" does not accept params. To accept them, pass createAgent() the option params, an object schema.`,
     );
   }
   const checked = agent.params.validate((params ?? noParams) as Json);
@@ -46,5 +43,5 @@ export function checkParams(params: unknown, agent: ParamsAgent): void {
 
 export function formatParamsProblem(name: string, issues: readonly InputIssue[]): string {
   const problems = issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
-  return `The params of the run do not fit the params schema of the agent "${name}":\n- ${problems.join("\n- ")}`;
+  return `The params of the run do not match the params schema of the agent "${name}":\n- ${problems.join("\n- ")}`;
 }

@@ -23,7 +23,7 @@ export function refuseKnownTools(
     if (known.has(name))
       throw new PawlError(
         "duplicate_tool",
-        `The run has a tool "${name}", and the agent also has one of this name. Give the run's tool another name, or omit it.`,
+        `The run and its agent both have a tool named "${name}". Rename the run's tool, or omit it.`,
       );
   for (const { tool } of tools.values())
     if (findAgentOfTool(tool) !== undefined)
@@ -34,7 +34,7 @@ export function refuseKnownTools(
   withTools(tools);
 }
 
-/** Only the tools that a run was started with can be given to it again. @throws PawlError `bad_input` */
+/** A run can only be resumed with the tools that it was started with. @throws PawlError `bad_input` */
 export function refuseOtherTools(tools: RunTools, runId: string, recorded: readonly string[] = []): void {
   const other = [...tools.keys()].find((name) => !recorded.includes(name));
   if (other === undefined) return;
@@ -62,8 +62,8 @@ export function withRunTools(parts: CompiledAgent, sessionId: string, run: RunRe
   return found;
 }
 
-/** The tools with which the run was started and that this process does not have. */
-export function missingRunTools({ tools }: Pick<CompiledAgent, "tools">, run: RunRecord | null): readonly string[] {
+/** The tools that the run was started with and that this process does not have. */
+export function listMissingRunTools({ tools }: Pick<CompiledAgent, "tools">, run: RunRecord | null): readonly string[] {
   return run?.options.tools?.filter((name) => !tools.has(name)) ?? none;
 }
 

@@ -22,7 +22,7 @@ export type ReplayOptions = {
    * that is not recorded does not run: it is a difference.
    */
   readonly durable?: "present" | "recorded";
-  /** Answers instead of the log. A model from `createReplayModel` also compares the requests. */
+  /** Replaces the answers in the log. A model from `createReplayModel` also compares the requests. */
   readonly model?: Model;
 };
 

@@ -1,5 +1,5 @@
 /**
- * Checks a user's input and options, and turns them into the message that the log stores.
+ * Checks a caller's input and options, and turns them into the message that the log stores.
  */
 
 import { checkJson } from "../../core/data/json.js";
@@ -21,57 +21,54 @@ import { checkReachedPrices, compileLimits, type Limits } from "./limits.js";
 import { type LocalOptions, toOutputSchema, toRecordedConditions } from "./local-run-options.js";
 import { compileSettings } from "./model-settings.js";
 import { checkParams, type RunParams } from "./params.js";
-import { namesOfRunTools } from "./run-tools.js";
+import { listRunToolNames } from "./run-tools.js";
 import { toRecordedToolChoice } from "./tool-choice.js";
 
-/** The options of one run. They go before those of its agent. */
+/** The options of one run. They override the agent's options. */
 export type StartOptions = {
   /** If this signal is aborted, the run is aborted. */
   readonly signal?: AbortSignal;
   /** The id of the session to continue, or of a new session. Default: a random id. */
   readonly sessionId?: string;
-  /**
-   * Makes the request idempotent: a known id starts nothing, and gives the result of that run. Default: a random id.
-   */
+  /** Makes the request idempotent: a known id starts nothing, and returns the result of that run. Default: a random id. */
   readonly runId?: string;
-  /** Replaces these of the agent's limits for this run. */
+  /** Overrides the agent's limits for this run. */
   readonly limits?: Limits;
   /**
-   * The agent that the run begins with: this agent's name, or that of one that it reaches through handoffs. Default: the
-   * agent that has the session; for a new session, this agent.
+   * The agent that the run begins with: this agent's name, or the name of an agent that it reaches through handoffs. Default: the agent
+   * that has the session; for a new session, this agent.
    */
   readonly agent?: string;
   readonly systemPrompt?: string;
   /** The names of the tools that the model may use. Default: all. */
   readonly activeTools?: readonly string[];
   /**
-   * Whether the model may, must or must not call tools, or which tool it must call. A choice that forces a call holds
-   * for the first model call of the run, and is then "auto". With `everyStep: true` it holds for each model call: the
-   * run then ends only by a done tool, a limit or an abort. Default: "auto".
+   * Whether the model may, must or must not call tools, or which tool it must call. A choice that forces a call applies to the first model
+   * call of the run; after that, "auto" applies. With `everyStep: true` it applies to every model call: the run then ends only by a done
+   * tool, a limit or an abort. Default: "auto".
    */
   readonly toolChoice?: RunToolChoice;
-  /** If false, nobody can answer approvals: a call that would ask is denied, also in runs of agents that it calls. Default: true. */
+  /** If false, approvals cannot be answered: a call that needs one is denied, also in runs of agents that it calls. Default: true. */
   readonly interactive?: boolean;
   readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
   /**
-   * Passed to tools, hooks, policies and a dynamic system prompt as `params`: plain JSON that fits the agent's `params` schema.
-   * The log stores it, so it must not contain secrets.
+   * Passed to tools, hooks, policies and a dynamic system prompt as `params`: plain JSON that matches the agent's `params` schema. The log
+   * stores it, so it must not contain secrets.
    */
   readonly params?: RunParams;
-  /** The name of one of the agent's `models`, which takes the place of its `model` in this run. */
+  /** The name of one of the agent's `models`, which replaces its `model` in this run. */
   readonly model?: string;
-  /** Settings of the run's model calls. They go before the agent's. */
+  /** Settings of the run's model calls. They override the agent's. */
   readonly settings?: ModelSettings;
   /**
-   * A conversation from elsewhere, with which the session begins: messages of Pawl, or `ModelMessage`s or `UIMessage`s
-   * of the AI SDK. Only for a session that does not exist yet. At most 10,000 messages and 16 MiB.
+   * An existing conversation to start the session with: Pawl messages, or `ModelMessage`s or `UIMessage`s of the AI SDK. Only for a session
+   * that does not exist yet. At most 10,000 messages and 16 MiB.
    */
   readonly history?: History;
   /**
-   * The span that the run's spans become children of, as W3C's `traceparent`: most often the header of a request. The log
-   * keeps it, so the run stays in that trace whichever process carries it on, and so do the agents behind its tools. An
-   * invalid value is ignored. Null: none. Default: the span that is active here, if the agent has an OpenTelemetry
-   * observer.
+   * The parent of the run's spans, as a W3C `traceparent`: usually the header of a request. The log stores it, so the run stays in that
+   * trace whichever process continues it, and so do the agents that it calls as tools. An invalid value is ignored. Null: no parent.
+   * Default: the currently active span, if the agent has an OpenTelemetry observer.
    */
   readonly traceparent?: string | null | undefined;
 } & Sender &
@@ -80,24 +77,27 @@ export type StartOptions = {
 
 /** Who sends a request. */
 export type Sender = {
-  /** The person or account that sends it. The log records it: with the request and, if it begins a session, as the session's. */
+  /**
+   * The person or account that sends the request. The log records it with the request and, if the request starts a session, as the
+   * session's principal.
+   */
   readonly by?: string;
 };
 
-/** `output`, which types the result. */
+/** The option `output`, which types the result. */
 export type OutputOptions<Output> = {
   /** The schema of the answer. */
   readonly output: InputSchema<Output>;
 };
 
 const maxInputCharacters = 900_000;
-/** The size of a log entry is bounded, and the entry holds more than the input. */
+/** The size of a log entry is limited, and the entry contains more than the input. */
 const maxInputBytes = 940_000;
 
-/** A run or a steer as the inbox holds it. */
+/** A run or a steer, as stored in the inbox. */
 type InputBody = Extract<InboxBody, { type: "input" }>;
 
-/** The inbox message that requests a run. */
+/** Creates the inbox message that requests a run. */
 export function createInputBody(
   input: Input,
   options: StartOptions,
@@ -117,7 +117,7 @@ export function createInputBody(
   });
 }
 
-/** The same of a sender without an agent: the process that carries the run out fills in limits and model. */
+/** The same for a sender without an agent: the process that executes the run fills in limits and model. */
 export function createPostedBody(
   input: Input,
   options: Omit<StartOptions, "signal" | "limits">,
@@ -160,7 +160,7 @@ function createBody(
   };
 }
 
-/** What becomes of an input while a run is under way. */
+/** What happens to an input while a run is in progress. */
 type InputMode = "queue" | "steer" | "interrupt";
 
 /** The agent that a run begins with. @throws PawlError `unknown_handoff` */
@@ -177,11 +177,11 @@ function findFirstAgent(name: string | undefined, agent: CompiledAgent): Compile
   );
 }
 
-/** What a steer does besides adding its input. */
+/** What a steer does in addition to adding its input. */
 export type SteerOptions = {
   /**
-   * "unstarted": the calls that the model has asked for and that have not started yet are skipped, those that wait for
-   * an approval included. The model sees them as skipped, together with the input. Default: they go on.
+   * "unstarted": the calls that the model has asked for and that have not started yet are skipped, including those that wait for an
+   * approval. The model sees them as skipped, together with the input. Default: they continue.
    */
   readonly skip?: "unstarted";
 };
@@ -189,12 +189,11 @@ export type SteerOptions = {
 /** @throws PawlError `bad_input` */
 export function checkSkip(skip: unknown, mode: InputMode): "unstarted" {
   if (mode === "steer" && skip === "unstarted") return skip;
-  const why =
-    mode === "steer" ? 'The only value of skip is "unstarted".' : 'Only a steer can skip calls: mode "steer".';
-  throw new PawlError("bad_input", `${why} Leave skip out to let all calls go on.`);
+  const why = mode === "steer" ? 'skip must be "unstarted".' : 'Only a steer can skip calls: mode "steer".';
+  throw new PawlError("bad_input", `${why} Omit skip to let all calls continue.`);
 }
 
-/** @throws PawlError `bad_input` if the input is empty, too large, or of another shape */
+/** @throws PawlError `bad_input` if the input is empty, too large, or of an unknown shape */
 export function toUserMessages(input: Input): readonly UserMessage[] {
   const messages = typeof input === "string" ? [createUserMessage([{ type: "text", text: input }])] : toMessages(input);
   const checked = checkJson(messages);
@@ -206,7 +205,7 @@ export function toUserMessages(input: Input): readonly UserMessage[] {
   if (characters > maxInputCharacters)
     throw new PawlError(
       "bad_input",
-      `The input has ${characters} characters; the most is ${maxInputCharacters}. Put large content in a file that a tool can read, or give its URL.`,
+      `The input has ${characters} characters; the maximum is ${maxInputCharacters}. Put large content in a file that a tool can read, or give its URL.`,
     );
   if (byteLength(JSON.stringify(messages)) > maxInputBytes)
     throw new PawlError(
@@ -223,7 +222,7 @@ export function checkRunId(runId: string): void {
     return;
   throw new PawlError(
     "bad_input",
-    `A run's id is a text of 1 to ${maxRunId} characters without control characters. Leave it out for a random one.`,
+    `A run id must be a string of 1 to ${maxRunId} characters without control characters. Omit it to use a random one.`,
   );
 }
 
@@ -231,7 +230,7 @@ const maxRunId = 200;
 
 /** The options that the log stores; undefined if there are none. @throws PawlError `bad_input` */
 export function toRunOptions(options: StartOptions): RunOptions | undefined {
-  const tools = namesOfRunTools(options);
+  const tools = listRunToolNames(options);
   const { agent, systemPrompt, activeTools, toolChoice, interactive, providerOptions, model, settings, params } =
     options;
   const output = toOutputSchema(options);
@@ -259,7 +258,7 @@ export function toRunOptions(options: StartOptions): RunOptions | undefined {
 /** The options share a log entry with the input. */
 const maxOptionBytes = 64 * 1024;
 
-/** The first words of a request, for lists. */
+/** The first words of a request, as a title in lists. */
 export function createTitle(messages: readonly UserMessage[]): string {
   const text = messages.flatMap((message) =>
     message.parts.flatMap((part) => (part.type === "text" ? [part.text] : [])),

@@ -1,10 +1,10 @@
 /**
  * Tools for one run: `run(input, { tools })`.
  *
- * 1. The log stores their names as an option of the run, and their schemas in the same way as those of the agent's tools.
- *    Their functions stay in the process that received them.
+ * 1. The log stores their names as an option of the run, and their schemas like those of the agent's tools. Their functions stay in the
+ *    process that received them.
  * 2. The run treats them like the agent's tools, until it is handed over to another agent.
- * 3. A process without them can continue the run: its model is not offered them, a call of one ends with an error, and a
+ * 3. A process without them can continue the run: it does not offer them to the model, a call of one ends with an error, and a
  *    `hook_failed` event reports it.
  */
 import { PawlError } from "../../errors.js";
@@ -23,7 +23,7 @@ function checkList(tools: Tools): Tools {
 }
 
 /** The names for the log; undefined if there are none. @throws PawlError `bad_input`, `bad_configuration` */
-export function namesOfRunTools({ tools }: { readonly tools?: Tools }): readonly string[] | undefined {
+export function listRunToolNames({ tools }: { readonly tools?: Tools }): readonly string[] | undefined {
   const names = tools === undefined ? [] : listTools(checkList(tools)).map(({ name }) => name);
   return names.length === 0 ? undefined : names;
 }

@@ -8,14 +8,14 @@ import { nameOfCondition, type RecordedCondition } from "../../core/machine/stop
 import { type ErrorCode, PawlError } from "../../errors.js";
 import type { PlainStopCondition, StopCondition, StopFunction } from "../../ports/stop-condition.js";
 
-/** Holds after `steps` model calls of the run, or more. */
+/** Holds after `steps` or more model calls of the run. */
 export function stepCount(steps: number): PlainStopCondition {
   return checkCondition({ steps }, "stepCount()");
 }
 
 /**
- * Holds if the last step called this tool: "stop at a tool's result". With `outcome`, only if a call had that outcome.
- * Default: any outcome.
+ * Holds if the last step called this tool: stops at the tool's result. With `outcome`, only if a call had that outcome. Default: any
+ * outcome.
  */
 export function toolCalled(
   name: string,
@@ -32,8 +32,8 @@ export function toolCalled(
 }
 
 /**
- * Holds if the text of the last step matches. A match that takes longer than 250 ms counts as no match, and events and
- * traces report it. The flags `g` and `y` have no effect.
+ * Holds if the text of the last step matches. A match that takes longer than 250 ms counts as no match, and is reported in events and
+ * traces. The flags `g` and `y` have no effect.
  */
 export function textMatches(pattern: RegExp): PlainStopCondition {
   if (!(pattern instanceof RegExp))
@@ -53,7 +53,7 @@ export type CompiledConditions = readonly CompiledCondition[];
 
 const maxConditions = 20;
 
-/** @param what the option's name in error messages. @throws PawlError `bad_configuration`, or the given code */
+/** @param what names the option in error messages. @throws PawlError `bad_configuration`, or the given code */
 export function compileStopWhen(
   given: StopCondition | readonly StopCondition[],
   what: string,
@@ -61,13 +61,13 @@ export function compileStopWhen(
 ): CompiledConditions {
   const list: readonly StopCondition[] = Array.isArray(given) ? given : [given];
   if (list.length > maxConditions)
-    throw createConditionError(what, `has ${list.length} conditions; the most is ${maxConditions}.`, code);
+    throw createConditionError(what, `has ${list.length} conditions; the maximum is ${maxConditions}.`, code);
   return list.map((condition, index) =>
     typeof condition === "function" ? compileFunction(condition, index) : compilePlain(condition, what, code),
   );
 }
 
-/** Refuses a condition on a tool that the agent does not have: it would never hold. @throws PawlError */
+/** Rejects a condition on a tool that the agent does not have, because it would never hold. @throws PawlError */
 export function checkConditionTools(
   conditions: CompiledConditions,
   tools: ReadonlyMap<string, unknown>,
@@ -84,7 +84,7 @@ export function checkConditionTools(
 
 const compiledByRecorded = new WeakMap<readonly RecordedCondition[], CompiledConditions>();
 
-/** The recorded conditions that need no function. A transcript has one list for each run, so each is compiled once. */
+/** Compiles the recorded conditions that need no function. A transcript has one list per run, so each list is compiled once. */
 export function compileRecorded(recorded: readonly RecordedCondition[]): CompiledConditions {
   let found = compiledByRecorded.get(recorded);
   if (found === undefined) {
@@ -138,7 +138,7 @@ function checkCondition(condition: PlainStopCondition, what: string, code?: Erro
   if (unknown !== undefined)
     throw createConditionError(what, `has a condition with ${JSON.stringify(unknown)}. ${conditionForms}`, code);
   const kinds = [steps, tool, text].filter((value) => value !== undefined).length;
-  if (kinds !== 1) throw createConditionError(what, `has a value that is no condition. ${conditionForms}`, code);
+  if (kinds !== 1) throw createConditionError(what, `has a value that is not a condition. ${conditionForms}`, code);
   if (steps !== undefined) {
     if (!Number.isSafeInteger(steps) || (steps as number) < 1)
       throw createConditionError(what, `has ${String(steps)} steps; it must be a whole number, 1 or more.`, code);
@@ -153,14 +153,14 @@ function checkCondition(condition: PlainStopCondition, what: string, code?: Erro
     return deepFreeze({ tool, outcome: outcome as CallOutcome });
   }
   if (typeof text !== "string" || text.length > maxPattern)
-    throw createConditionError(what, `has a pattern that is too long; the most is ${maxPattern} characters.`, code);
+    throw createConditionError(what, `has a pattern that is too long; the maximum is ${maxPattern} characters.`, code);
   if (flags !== undefined && typeof flags !== "string")
     throw createConditionError(what, "has flags that are not a string.", code);
   return deepFreeze(flags === undefined ? { text } : { text, flags });
 }
 
 const conditionForms =
-  "A condition is created by stepCount(n), toolCalled(name) or textMatches(pattern), or is a function that returns true or false.";
+  "Create a condition with stepCount(n), toolCalled(name) or textMatches(pattern), or pass a function that returns true or false.";
 
 function createConditionError(what: string, why: string, code: ErrorCode = "bad_configuration"): PawlError {
   return new PawlError(code, `${what} ${why}`);

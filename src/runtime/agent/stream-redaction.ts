@@ -1,11 +1,10 @@
 /**
  * Removes secrets from a stream of events and deltas.
  *
- * 1. Streamed text is buffered only as far as it may be the beginning of a secret. Joined, the pieces are the redacted
- *    text.
- * 2. The deltas of a stream keep their numbers and order. The last delta of a text is buffered, so that text which must not
- *    be shown yet has a delta to be sent with. When the next delta arrives, the buffered one is sent with all text that can
- *    be shown by then, including text of the next one. So only the first delta of a text waits for another.
+ * 1. Streamed text is buffered only while it may be the beginning of a secret. The pieces, joined, are the redacted text.
+ * 2. The deltas of a stream keep their numbers and order. The last delta of a text is buffered, so that withheld text has a delta to be
+ *    sent with. When the next delta arrives, the buffered delta is sent with all text that can now be shown, including text of the next
+ *    delta. So only the first delta of a text waits for another.
  * 3. A snapshot, or another attempt, replaces what is buffered: it may be the beginning of a secret.
  */
 import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
@@ -32,7 +31,7 @@ type DeltaItem = Extract<StreamItem, { readonly type: "delta" }> & { readonly de
 
 /**
  * Redacts the items of one stream, which must be passed in order.
- * @param options.values secrets that `redact` knows by value and that contain spaces: their beginning is also buffered
+ * @param options.values secrets that `redact` knows by value and that contain spaces: text that may begin one of them is also buffered
  */
 export function createStreamRedaction(
   redact: Redact,
@@ -42,9 +41,9 @@ export function createStreamRedaction(
   const { values: secrets = [] } = options;
   // The cast is safe because redaction changes the strings in plain data and keeps its shape.
   const redactValue = <T>(data: T): T => redactJson(data as Json, redact) as T;
-  /** Text that is not sent yet, by part of the message. */
+  /** Text that has not been sent yet, by message part. */
   const buffered = new Map<string, string>();
-  /** The last delta, which is not sent yet. Its text is in `buffered`. */
+  /** The last delta, which has not been sent yet. Its text is in `buffered`. */
   let last: DeltaItem | null = null;
   let attemptKey = "";
 
@@ -64,7 +63,7 @@ export function createStreamRedaction(
   }
 
   /**
-   * The last delta with all buffered text, because something else follows: a provider may send the end of a text long
+   * Returns the last delta with all buffered text, because an item of another part follows: a provider may send the end of a text long
    * after its last word.
    */
   function flush(): readonly StreamItem[] {
@@ -91,7 +90,7 @@ export function createStreamRedaction(
     return before === null ? others : [...others, redactText(before, text.slice(0, length))];
   }
 
-  /** The text that is held back of a snapshot is sent with a delta of its own, whose number the snapshot leaves free. */
+  /** The withheld text of a snapshot is sent with a separate delta, whose number the snapshot leaves free. */
   function redactSnapshot(item: Snapshot): StreamItem {
     attemptKey = toAttemptKey(item);
     discard();
@@ -133,32 +132,29 @@ function partKey({ kind, id }: Pick<TextDelta, "id"> & { readonly kind: string }
   return `${kind.replace(/-(?:start|delta|end)$/, "")}/${id}`;
 }
 
-/** At most this many characters are buffered: no secret of a known shape is longer. */
-const maxHeld = 24_000;
+/** The maximum number of buffered characters: no secret of a known shape is longer. */
+const maxBuffered = 24_000;
 
 /**
- * How many characters can be shown: they end neither within a secret, nor with the beginning of one that more text might
+ * How many characters can be shown: the shown text ends neither within a secret, nor with the beginning of a secret that more text might
  * complete.
  */
 export function safeLength(text: string, { redact, secrets }: KnownSecrets): number {
-  const begunAt = Math.min(text.length, ...findBegunSecrets(text, secrets));
+  const secretStart = Math.min(text.length, ...findPartialSecrets(text, secrets));
   const redactedWhole = redact(text);
-  // Each try goes back twice as far, so that an adversarial text does not cost one try per word.
+  // Each attempt goes back twice as far, so that an adversarial text does not cost one attempt per word.
   let step = 1;
-  for (let length = findWordEnd(text, text.length); text.length - length <= maxHeld; step *= 2) {
-    const held = Math.min(length, begunAt, ...findOpenSecrets(text, length));
+  for (let length = findWordEnd(text, text.length); text.length - length <= maxBuffered; step *= 2) {
+    const cut = Math.min(length, secretStart, ...findOpenSecrets(text, length));
     const isWhole = length === 0 || length === text.length;
-    if (held === length && (isWhole || redact(text.slice(0, length)) + redact(text.slice(length)) === redactedWhole))
+    if (cut === length && (isWhole || redact(text.slice(0, length)) + redact(text.slice(length)) === redactedWhole))
       return length;
-    length = findWordEnd(text, Math.max(0, Math.min(held, length - step)));
+    length = findWordEnd(text, Math.max(0, Math.min(cut, length - step)));
   }
   return text.length;
 }
 
-/**
- * The end of the last whole word, or of the last letter outside ASCII: secrets are words of ASCII, except passwords
- * in URLs.
- */
+/** The end of the last whole word, or of the last non-ASCII letter: secrets are ASCII words, except passwords in URLs. */
 function findWordEnd(text: string, before: number): number {
   const space = findLastEnd(text, before, (code) => code <= 0x20);
   if (text.slice(space, before).includes("://")) return space;
@@ -191,10 +187,10 @@ function findOpenSecrets(text: string, length: number): readonly number[] {
 
 const openEscape = /\\+(?:u[0-9a-fA-F]{0,3})?$/;
 
-/** The positions where secrets known by value may begin, however JSON has escaped them, and of an incomplete escape. */
-function findBegunSecrets(text: string, secrets: readonly string[]): readonly number[] {
+/** The positions where secrets known by value may begin, in any JSON escaping, and the position of an incomplete escape. */
+function findPartialSecrets(text: string, secrets: readonly string[]): readonly number[] {
   if (secrets.length === 0) return [];
-  const offset = Math.max(0, text.length - maxHeld);
+  const offset = Math.max(0, text.length - maxBuffered);
   const open = openEscape.exec(text.slice(-maxEscape))?.[0].length ?? 0;
   const { text: skeleton, starts } = skeletonOf(text.slice(offset, text.length - open));
   const positions = secrets.map((secret) => {

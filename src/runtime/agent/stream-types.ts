@@ -7,7 +7,7 @@ import type { MessageDelta } from "../../ports/model.js";
 import type { OpenTextPart, WrittenInput } from "../model/assembled-message.js";
 import type { PartialOutput } from "../model/partial-output.js";
 
-/** The message that is being streamed, for a consumer that joins while it streams. Later deltas continue it. */
+/** The message that is being streamed, for a consumer that joins midway. Later deltas continue it. */
 export type Snapshot = {
   readonly type: "snapshot";
   readonly runId: string;
@@ -15,7 +15,7 @@ export type Snapshot = {
   readonly attempt: number;
   /** The number of the last delta that the message includes. */
   readonly deltaSeq: number;
-  /** The message so far, including parts that have begun and are still empty. */
+  /** The message so far, including parts that have started and are still empty. */
   readonly message: AssistantMessage;
   /** The parts that later deltas may extend: the id in the deltas, and the index of the part in the message. */
   readonly open: readonly OpenTextPart[];
@@ -24,20 +24,20 @@ export type Snapshot = {
 };
 
 /**
- * The latest result that a running call has yielded, at most 50 KiB of it. It replaces the previous one. Live
- * only: the log has the result of the call.
+ * The latest result that a running call has yielded, up to 50 KiB. It replaces the previous one. Live only: the log has the result of the
+ * call.
  */
 export type Preliminary = {
   readonly type: "preliminary";
   readonly callKey: string;
-  /** The value that the call has yielded. */
+  /** The yielded value. */
   readonly output: ToolOutput;
 };
 
 /** `Output` is the type of the run's option `output`. */
 export type StreamItem<Output = never> =
   | PublicEvent
-  /** With the option `joinDeltas`, `n` is the number of joined deltas. The item has the `seq` of the last of them. */
+  /** With the option `joinDeltas`, `n` is the number of joined deltas, and the item has the `seq` of the last of them. */
   | {
       readonly type: "delta";
       /** The delta. */
@@ -46,18 +46,18 @@ export type StreamItem<Output = never> =
       readonly n?: number;
     }
   | Snapshot
-  /** The progress of a running call: `ctx.progress(note)`. Live only. */
+  /** The progress of a running call, from `ctx.progress(note)`. Live only. */
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
   | Preliminary
   | PartialOutput<Output>
-  /** Items were dropped. The events from this entry on follow from the log, then a snapshot of the streamed message. */
+  /** Items were dropped. The events from this entry on follow from the log, and then a snapshot of the streamed message. */
   | {
       readonly type: "lagged";
       /** The first entry whose events follow. */
       readonly fromSeq: number;
     };
 
-/** The session of an item in a stream with children. */
+/** The session that an item in a stream with children belongs to. */
 export type OfFamily = {
   readonly sessionId: string;
   /** The call that started the session. Absent at depth 0. */
@@ -71,14 +71,14 @@ export type OfFamily = {
  * exactly what follows, for the session and for each child.
  */
 export type FamilyItem = OfFamily &
-  /** A public event, and its cursor in the stream with children. */
+  /** A public event, with its cursor in the stream with children. */
   (
     | (PublicEvent & {
         /** The cursor of the event in the stream with children. */
         readonly cursor: string;
       })
     | Exclude<StreamItem, PublicEvent>
-    /** No items of this child follow: more than 4,096 sessions are open, or its log cannot be read. */
+    /** No further items of this child follow, because more than 4,096 sessions are open, or because its log cannot be read. */
     | {
         readonly type: "children_omitted";
         /** Why the child is omitted. */
@@ -90,11 +90,11 @@ export type FamilyItem = OfFamily &
 
 /** How to read the items of one session. */
 export type ItemsOptions = {
-  /** The items after event `index` of entry `seq`. */
+  /** Returns the items after event `index` of entry `seq`. */
   readonly from: { readonly seq: number; readonly index: number };
-  /** Ends the items when it is aborted. Items that have already arrived are still returned. */
+  /** Aborting the signal ends the items. Items that have already arrived are still returned. */
   readonly signal: AbortSignal | undefined;
-  /** How many items may wait for the consumer. Default: 1,024. */
+  /** How many items may be buffered for the consumer. Default: 1,024. */
   readonly maxBehind?: number;
   /** The maximum number of public events. Default: no limit. */
   readonly limit?: number;
@@ -108,16 +108,16 @@ export type ItemsOptions = {
   readonly joinDeltas?: boolean;
 };
 
-/** Reads the items of a session of one agent: first those of the log, then live ones. */
+/** Reads the items of one agent's session: first from the log, then live. */
 export type ItemsOf = (sessionId: string, options: ItemsOptions) => AsyncGenerator<StreamItem, void, undefined>;
 
-/** A session as this process reads it: its log, and live items if the session is driven here. */
+/** A session as seen by this process: its log, and live items if the session is driven here. */
 export type SessionSource = {
   /** The id of the session. */
   readonly id: string;
   /** Reads its items. */
   readonly events: (options: {
-    /** The cursor after which they begin. */
+    /** The cursor after which the items begin. */
     readonly after: number | string;
     /** Default: true. */
     readonly follow?: boolean;
@@ -150,16 +150,13 @@ export type EventsOptions = {
   readonly follow?: boolean;
   /** The maximum number of public events: a page. The iterator ends with the last of them. Default: no limit. */
   readonly limit?: number;
-  /**
-   * `false` gives public events only: no deltas, and nothing else that is not logged. "only" gives only what is not logged,
-   * and no public events. Default: true, both.
-   */
+  /** `false` gives logged events only; "only" gives only what is not logged (deltas, progress). Default: true, both. */
   readonly live?: boolean | "only";
-  /** Only items of this run, and those that belong to no run. */
+  /** Only items of this run, and items that belong to no run. */
   readonly runId?: string;
   /**
-   * "run": the iterator ends after the `final` of the run `runId` or, without `runId`, of the current run. If that run has
-   * already ended, or no run is in progress, it ends with the last event of the log.
+   * "run": the iterator ends after the `final` event of the run `runId` or, without `runId`, of the current run. If that run has already
+   * ended, or no run is in progress, it ends with the last event of the log.
    */
   readonly until?: "run";
   /**
@@ -169,14 +166,13 @@ export type EventsOptions = {
    */
   readonly children?: boolean;
   /**
-   * If true, deltas of one text that wait for the consumer are joined: a consumer that is slower than the model gets
-   * fewer and longer ones. `n` is the number of joined deltas. Cannot be combined with `children`. Default: false.
+   * If true, deltas of one text that are waiting for the consumer are joined: a consumer that is slower than the model gets fewer, longer
+   * deltas. `n` is the number of joined deltas. Cannot be combined with `children`. Default: false.
    */
   readonly joinDeltas?: boolean;
   /**
-   * With `children`: returns the items of a session after a cursor, for example with the deltas that another process
-   * streams. Called once for each session of the stream. When `signal` is aborted, the items are no longer
-   * needed. Default: the session's own items.
+   * With `children`: returns the items of a session after a cursor, for example including the deltas that another process streams. Called
+   * once for each session of the stream. When `signal` is aborted, the items are no longer needed. Default: the session's own items.
    */
   readonly itemsOf?: (
     session: SessionSource,
@@ -189,5 +185,5 @@ export type EventsOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** Without child sessions. */
+/** The options of a stream without child sessions. */
 export type OneSessionOptions = Omit<EventsOptions, "children" | "itemsOf">;

@@ -1,9 +1,7 @@
 /**
- * Structured output (OUT-1, OUT-2): how a model is asked for an answer that fits a schema, and how the answer is
- * checked.
+ * Structured output (OUT-1, OUT-2): requests an answer that matches a schema, and checks the answer.
  *
- * 1. The log stores the schema as JSON Schema, and the answer as the JSON that the model wrote. Any process can check
- *    it.
+ * 1. The log stores the schema as JSON Schema, and the answer as the JSON that the model wrote, so any process can check it.
  * 2. The caller's own schema parses that JSON when the caller gets the result. Its parsed value is never stored.
  */
 import { isDangerousKey, isSameJson, parseJson } from "../../core/data/json.js";
@@ -18,7 +16,7 @@ import { defaultHookTimeoutMs } from "./compile-hooks.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { createLocalKey, findLocals, type LocalRunState, type LocalRunStates } from "./local-run-options.js";
 
-/** Added to the requests of a run whose answer must fit a schema. */
+/** Added to the requests of a run whose answer must match a schema. */
 export type OutputRequest = {
   readonly responseFormat: NonNullable<ModelRequest["responseFormat"]>;
   readonly prompt: string;
@@ -26,7 +24,7 @@ export type OutputRequest = {
 
 const requestsBySchema = new WeakMap<object, OutputRequest>();
 
-/** Cached, because it is the same for each request of a run. */
+/** Cached, because it is the same in every request of a run. */
 export function getOutputRequest(schema: JsonSchema): OutputRequest {
   const known = requestsBySchema.get(schema);
   if (known !== undefined) return known;
@@ -52,7 +50,7 @@ function closeSchema(schema: Json): Json {
   return isObject && !("additionalProperties" in closed) ? { ...closed, additionalProperties: false } : closed;
 }
 
-/** Keywords whose values are no schemas. */
+/** Keywords whose values are not schemas. */
 const literalKeywords: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
 
 export type AnswerCheck =
@@ -60,8 +58,8 @@ export type AnswerCheck =
   | { readonly ok: false; readonly message: string };
 
 /**
- * The schema of the caller, if this process has it: of the run itself, or of the tool that the agent is behind. It may
- * check more than the JSON Schema in the log can say.
+ * The caller's schema, if this process has it: from the run itself, or from the tool that calls the agent. It may check more than the JSON
+ * Schema in the log can express.
  */
 export function findOwnSchema(
   sessionId: string,
@@ -74,7 +72,7 @@ export function findOwnSchema(
   return isSameJson(toolOutput.jsonSchema, schema) ? toolOutput : undefined;
 }
 
-/** The answer as data, or why it does not fit. @param own the caller's schema, if this process has it */
+/** Returns the answer as data, or why it does not match. @param own the caller's schema, if this process has it */
 export function checkAnswer(
   text: string,
   schema: JsonSchema,
@@ -89,7 +87,7 @@ export function checkAnswer(
   return validateInTime(result, clock).then((done) => toAnswerCheck(done, value));
 }
 
-/** A schema may wait for something outside. One that takes too long counts as an answer that does not fit. */
+/** A schema may wait for I/O. If validation takes too long, the answer counts as one that does not match. */
 async function validateInTime(result: Promise<InputResult>, clock: Clock): Promise<InputResult> {
   const settled = await awaitInTime(result, { timeoutMs: defaultHookTimeoutMs, clock });
   if (settled.type === "returned") return settled.value;
@@ -110,7 +108,7 @@ function stripFence(text: string): string {
   return start === -1 ? trimmed : trimmed.slice(start, -3).trim();
 }
 
-/** The message that asks the model for another answer, after one that does not fit. */
+/** The message that asks the model for another answer, after one that does not match. */
 export function formatRepairRequest(message: string): string {
   return `Your answer cannot be used: ${message}\nAnswer again with nothing but the JSON that was asked for.`;
 }
@@ -121,7 +119,7 @@ async function keepLocalsDuring(
   all: LocalRunStates,
   act: () => Promise<RunResult>,
 ): Promise<RunResult> {
-  // An option that is given again replaces itself alone.
+  // An option that is passed again replaces only itself.
   all.set(key, { ...all.get(key), ...locals });
   let isContinuing = false;
   try {
@@ -135,8 +133,8 @@ async function keepLocalsDuring(
 }
 
 /**
- * Keeps the local options of a run until it ends here, and parses its answer with the caller's schema. Nothing is kept of
- * a run that does not begin.
+ * Keeps the local options of a run until it ends here, and parses its answer with the caller's schema. Nothing is kept for a run that does
+ * not begin.
  */
 export async function runWithOutput(
   sessionId: string,

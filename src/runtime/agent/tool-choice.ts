@@ -11,7 +11,7 @@ export function toRecordedToolChoice(given: RunToolChoice): RunToolChoice {
     return normalizeToolChoice(given);
   throw new PawlError(
     "bad_input",
-    'The toolChoice of a run is "auto", "none", "required", { tool: name } or { required: true }; the last two may have everyStep: true, to hold for each model call.',
+    'The toolChoice of a run must be "auto", "none", "required", { tool: name } or { required: true }; the last two may have everyStep: true, to apply to every model call.',
   );
 }
 

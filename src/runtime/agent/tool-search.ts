@@ -1,14 +1,13 @@
 /**
- * Tools that are too many to be sent with every request (COST-5). A model finds them with `find_tools`, and calls them through
- * `call_tool`.
+ * Deferred tools, for agents with too many tools to send with every request (COST-5). A model finds them with `find_tools`, and calls them
+ * through `call_tool`.
  *
- * 1. The list of tools that a model is offered never changes in a session. Providers keep tools at the beginning of their
- *    prompt cache, so a found tool that joined the list would be paid with the whole conversation. Its schema is in a result
- *    of `find_tools` instead.
- *    A provider that loads tools by itself puts the found ones there, so it is sent the deferred tools, too, and they never
- *    change either: see models/ai-sdk/deferred-tools.ts.
- * 2. A call of `call_tool` is turned into the call that it stands for before anything looks at it: see repair-call.ts.
- * 3. The session's data keeps the names that were found. After a compaction, which drops the results, a hint lists them.
+ * 1. The list of tools that a model is offered never changes in a session. Providers keep tools at the beginning of their prompt cache, so
+ *    adding a found tool to the list would cost the whole conversation again. Its schema is in a result of `find_tools` instead.
+ *    A provider that loads tools itself inserts the found tools there, so it is also sent the deferred tools, and they never change either:
+ *    see models/ai-sdk/deferred-tools.ts.
+ * 2. A call of `call_tool` is turned into the call of the found tool before anything else reads it: see repair-call.ts.
+ * 3. The session's data keeps the names of found tools. After a compaction, which drops the results, a hint lists them.
  */
 import type { Json } from "../../core/data/message.js";
 import { callToolName, findToolsName } from "../../core/data/tool-search-names.js";
@@ -19,10 +18,10 @@ import type { AnyTool } from "../../ports/tool.js";
 import type { AiSdkToolSearch } from "../tools/ai-sdk-tool-search.js";
 import { type CompiledTool, compileBuiltIn } from "../tools/compile-tools.js";
 
-/** The key of the session's data that keeps the names of tools that were found. */
+/** The key of the session's data under which the names of found tools are stored. */
 const foundToolsKey = "pawl.foundTools";
 
-/** Names that the session's data keeps; the oldest are dropped. */
+/** The maximum number of stored names; the oldest are dropped. */
 const maxFoundNames = 200;
 
 const defaultResults = 8;
@@ -31,7 +30,7 @@ const defaultResults = 8;
 const autoShare = 0.1;
 
 export type SearchDeps = {
-  /** What a request may have, in tokens. */
+  /** The maximum size of a request, in tokens. */
   readonly windowTokens: number;
   readonly tokens: TokenEstimator;
   /** The author's `toolSearch()` of the AI SDK. */
@@ -51,10 +50,7 @@ export function selectDeferred(
   return new Map(deferred.map((one) => [one.tool.name, one]));
 }
 
-/**
- * `find_tools` and `call_tool` for these tools.
- * @throws PawlError `duplicate_tool` if the author has a tool of one of these names
- */
+/** Creates `find_tools` and `call_tool` for these tools. */
 export function createSearchTools(
   deferred: ReadonlyMap<string, CompiledTool>,
   own: ReadonlyMap<string, CompiledTool>,
@@ -64,7 +60,7 @@ export function createSearchTools(
     if (own.has(name))
       throw new PawlError(
         "duplicate_tool",
-        `The agent has deferred tools, so it has a tool "${name}" of Pawl. Give your own tool another name.`,
+        `The agent has deferred tools, so Pawl adds a tool named "${name}". Rename your own tool.`,
       );
   return [createFindTools(deferred, search), callTool].map(compileBuiltIn);
 }
@@ -100,7 +96,7 @@ function createFindTools(
 
 const maxQueryCharacters = 1_000;
 
-/** The call of a tool that cannot be found, or that the model wrote badly: see repair-call.ts for all others. */
+/** Handles a call of a tool that cannot be found, or whose arguments are malformed. All other calls are handled in repair-call.ts. */
 const callTool: AnyTool = {
   name: callToolName,
   description: `Calls a tool that ${findToolsName} has found.`,
@@ -119,7 +115,7 @@ const callTool: AnyTool = {
   },
 };
 
-/** Tools of servers are named `server_tool`, or `mcp__server__tool` in the terminal. The text depends on the tools alone. */
+/** Tools of servers are named `server_tool`, or `mcp__server__tool` in the terminal. The text depends only on the tools. */
 function describeTools(names: readonly string[]): string {
   const groups = new Map<string, number>();
   for (const name of names) {
@@ -139,7 +135,7 @@ function formatTool(compiled: CompiledTool | undefined): string {
   return JSON.stringify({ name, description, inputSchema, ...(inputExamples !== undefined && { inputExamples }) });
 }
 
-/** The search works without it: a session whose data is full keeps no names. */
+/** The search works without the record: if a session's data is full, no names are stored. */
 function recordFound(data: ToolData, found: readonly string[]): void {
   try {
     data.update(foundToolsKey, (old) => {
@@ -151,14 +147,14 @@ function recordFound(data: ToolData, found: readonly string[]): void {
   }
 }
 
-/** After a compaction the schemas are gone, and the names are known. */
+/** After a compaction, the schemas are gone, but the names are known. */
 export function createFoundToolsHint(data: SessionData): { readonly name: string; readonly text: string } | undefined {
   const names = readNames(data[foundToolsKey]);
   if (names.length === 0) return undefined;
   return { name: "tools found so far", text: `${names.join(", ")}. ${findToolsName} shows their input schemas again.` };
 }
 
-/** Anybody may change the session's data. */
+/** The session's data is untrusted: anyone may change it. */
 function readNames(value: Json | undefined): readonly string[] {
   return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
 }
@@ -174,7 +170,7 @@ function createCustomSearch(
   return async (query) => (await search({ query, tools: tools.map((tool) => ({ ...tool })) })) as readonly string[];
 }
 
-/** BM25 over names, which count three times, and descriptions; with beginnings of words and small mistakes. */
+/** BM25 over names, which count three times, and descriptions, with prefix and fuzzy matching. */
 async function createSearch(deferred: ReadonlyMap<string, CompiledTool>): Promise<Search> {
   const { default: MiniSearch } = await import("minisearch");
   const search = new MiniSearch({ fields: ["words", "description"], idField: "name" });

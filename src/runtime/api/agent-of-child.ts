@@ -1,5 +1,5 @@
 /**
- * Finds the agent of a child session among the agents that are an agent's tools.
+ * Finds the agent of a child session among the agents that are used as tools.
  */
 import { callOf } from "../../core/machine/state.js";
 import { type AgentFamily, type ChildAgent, findChildAgent } from "../agent/agent-family.js";

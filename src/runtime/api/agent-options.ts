@@ -1,5 +1,5 @@
 /**
- * The options of an agent: their names and shapes. What each means is checked where it is compiled.
+ * The options of an agent: their names and kinds. Their values are checked where they are compiled.
  */
 import {
   aFunction,
@@ -36,23 +36,22 @@ import type { Tools } from "../tools/compile-tools.js";
 // biome-ignore lint/suspicious/noExplicitAny: a list of options of agents with different deps has no narrower type.
 export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOptions &
   ServiceOptions & {
-    /** Sessions belong to the agent of this name. Default: "agent". */
+    /** The name of the agent that sessions belong to. Default: "agent". */
     readonly name?: string;
-    /** Any AI SDK language model (specification v3 or v4), or a `Model` of your own. */
+    /** Any AI SDK language model (specification v3 or v4), or your own `Model`. */
     readonly model: ModelLike;
     /**
-     * Models that a run (`model: "fast"`) or a `beforeLLMCall` hook can choose by name. Each may have a retry policy and
-     * timeouts of its own.
+     * Models that a run (`model: "fast"`) or a `beforeLLMCall` hook can choose by name. Each may have its own retry policy and timeouts.
      */
     readonly models?: { readonly [name: string]: ModelLike | Fallback<ModelLike> };
-    /** Settings of every model call. A run's own settings go before them, and a hook's before those. */
+    /** Settings of every model call. A run's settings override them, and a hook's settings override those of the run. */
     readonly settings?: ModelSettings;
     /**
      * Whether providers are asked to keep the beginning of requests in their prompt cache, and for how long. Default:
      * `"auto"`.
      */
     readonly promptCache?: PromptCache;
-    /** The tools that the model can call: a list, or those of the AI SDK by name. Default: none. */
+    /** The tools that the model can call: a list, or the AI SDK's record of tools. Default: none. */
     readonly tools?: Tools<NoInfer<Deps>, NoInfer<Params>>;
     /**
      * The system prompt: a string, or a function that returns one for each run, given the run's `params`, its principal and the
@@ -67,13 +66,11 @@ export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOpt
      * `stop_condition`.
      */
     readonly stopWhen?: StopCondition | readonly StopCondition[];
-    /** What a model sees in addition to the conversation: data that stays the same, and hints that change. */
+    /** What a model sees in addition to the conversation: stable data, and hints that change. */
     readonly context?: ContextOptions;
-    /**
-     * How conversations that grow too long are compacted. If null or `{ auto: false }`, Pawl compacts none on its own.
-     */
+    /** How long conversations are compacted. With null or `{ auto: false }`, Pawl never compacts on its own. */
     readonly compaction?: CompactionOptions<ModelLike> | null;
-    /** Models to try in order. When the retry policy gives a model up, the next one serves for the rest of the run. */
+    /** Models to try in order. When the retry policy gives up on a model, the next one is used for the rest of the run. */
     readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];
     /** A retry policy, or changes to the default policy. */
     readonly retry?: RetryOptions | RetryPolicy;
@@ -81,11 +78,11 @@ export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOpt
     readonly timeouts?: ModelTimeouts;
     /** The agents that the model can hand a session over to. The conversation stays; prompt, tools and model change. */
     readonly handoffs?: readonly Handoff[];
-    /** Decides whether a call may run: allow, ask or deny. Default: every call may. */
+    /** Decides whether a call may run: allow, ask or deny. Default: all calls are allowed. */
     readonly canExecuteTool?: CanExecuteTool<NoInfer<Deps>, NoInfer<Params>>;
     /**
-     * Repairs calls that cannot be used as the model wrote them, after the built-in repairs: near names; JSON with fences,
-     * comments or trailing commas. Null: no call is repaired.
+     * Repairs calls that cannot be used as the model wrote them. It runs after the built-in repairs: near names; JSON with fences, comments
+     * or trailing commas. Null: no call is repaired.
      */
     readonly repairToolCall?: RepairToolCall | null;
     /** Code that is called at points of a run, in this order. */
@@ -94,7 +91,7 @@ export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOpt
     readonly deps?: Deps;
     /**
      * The schema of the params of a run (`run(input, { params })`): an object of plain JSON, for example with a tenant and a language.
-     * Tools, hooks, policies and a dynamic system prompt get them as `params`. Default: runs take no params.
+     * Tools, hooks, policies and a dynamic system prompt get them as `params`. Default: runs accept no params.
      */
     readonly params?: InputSchema<Params>;
     /**
@@ -104,15 +101,15 @@ export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOpt
     readonly runTool?: RunTool;
     /** Makes model calls instead of the models' `stream`. Child agents and handoffs inherit it. */
     readonly runModel?: RunModel;
-    /** The folder in which the agent works. A session is bound to it. */
+    /** The folder in which the agent works. Sessions are bound to it. */
     readonly root?: string;
-    /** Default: a store in memory, which agents made with `with` share. */
+    /** Default: an in-memory store, which agents created by `with` share. */
     readonly store?: Store;
     /** Default: the system clock. Tests may pass their own. */
     readonly clock?: Clock;
-    /** Makes the ids of sessions and runs. Default: random UUIDs. Tests may pass their own. */
+    /** Creates the ids of sessions and runs. Default: random UUIDs. Tests may pass their own. */
     readonly makeId?: MakeId;
-    /** How long a lease lasts if it is not renewed, in milliseconds. At least 100. Default: 15,000. */
+    /** How long a lease lasts without being renewed, in milliseconds. At least 100. Default: 15,000. */
     readonly leaseMs?: number;
     /**
      * Where other processes reach this one: `http://10.0.0.5:4111`, `https://…` or `unix:/path`. Every reader of the store
@@ -210,7 +207,7 @@ export function checkAgentOptions<ModelLike>(options: AgentOptions<ModelLike>): 
   checkOptions<AgentOptions<unknown>>("createAgent()", optionRules, options, { otherNames });
 }
 
-/** The options that are plain lists and records. The others are parts with an identity, such as a model or a store. */
+/** The options that are plain lists and records. The others are objects with an identity, such as a model or a store. */
 const plainOptionNames = [
   "tools",
   "limits",
@@ -229,7 +226,7 @@ const plainOptionNames = [
   "observers",
 ] as const;
 
-/** A frozen copy, which the agent can hand out. The author may change their own objects later; the agent stays as it is. */
+/** A frozen copy, which the agent can hand out. If the author changes the original objects later, the agent does not change. */
 export function freezeOptions<ModelLike>(options: AgentOptions<ModelLike>): AgentOptions<ModelLike> {
   const closed: { [name: string]: unknown } = { ...options };
   for (const name of plainOptionNames) {

@@ -1,8 +1,6 @@
 /**
- * Posts to a session what people and other programs decide: answers and results for its waiting calls, and aborts.
- * None of this needs a driver, so sessions and clients share it.
- *
- * If two processes answer the same call, the first answer counts: the store accepts a message id once.
+ * Posts decisions of people and other programs to a session: answers and results for its waiting calls, and aborts. None of this needs a
+ * driver, so sessions and clients share this code.
  */
 
 import { isStorable } from "../../context/tool-output.js";
@@ -37,7 +35,7 @@ type AnswerMethods = Answers & { readonly abort: AbortMethod };
 type AnsweringAgent = Pick<CompiledAgent, "services" | "tools" | "clock">;
 
 /**
- * @param load returns the state of the session; throws `no_session` if there is none
+ * @param load returns the state of the session; throws `no_session` if the session does not exist
  * @param childSession returns a child session for answers; undefined if the tool that started it no longer exists
  */
 export function createAnswerMethods(
@@ -149,9 +147,7 @@ export function createAnswerMethods(
     return (await post(`result/${callKey}`, body, state)) === "said" ? "first" : "second";
   }
 
-  /**
-   * Handles a call outside the current step: it belongs to a child, or it is over, and the answer comes second.
-   */
+  /** Handles a call outside the current step: it belongs to a child, or it has ended and the answer comes second. */
   async function answerElsewhere(
     callKey: string,
     state: State,
@@ -164,7 +160,7 @@ export function createAnswerMethods(
     if (await isCallInLog(callKey, id, store)) return "second";
     throw new PawlError(
       "no_such_call",
-      `No call ${callKey} waits in session ${id}. List the waiting calls with pendingApprovals().`,
+      `No call ${callKey} is waiting in session ${id}. List the waiting calls with pendingApprovals().`,
     );
   }
 
@@ -202,14 +198,14 @@ function unknownOrThrow(error: unknown): "unknown" {
   throw error;
 }
 
-/** `no_session`: the child session may not have begun. */
+/** `no_session`: the child session may not have started yet. */
 function isUnknownCallError(error: unknown): boolean {
   return error instanceof PawlError && (error.code === "no_such_call" || error.code === "no_session");
 }
 
 type AskingCall = Extract<Call, { status: "asking" }>;
 
-/** The question of a call. A tool that asks while it runs is answered like a suspended one. */
+/** The question of a call. A tool that asks while it runs is answered like a suspended tool. */
 function findQuestion(call: Call): AskingCall | undefined {
   if (call.status === "asking") return call;
   const first = call.status === "running" ? call.held?.[0] : undefined;
@@ -220,7 +216,7 @@ function findQuestion(call: Call): AskingCall | undefined {
   return { status: "asking", why: "tool", policy, attempt, askedAt: first.askedAt, open: held, ...identity };
 }
 
-/** Refuses an answer to another input before it is posted: otherwise it would use up the call's message id in the store. */
+/** Rejects an answer for another input before it is posted: otherwise it would use up the call's message id in the store. */
 function checkInputHash(call: AskingCall, inputHash: string | undefined): void {
   if (inputHash === call.inputHash) return;
   throw new PawlError(
@@ -233,7 +229,7 @@ function severalQuestionsError(callKey: string, open: readonly PendingApproval[]
   const ids = open.map(({ questionId }) => JSON.stringify(questionId)).join(", ");
   return new PawlError(
     "bad_input",
-    `The tool of call ${callKey} asks several questions. Say which you answer: questionId is one of ${ids}.`,
+    `The tool of call ${callKey} asks several questions. Choose one with questionId: ${ids}.`,
   );
 }
 

@@ -1,5 +1,5 @@
 /**
- * Merges the items of several sources in order of arrival. At most one item of each source waits here.
+ * Merges the items of several sources in order of arrival. At most one item of each source is buffered here.
  */
 import type { StreamItem } from "../agent/stream-types.js";
 
@@ -10,30 +10,30 @@ export type ItemIterator = {
 
 type Result = IteratorResult<StreamItem, unknown> | { readonly error: unknown };
 
-export type Arrival<Whose> = { readonly whose: Whose; readonly result: Result };
+export type Arrival<Source> = { readonly source: Source; readonly result: Result };
 
-export type Arrivals<Whose> = {
+export type Arrivals<Source> = {
   /** Adds the pending item of a source. */
-  readonly expect: (whose: Whose, item: Promise<IteratorResult<StreamItem, unknown>>) => void;
+  readonly expect: (source: Source, item: Promise<IteratorResult<StreamItem, unknown>>) => void;
   /** The next arrival. Waits until one of the expected sources yields an item or ends. */
-  readonly next: () => Promise<Arrival<Whose>>;
+  readonly next: () => Promise<Arrival<Source>>;
 };
 
-export function createArrivals<Whose>(): Arrivals<Whose> {
-  let arrived: Arrival<Whose>[] = [];
+export function createArrivals<Source>(): Arrivals<Source> {
+  let arrived: Arrival<Source>[] = [];
   let head = 0;
   let wake = () => {};
 
-  function add(arrival: Arrival<Whose>): void {
+  function add(arrival: Arrival<Source>): void {
     arrived.push(arrival);
     wake();
   }
 
   return {
-    expect(whose, item) {
+    expect(source, item) {
       item.then(
-        (result) => add({ whose, result }),
-        (error: unknown) => add({ whose, result: { error } }),
+        (result) => add({ source, result }),
+        (error: unknown) => add({ source, result: { error } }),
       );
     },
     async next() {

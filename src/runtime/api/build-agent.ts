@@ -64,20 +64,20 @@ import { type RunMethod, startRun } from "./start-run.js";
 export type RunStream<Output = never, Item = StreamItem> = AsyncIterable<Item> & {
   readonly sessionId: string;
   readonly runId: string;
-  /** Resolves when the run has ended or waits. It does so also if nobody reads the stream. */
+  /** Resolves when the run has ended or waits, even if the stream is not read. */
   readonly result: Promise<RunResult<Output>>;
 };
 
 export type StreamOptions = StartOptions & {
   /**
-   * If true, the items of child sessions at any depth come, too: behind the `child_started` of their call and before its
-   * `tool_result`. Each item says of which session it is. Default: false.
+   * If true, the stream includes the items of child sessions at any depth: after the `child_started` of their call and before its
+   * `tool_result`. Each item names its session. Default: false.
    */
   readonly children?: boolean;
 };
 
 type WithChildren = {
-  /** The items of child sessions come, too. */
+  /** Includes the items of child sessions. */
   readonly children: true;
 };
 
@@ -96,34 +96,33 @@ export type Agent<ModelLike = Model> = {
     <Output>(input: Input, options: StartOptions & OutputOptions<Output>): RunStream<Output, StreamItem<Output>>;
     (input: Input, options?: StartOptions): RunStream;
   };
-  /** The same as `run`, with a frozen view after each step, after each error and at the end. */
+  /** The same as `run`, yielding a frozen view after each step, after each error and at the end. */
   readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
-  /** A session by its id. It need not exist yet: the first run or input makes it. */
+  /** A session by its id. It does not have to exist yet: the first run or input creates it. */
   readonly session: (sessionId: string) => Session;
-  /** The tools that its model is offered, with their schemas. Frozen. */
+  /** The tools that the model is offered, with their schemas. Frozen. */
   readonly specifications: () => readonly ToolSpecification[];
-  /** A new agent with these options changed, and the same store and other parts. This agent stays as it is. */
+  /** A new agent with these options changed, and the same store and other parts. This agent does not change. */
   readonly with: (changes: Partial<AgentOptions<ModelLike>>) => Agent<ModelLike>;
   /**
-   * This agent as a tool of another agent. Each call is a session of its own in the store of the other agent, which
-   * holds nothing while it waits.
-   * @throws PawlError `bad_configuration` if this agent has no name
+   * This agent as a tool of another agent. Each call is a separate session in the store of the other agent, which holds nothing while it
+   * waits.
    */
   readonly asTool: <Input>(options: AgentToolOptions<Input>) => Tool;
   /**
-   * Starts nothing more, waits up to `graceMs` milliseconds (default: 5,000) for running calls, and releases the
-   * sessions. Runs that are cut off are `interrupted` and can be resumed.
+   * Starts nothing more, waits up to `graceMs` milliseconds (default: 5,000) for running calls, and releases the sessions. Runs that do not
+   * finish in time are `interrupted` and can be resumed.
    */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** Options that replace those of the rehearsed agent, and its additional tools. */
+/** Options that replace the options of the rehearsed agent, and its additional tools. */
 export type RehearsalOptions = Required<Pick<AgentOptions, "store" | "runTool" | "runModel">> & Rehearsal;
 
-/** An agent, whatever its kind of model. */
+/** An agent with any kind of model. */
 export type RehearsedAgent = Omit<Agent, "options" | "with">;
 
-/** What a rehearsal needs of an agent. */
+/** The access to an agent that a rehearsal needs. */
 type Rehearsable = {
   readonly rebuild: (options: RehearsalOptions) => RehearsedAgent;
   readonly toolNames: () => readonly string[];
@@ -131,29 +130,29 @@ type Rehearsable = {
 
 const rehearsables = new WeakMap<object, Rehearsable>();
 
-/** @throws PawlError `bad_configuration` for an agent that was not made by `createAgent` */
+/** @throws PawlError `bad_configuration` for an agent that was not created by `createAgent` */
 function getRehearsable(agent: object): Rehearsable {
   const found = rehearsables.get(agent);
   if (found === undefined)
     throw new PawlError(
       "bad_configuration",
-      "This agent was not made by createAgent() or an engine. Pass one of those.",
+      "This agent was not created by createAgent() or an engine. Pass an agent that was.",
     );
   return found;
 }
 
 /**
- * Returns the same agent with another store, whose tool and model calls go through these functions. Observers of the agent and of the
- * agents that it reaches are not notified.
- * @throws PawlError `bad_configuration` for an agent that was not made by `createAgent`
+ * Returns the same agent with another store, and with its tool and model calls routed through these functions. Observers of the agent and
+ * of the agents that it reaches are not notified.
+ * @throws PawlError `bad_configuration` for an agent that was not created by `createAgent`
  */
 export function rehearse(agent: object, options: RehearsalOptions): RehearsedAgent {
   return getRehearsable(agent).rebuild(options);
 }
 
 /**
- * The names of an agent's tools, and of those of all agents that it reaches.
- * @throws PawlError `bad_configuration` for an agent that was not made by `createAgent`
+ * The names of the tools of an agent and of all agents that it reaches.
+ * @throws PawlError `bad_configuration` for an agent that was not created by `createAgent`
  */
 export function listReachableTools(agent: object): readonly string[] {
   return getRehearsable(agent).toolNames();
@@ -202,7 +201,7 @@ export function buildAgent<ModelLike>(
       if (options.name === undefined)
         throw new PawlError(
           "bad_configuration",
-          "An agent that is used as a tool needs a name of its own, to which its sessions belong. Set the option name.",
+          "An agent that is used as a tool needs its own name, because its sessions belong to that name. Set the option name.",
         );
       const bind: BindChild = (link, { childObservers, rehearsal, ...shared }, toolOutput) => {
         const observers = [...new Set([...(options.observers ?? []), ...childObservers])];
@@ -227,7 +226,7 @@ export function buildAgent<ModelLike>(
   return agent;
 }
 
-/** An agent in this process, with its sessions and the agents behind its tools. */
+/** An agent in this process, with its sessions and the agents that it uses as tools. */
 type Assembled = {
   readonly parts: CompiledAgent;
   readonly getLocalSession: (sessionId: string) => LocalSession;
@@ -248,7 +247,7 @@ function assemble<ModelLike>(
 ): Assembled {
   const link: ParentLink = {
     async takeUp(sessionId) {
-      // Whoever waits for the parent here may have taken the message already.
+      // A caller that waits for the parent here may have consumed the message already.
       const isPosted = (await store.inbox(sessionId)).length > 0;
       if (isPosted && shutdownPromise === null) await takeUpSession(getLocalSession(sessionId));
     },
@@ -286,7 +285,7 @@ function assemble<ModelLike>(
     try {
       await deliver(getLocalSession(sessionId), message, { shared: true });
     } catch {
-      // After a failure of the store, or a shutdown, the result of the run has reported it.
+      // If the store failed or the agent was shut down, the result of the run has reported it.
     }
   }
 
@@ -340,7 +339,7 @@ function assemble<ModelLike>(
   return { parts, getLocalSession, isShutDown, sessions, itemsOf, session, replay, shutdown, interrupted };
 }
 
-/** After a shutdown, other processes carry the child's sessions on. */
+/** After a shutdown, other processes continue the child's sessions. */
 function childAgent({
   parts,
   getLocalSession,

@@ -1,6 +1,6 @@
 /**
- * Checks a person's answer before it is posted. The store accepts a message id once, so a bad answer would block a good one.
- * Also, the answer must fit into the log.
+ * Checks a person's answer before it is posted. The store accepts a message id once, so an invalid answer would block a valid one. The
+ * answer must also fit into the log.
  */
 import { aBoolean, anyValue, checkOptions, type OptionRule } from "../../check-options.js";
 import { checkJson } from "../../core/data/json.js";
@@ -30,11 +30,11 @@ const toolAnswers: ReadonlySet<unknown> = new Set<ApprovalDecision["type"]>(["re
 const questionRules: {
   readonly [why in AskingCall["why"]]: { readonly answers: ReadonlySet<unknown>; readonly question: string };
 } = {
-  policy: { answers: policyAnswers, question: "waits for an approval: answer approve, deny, modify or abort" },
+  policy: { answers: policyAnswers, question: "is waiting for an approval: answer approve, deny, modify or abort" },
   provider: {
     answers: providerAnswers,
     question:
-      "is run by the model's provider, which holds its input and waits for an approval: answer approve, deny or abort",
+      "is run by the model's provider, which has its input and is waiting for an approval: answer approve, deny or abort",
   },
   recovery: {
     answers: recoveryAnswers,
@@ -79,17 +79,17 @@ export function checkNoteAndBy({ note, by }: { readonly note?: unknown; readonly
   checkLength("by", by, maxName);
 }
 
-/** Characters. */
+/** In characters. */
 const maxNote = 10_000;
 const maxName = 500;
 
 function checkLength(name: string, text: unknown, limit: number): void {
   if (text === undefined || (typeof text === "string" && text.length <= limit)) return;
-  const given = typeof text === "string" ? `has ${text.length} characters` : "is no text";
-  throw new PawlError("bad_input", `\`${name}\` ${given}; it must be a text of at most ${limit} characters.`);
+  const given = typeof text === "string" ? `has ${text.length} characters` : "is not a string";
+  throw new PawlError("bad_input", `\`${name}\` ${given}; it must be a string of at most ${limit} characters.`);
 }
 
-/** Bytes of JSON. */
+/** In bytes of JSON. */
 const maxReplyBytes = 64 * 1024;
 
 /**
@@ -104,23 +104,20 @@ export async function checkReply(
   const checked = checkJson(value, { maxBytes: maxReplyBytes });
   const which = `The answer to the question ${JSON.stringify(questionId)} of call ${callKey}`;
   if (!checked.ok)
-    throw new PawlError("bad_input", `${which} cannot be taken: ${checked.error}. Change it and answer again.`);
+    throw new PawlError("bad_input", `${which} cannot be accepted: ${checked.error}. Change it and answer again.`);
   const result = schema === undefined ? undefined : await compileAnswer(schema).validate(checked.value);
   if (result === undefined || result.ok) return structuredClone(checked.value);
   const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new PawlError(
     "bad_input",
-    `${which} does not fit the question's schema:\n- ${issues.join("\n- ")}\nNothing was answered. Change it and answer again.`,
+    `${which} does not match the question's schema:\n- ${issues.join("\n- ")}\nNothing was answered. Change it and answer again.`,
   );
 }
 
 /** Returns the input schema of a tool, from this process or the session's log; undefined if neither has it. */
 export type FindSchema = (toolName: string) => Promise<JsonSchema | undefined>;
 
-/**
- * Refuses an edit that does not match the tool's JSON Schema. The tool's other checks follow when the call is decided.
- * @throws PawlError `bad_input`
- */
+/** Rejects an edit that does not match the tool's JSON Schema. The tool's other checks follow when the call is decided. */
 export async function checkEdit(
   { callKey, name }: Pick<AskingCall, "callKey" | "name">,
   input: Json,
@@ -133,7 +130,7 @@ export async function checkEdit(
   const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
   throw new PawlError(
     "bad_input",
-    `The edited input of call ${callKey} does not fit the schema of the tool "${name}":\n- ${issues.join("\n- ")}\nNothing was answered. Change the input and answer again.`,
+    `The edited input of call ${callKey} does not match the schema of the tool "${name}":\n- ${issues.join("\n- ")}\nNothing was answered. Change the input and answer again.`,
   );
 }
 
@@ -147,7 +144,7 @@ function compileOrUndefined(schema: JsonSchema): CompiledInput | undefined {
 }
 
 /**
- * Checks an edited input and copies it. It must be plain JSON already: the input runs exactly as it was approved.
+ * Checks an edited input and copies it. It must already be plain JSON, because the input runs exactly as it was approved.
  * @throws PawlError `bad_input`
  */
 export function checkEditedInput({ callKey }: AskingCall, input: unknown): Json {
@@ -155,6 +152,6 @@ export function checkEditedInput({ callKey }: AskingCall, input: unknown): Json 
   const isLong = checked.ok && isTooLong(JSON.stringify(checked.value));
   if (checked.ok && !isLong) return structuredClone(checked.value);
   const problem = checked.ok ? "it is too long to be stored" : checked.error;
-  const what = `The edited input of call ${callKey} cannot be taken: ${problem}.`;
+  const what = `The edited input of call ${callKey} cannot be accepted: ${problem}.`;
   throw new PawlError("bad_input", `${what} Change it and answer again.`);
 }

@@ -64,7 +64,7 @@ const oneRequestRules: OptionTable<ModelRequestOptions> = {
 };
 const resultRules: OptionTable<ResultOptions> = { isError: aBoolean };
 
-/** Checks of options by method. Each throws a PawlError `bad_input`. */
+/** Checks of the options of each method. Each check throws a PawlError `bad_input`. */
 export const checkCall = {
   abort: (options: AbortOptions) =>
     checkOptions("abort()", abortRules, options, { code, otherNames: { reason: "note" } }),
@@ -91,14 +91,11 @@ function checkEvents(options: EventsOptions): void {
   checkOptions("events()", eventRules, options, eventSettings);
   if (options.children !== true) {
     if (options.itemsOf === undefined) return;
-    throw new PawlError(
-      "bad_input",
-      "events() takes itemsOf only with children. Leave it out, or set children to true.",
-    );
+    throw new PawlError("bad_input", "events() accepts itemsOf only with children. Omit it, or set children to true.");
   }
   const other = (["limit", "live", "runId", "until", "joinDeltas"] as const).find(
     (name) => options[name] !== undefined,
   );
   if (other !== undefined)
-    throw new PawlError("bad_input", `events() takes ${other} only without children. Leave one of them out.`);
+    throw new PawlError("bad_input", `events() accepts ${other} only without children. Omit one of them.`);
 }

@@ -1,8 +1,8 @@
 /**
- * What a client may ask for when it sends input to somebody else's agent.
+ * What a client may request when it sends input to another author's agent.
  *
- * The options of a run go before those of the agent, so each of them is a decision of the agent's author. A client that
- * reaches an agent over a network may set only those that the author names.
+ * The options of a run override those of the agent, so each of them is a decision of the agent's author. A client that reaches an agent
+ * over a network may set only the options that the author names.
  */
 import { isObject } from "../../core/data/is-object.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
@@ -10,7 +10,7 @@ import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
 import type { PostOptions } from "./client.js";
 
-/** The options of a run with which an author's choices can be replaced. */
+/** The run options that can override an author's choices. */
 export type ClientRunOptions = Pick<
   PostOptions,
   | "systemPrompt"
@@ -25,7 +25,7 @@ export type ClientRunOptions = Pick<
   | "stopWhen"
 >;
 
-/** A run option that clients may set. `settings.reasoning` is one setting of the model calls, `settings` is all of them. */
+/** A run option that clients may set. `settings.reasoning` is one setting of the model calls; `settings` is all of them. */
 export type ClientOption = keyof ClientRunOptions | `settings.${keyof ModelSettings}`;
 
 const optionNames: { readonly [Name in keyof ClientRunOptions]-?: true } = {
@@ -59,10 +59,10 @@ const clientOptionNames: readonly string[] = [
   ...Object.keys(settingNames).map((name) => `settings.${name}`),
 ];
 
-/** Who sends the request, and how it is delivered. These replace nothing that an author has decided. */
+/** Who sends the request, and how it is delivered. These override none of the author's choices. */
 const deliveryNames: ReadonlySet<string> = new Set(["agent", "by", "mode", "runId", "skip"]);
 
-/** What a client has sent, before any of it was checked. */
+/** A client's request before it is checked. */
 export type ClientRequest = {
   /** The input of the run. */
   readonly input: unknown;
@@ -71,9 +71,9 @@ export type ClientRequest = {
 };
 
 /**
- * Makes the check of an endpoint through which clients send input to your agents. The check throws a PawlError `bad_input`
- * for every run option that is not in the list, and for `providerMetadata` of the input's parts unless `providerOptions` is
- * allowed. It checks no values: `send` does. The server and `pawlObject` use it for their option `clientOptions`.
+ * Creates the check for an endpoint through which clients send input to your agents. The check throws a PawlError `bad_input` for every run
+ * option that is not in the list, and for `providerMetadata` of the input's parts unless `providerOptions` is allowed. It does not check
+ * values: `send` does. The server and `pawlObject` use it for their option `clientOptions`.
  * @throws PawlError `bad_configuration` for an unknown name
  *
  * @example
@@ -96,7 +96,7 @@ export function createClientCheck(allowed: readonly ClientOption[]): (request: C
     if (!names.has("providerOptions") && hasMetadata(input))
       throw new PawlError(
         "bad_input",
-        `The input has a part with providerMetadata. Clients may not set it here, because it holds options for the model's provider (providerOptions). ${formatAllowed(allowed)}`,
+        `The input has a part with providerMetadata. Clients may not set it here, because it contains options for the model's provider (providerOptions). ${formatAllowed(allowed)}`,
       );
   };
 }
@@ -106,7 +106,7 @@ function checkOptionName(name: unknown): void {
   const near = typeof name === "string" ? nearestName(name, clientOptionNames) : undefined;
   const hint = near === undefined ? "" : ` Do you mean ${near}?`;
   throw misconfigured(
-    `Clients cannot be allowed the run option ${JSON.stringify(String(name).slice(0, 100))}.${hint} The names are ${clientOptionNames.join(", ")}.`,
+    `Clients cannot be allowed to set the run option ${JSON.stringify(String(name).slice(0, 100))}.${hint} The names are ${clientOptionNames.join(", ")}.`,
   );
 }
 

@@ -1,8 +1,8 @@
 /**
- * A client of a store: reads the sessions in it, sends to them, answers, steers and aborts, and drives none.
+ * A client of a store: reads its sessions, sends input to them, answers, steers and aborts, but drives none of them.
  *
- * 1. A client needs neither model nor tools. It posts messages, which the driver of the session takes. It holds a lease
- *    only of a fork, while it writes the copy.
+ * 1. A client needs neither a model nor tools. It posts messages, which the session's driver consumes. It holds a lease only on a fork,
+ *    while it writes the copy.
  * 2. A client may answer a child's call in the child session or in a session above it.
  */
 
@@ -63,24 +63,19 @@ export type ClientOptions = {
   readonly store: Store;
   /** Default: the system clock. Tests may pass their own. */
   readonly clock?: Clock;
-  /** Makes the ids of sessions and runs. Default: random UUIDs. */
+  /** Creates the ids of sessions and runs. Default: random UUIDs. */
   readonly makeId?: MakeId;
 };
 
-/** The options of `Session.send`, without those that only a process with the agent can carry out. */
+/** The options of `Session.send`, without those that require the agent in the same process. */
 export type PostOptions = Omit<SendOptions, "signal" | "limits"> & {
-  /**
-   * The folder that a session which begins is bound to, as with an agent's `root`. Default: that of the agent that carries
-   * it out.
-   */
+  /** The folder that a new session is bound to, like an agent's `root`. Default: the `root` of the agent that executes the run. */
   readonly root?: string;
 };
 
-/**
- * The answer to a call, or `expired` if nobody answered in time. `at` is in epoch milliseconds; `by` names the person.
- */
+/** The answer to a call, or `expired` if it was not answered in time. `at` is in epoch milliseconds; `by` names the person. */
 export type GivenAnswer = {
-  /** What was decided. */
+  /** The decision. */
   readonly type: Answer["type"] | "expired";
   readonly at: number;
   readonly by?: string;
@@ -91,50 +86,47 @@ export type GivenAnswer = {
   readonly output?: ToolOutput;
   /** Which question of a tool was answered, and the value of a `reply`. */
   readonly questionId?: string;
-  /** What the person answered to the question of a tool. */
+  /** The person's answer to the tool's question. */
   readonly value?: Json;
-  /** The person approved, but `canExecuteTool` denied the call by then. `type` and `note` are that denial. */
+  /** The person approved, but `canExecuteTool` then denied the call. `type` and `note` describe that denial. */
   readonly overruled?: Overruled;
 };
 
 type AnswersAndData = Answers & DataAccess & Delayed & Renaming & Redacting;
 
-/** A session, for a process that carries nothing on. */
+/** A session, for a process that does not drive sessions. */
 export type ClientSession = AnswersAndData & {
   /** The id of the session. */
   readonly id: string;
-  /**
-   * The answer to a call, or to one question of its tool; the last one, if the call asked more than once; null if there
-   * is none.
-   */
+  /** The answer to a call, or to one question of its tool. If the call asked more than once, the last answer. Null if there is none. */
   readonly answerTo: (callKey: string, questionId?: string) => Promise<GivenAnswer | null>;
   /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
   readonly tools: () => Promise<readonly ToolSpecification[]>;
   /**
-   * Sends input, as `Session.send` does. A process with the session's agent carries the run out, with the limits of that
-   * agent: a worker, or the process that holds the session. A session that does not exist begins with the agent that the option
-   * `agent` names; in one that exists, `agent` means what it means in `Session.send`.
+   * Sends input, like `Session.send`. A process with the session's agent executes the run with that agent's limits: a worker, or the
+   * process that holds the session. A new session starts with the agent that the option `agent` names; in an existing session, `agent`
+   * works as in `Session.send`.
    * @throws PawlError `no_session` if the session does not exist and no agent is named; `session_busy`, `bad_input`
    */
   readonly send: (input: Input, options?: PostOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
   /**
-   * Adds input before the next model call. It may skip the calls that have not started.
-   * @throws PawlError `no_session`, `run_finished` if no run is under way, `bad_input`
+   * Adds input before the next model call. It can skip the calls that have not started.
+   * @throws PawlError `no_session`, `run_finished` if no run is in progress, `bad_input`
    */
   readonly steer: (input: Input, options?: SteerOptions & Sender) => Promise<void>;
   /**
-   * As `Session.events`. What another process streams is not in the store: without an agent, no deltas come, and nothing
-   * else that the log does not keep. All who follow a session through this client share one follower of its log.
+   * Like `Session.events`. What another process streams is not in the store, so without an agent there are no deltas, and nothing else that
+   * is not logged. All consumers of a session in this client share one follower of its log.
    */
   readonly events: (options?: OneSessionOptions) => AsyncGenerator<StreamItem, void, undefined>;
-  /** As `Session.state`, `messages` and `result`. */
+  /** Like `Session.state`, `messages` and `result`. */
   readonly state: () => Promise<State>;
   readonly messages: () => Promise<readonly Message[]>;
-  /** The result of a run; by default of the last one. Null if there is none yet. */
+  /** The result of a run; by default, of the last run. Null if there is none yet. */
   readonly result: (runId?: string) => Promise<RunResult | null>;
-  /** As `Session.fork`. */
+  /** Like `Session.fork`. */
   readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<ClientSession>;
-  /** Aborts the run under way, or the named run, which may still be queued. @throws PawlError `no_session`, `bad_input` */
+  /** Aborts the current run, or the named run, which may still be queued. @throws PawlError `no_session`, `bad_input` */
   readonly abort: AbortMethod;
 };
 
@@ -142,7 +134,7 @@ export type ClientSession = AnswersAndData & {
 export type Client = {
   /** A session by its id. */
   readonly session: (sessionId: string) => ClientSession;
-  /** Sends a signal to the tools that wait for it, in all sessions of the store. */
+  /** Sends a signal to the tools that wait for it in any session of the store. */
   readonly signal: SendSignal;
 };
 
@@ -180,12 +172,12 @@ type ClientDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly makeId: MakeId;
-  /** What is known of the agent of any session. */
+  /** What is known about the agent of any session. */
   readonly noAgent: Pick<CompiledAgent, "tools" | "services" | "clock">;
   readonly followed: FollowedSessions;
 };
 
-/** The length of the lease of a fork, in milliseconds. */
+/** The length of a fork's lease, in milliseconds. */
 const forkLeaseMs = 15_000;
 
 function createClientSession(id: string, deps: ClientDeps): ClientSession {
@@ -201,12 +193,12 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     const input = hasBlobs(given) ? await readBlobs(given) : given;
     const { mode = "queue", runId = makeId(), agent, root, at, afterMs, ...others } = options;
     const postAt = parseDelay({ mode, ...defined({ at, afterMs }) }, clock.now());
-    // For a session that begins, one read instead of three.
+    // For a new session, one read instead of three.
     const isNew = agent !== undefined && (await store.describe(id)) === null;
     const state = isNew ? initialState : ((await store.load(id))?.state ?? initialState);
     const binding = isNew ? null : (state.session ?? (await readLook(store, id)).binding);
     const session = binding ?? (agent === undefined ? throwNoAgentNamed(id) : { agent, ...defined({ root }) });
-    // A repeated request is one run, which may be under way.
+    // A repeated request refers to the same run, which may be in progress.
     if (mode === "reject" && ![null, runId].includes(await findOpenRunId(store, id, state))) throw busyError(id);
     const agentOption = binding === null || agent === undefined || agent === binding.agent ? {} : { agent };
     const postMode = mode === "reject" ? "queue" : mode;
@@ -227,7 +219,7 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     if (isResting(state))
       throw new PawlError(
         "run_finished",
-        `No run is under way in session ${id} (${state.status}): there is nothing to steer. Send the input as the next request.`,
+        `No run is in progress in session ${id} (${state.status}), so there is nothing to steer. Send the input as the next request.`,
       );
     const runId = makeId();
     const { limits } = state;
@@ -287,7 +279,7 @@ async function* clientEvents(
   yield* await readItemsNow(id, deps, options);
 }
 
-/** A function of its own: a watcher that waits for a long time does not hold the state that it began with. */
+/** A separate function, so that a consumer that waits for a long time does not keep the initial state in memory. */
 async function readItemsNow(id: string, { store, followed }: ClientDeps, options: OneSessionOptions) {
   const load = () => loadExistingState(store, id);
   if (options.follow === false) return readLoggedEvents(store, id, options, load);
@@ -300,11 +292,11 @@ async function readItemsNow(id: string, { store, followed }: ClientDeps, options
 function throwNoAgentNamed(sessionId: string): never {
   throw new PawlError(
     "no_session",
-    `There is no session ${sessionId} in this store. To begin it, name its agent: the option agent.`,
+    `There is no session ${sessionId} in this store. To start it, name its agent in the option agent.`,
   );
 }
 
-/** Looks in the log and in the inbox: an answer stays in the inbox until a driver takes it. */
+/** Searches the log and the inbox: an answer stays in the inbox until a driver consumes it. */
 async function answerTo(
   store: Store,
   sessionId: string,

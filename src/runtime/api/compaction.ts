@@ -19,9 +19,9 @@ type CompactedEvent = Extract<PublicEvent, { readonly type: "compacted" }>;
 export type CompactOptions = {
   /** What the summary must preserve, in the person's words; at most 10,000 characters. */
   readonly keep?: string;
-  /** The person who asks. The log records it. */
+  /** The person who requests it. The log records it. */
   readonly by?: string;
-  /** Ends the wait for the outcome. The compaction is still made. */
+  /** Ends the wait for the outcome. The compaction still takes place. */
   readonly signal?: AbortSignal;
 };
 
@@ -30,7 +30,7 @@ export type CompactResult =
   /** From now on, the summary replaces the oldest messages. */
   | ({
       readonly type: "compacted";
-      /** The text that replaces them. */
+      /** The text that replaces the oldest messages. */
       readonly summary: string;
     } & Pick<CompactedEvent, "retained" | "replaced" | "model" | "usage" | "tokensBefore" | "tokensAfter">)
   /** The conversation has not changed. */
@@ -47,7 +47,7 @@ export type CompactMethod = (options?: CompactOptions) => Promise<CompactResult>
 /** The members of the session that the method needs. */
 type CompactDeps = {
   readonly makeId: MakeId;
-  /** The state of the session; throws `no_session` if there is none. */
+  /** The state of the session; throws `no_session` if the session does not exist. */
   readonly load: () => Promise<State>;
   readonly post: (messageId: string, body: InboxBody, known: State) => Promise<unknown>;
   readonly events: (options: EventsOptions) => AsyncGenerator<StreamItem, void, undefined>;
@@ -58,7 +58,7 @@ type CompactDeps = {
 const optionRules: OptionTable<CompactOptions> = { keep: aString, by: aString, signal: aSignal };
 
 export function createCompact(id: string, { makeId, load, post, events, attend }: CompactDeps): CompactMethod {
-  /** The outcome in the log after an entry; null if there is none. */
+  /** Finds the outcome in the log after an entry; null if there is none. */
   async function findRecorded(after: number): Promise<CompactResult | null> {
     for await (const item of events({ after, follow: false, live: false }))
       if (item.type === "compacted") return toCompactResult(item);
@@ -97,7 +97,7 @@ export function createCompact(id: string, { makeId, load, post, events, attend }
     if (keep !== undefined && keep.length > maxKeep)
       throw new PawlError(
         "bad_input",
-        `\`keep\` has ${keep.length} characters; it must be a text of at most ${maxKeep} characters.`,
+        `\`keep\` has ${keep.length} characters; it must be a string of at most ${maxKeep} characters.`,
       );
     signal?.throwIfAborted();
     const state = await load();
@@ -109,22 +109,22 @@ export function createCompact(id: string, { makeId, load, post, events, attend }
   };
 }
 
-/** Characters. */
+/** In characters. */
 const maxKeep = 10_000;
 
-/** The store's own error is the cause. */
+/** Wraps an error of the store, which becomes the cause. */
 function toStoreError(id: string, cause: unknown): unknown {
   if (cause instanceof PawlError) return cause;
   const why = cause instanceof Error ? cause.message : String(cause);
   return new PawlError(
     "store_failed",
-    `The store failed while session ${id} was to be compacted (${why}). Repair it, then ask again or resume.`,
+    `The store failed during the compaction of session ${id} (${why}). Repair the store, then retry or resume.`,
     { cause },
   );
 }
 
 function createNothingYet(id: string): CompactResult {
-  const message = `Session ${id} has no run yet, so there is nothing to sum up.`;
+  const message = `Session ${id} has no run yet, so there is nothing to summarize.`;
   return { type: "unchanged", fault: { code: "nothing_to_compact", message, retryable: false } };
 }
 

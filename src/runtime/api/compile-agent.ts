@@ -1,5 +1,5 @@
 /**
- * Compiles the parts of an agent from its options: for its own process, or for that of an agent that hands over to it.
+ * Compiles an agent from its options: for its own process, or for the process of an agent that hands over to it.
  */
 import { compileCompaction } from "../../context/compaction-options.js";
 import { compileContext } from "../../context/context-options.js";
@@ -35,7 +35,7 @@ import { findToolSearch } from "../tools/ai-sdk-tool-search.js";
 import { listTools } from "../tools/compile-tools.js";
 import type { AgentOptions } from "./agent-options.js";
 
-/** What an agent uses if its author gives nothing else. */
+/** The defaults for what an agent's author does not set. */
 export type AgentDefaults<ModelLike> = {
   readonly asModel: (model: ModelLike) => Model;
   readonly createStore: () => Store;
@@ -46,12 +46,12 @@ export type AgentDefaults<ModelLike> = {
   readonly createOutputTools: (maxBytes: number) => readonly AnyTool[];
 };
 
-/** What an agent gets from the agent whose tool it is. */
+/** What an agent inherits from the agent that uses it as a tool. */
 type ParentFields = { readonly parent?: ParentLink } & Pick<CompiledAgent, "toolOutput" | "rehearsal">;
 
 export type Surroundings<ModelLike> = AgentDefaults<ModelLike> & ParentFields;
 
-/** An agent that another one has handed a session over to, in the process of that one. */
+/** Compiles an agent that a session was handed over to, in the process of the agent that handed it over. */
 export function compileReachedAgent<ModelLike>(
   options: AgentOptions<ModelLike>,
   surroundings: AgentDefaults<ModelLike>,
@@ -135,7 +135,7 @@ function compileShared<ModelLike>(options: AgentOptions<ModelLike>, surroundings
   };
 }
 
-/** Without everything that would be notified. */
+/** Removes everything that would be notified. */
 function withoutListeners({ redact }: WatchOptions): WatchOptions {
   return defined({ redact });
 }

@@ -1,12 +1,12 @@
 /**
- * Two ways to remove content: given texts wherever they occur, and everything.
+ * Two ways to remove content: given strings wherever they occur, or everything.
  */
 import { createMask, mapStringsAndNumbers, mask } from "../../core/data/mask.js";
 import type { Json } from "../../core/data/message.js";
 import type { Replacement } from "../../core/transcript/redact-event.js";
 import { decodeBase64, encodeBase64 } from "../../platform/bytes.js";
 
-/** The replacement for the bytes of a blob. `isErasureMark`: nothing of the original is left. */
+/** The replacement for the bytes of a blob. `isErasureMark`: nothing of the original remains. */
 export type ReplacedBytes = { readonly bytes: Uint8Array; readonly isErasureMark: boolean };
 
 export type Removal = Pick<Replacement, "text" | "json" | "file" | "allFiles" | "mark"> & {
@@ -18,7 +18,7 @@ const encoder = new TextEncoder();
 const maskBytes = encoder.encode(mask);
 const marks: Replacement["mark"] = { text: mask, base64: encodeBase64(maskBytes) };
 
-/** Removes the given texts from strings, data and files, also where JSON has escaped them. */
+/** Removes the given strings from text, data and files, including where JSON has escaped them. */
 export function createTextRemoval(texts: readonly string[]): Removal {
   const maskTexts = createMask(texts);
   const text = (given: string) => maskCutEnds(maskTexts(given), texts);
@@ -39,7 +39,7 @@ export function createTextRemoval(texts: readonly string[]): Removal {
     });
     return isChanged ? changed : value;
   };
-  /** Masking a number makes JSON invalid: it is serialized again, with a string in place of the number. */
+  /** Masking a number makes JSON invalid. It is then serialized again, with a string instead of the number. */
   const keepValidJson = (before: string, after: string): string => {
     const parsed = tryParseJson(before);
     if (parsed === undefined || tryParseJson(after) !== undefined) return after;
@@ -60,7 +60,7 @@ export function createTextRemoval(texts: readonly string[]): Removal {
   };
 }
 
-/** Removes everything. @param onText is called with each text that is removed */
+/** Removes everything. @param onText is called with each removed string */
 export function createWholeRemoval(onText: (text: string) => void): Removal {
   return {
     text(given) {
@@ -76,12 +76,12 @@ export function createWholeRemoval(onText: (text: string) => void): Removal {
   };
 }
 
-/** Masks a value and keeps its kind, because readers expect it: an object stays an object. */
+/** Masks a value but keeps its kind, because readers expect it: an object stays an object. */
 function maskJson(value: Json, field: string): Json {
   if (field === "providerMetadata") return {};
   if (typeof value !== "object" || value === null) return mask;
   if (Array.isArray(value)) return [mask];
-  // The keys of a session's data stay, so that its readers still find them.
+  // The keys of a session's data are kept, so that its readers still find them.
   if (field === "set") return Object.fromEntries(Object.keys(value).map((key) => [key, mask]));
   return { redacted: mask };
 }
@@ -124,8 +124,8 @@ function measureOverlap(left: string, right: string, max: number): number {
 }
 
 /**
- * For each prefix of the pattern, the length of its longest proper prefix that is also its suffix (Knuth, Morris and Pratt).
- * With it, a search takes linear time, whatever repeats in the pattern.
+ * For each prefix of the pattern, the length of its longest proper prefix that is also its suffix (Knuth, Morris and Pratt). It makes a
+ * search take linear time, whatever repetitions the pattern has.
  */
 function computeBorders<Unit>(pattern: ArrayLike<Unit>): readonly number[] {
   const borders = [0];
@@ -145,9 +145,9 @@ function advanceMatch<Unit>(
   return pattern[length] === unit ? length + 1 : 0;
 }
 
-/** Matches where Pawl has truncated a text: in the middle of an output, and at the end of a title. */
+/** Matches where Pawl has truncated text: in the middle of an output, and at the end of a title. */
 const omissionPattern = /(\n?\[… left out here: [^\]]{1,200}…\]\n?|…$)/;
-/** Fewer characters of a secret reveal nothing. */
+/** Shorter parts of a secret reveal nothing. */
 const minSecretPart = 6;
 
 /** Masks the rest of a secret on either side of a truncation. */

@@ -1,12 +1,12 @@
 /**
- * The beginning of an input, for lists of what will be sent.
+ * Truncates an input for lists of scheduled messages.
  */
 import type { UserMessage, UserPart } from "../../core/data/message.js";
 
 /** An input in a list. */
 export type ListedInput = {
   readonly input: readonly UserMessage[];
-  /** Present if `input` is cut: the size of the whole input as JSON, in characters. */
+  /** Present if `input` is truncated: the size of the whole input as JSON, in characters. */
   readonly inputSize?: number;
 };
 
@@ -42,7 +42,7 @@ function cutPart(part: UserPart, room: number): UserPart | null {
   return text === "" ? null : { type: "text", text };
 }
 
-/** Cuts between two words: whoever masks secrets could not recognize one that is cut in two. */
+/** Truncates between two words: code that masks secrets could not recognize a secret that is split. */
 function cutText(text: string, room: number): string {
   if (text.length <= room) return text;
   const end = text.slice(0, Math.max(0, room)).search(/\s\S*$/);

@@ -1,8 +1,8 @@
 /**
  * Delayed messages: input that is sent to a session now and posted to it later.
  *
- * 1. A delayed message is a row among the schedules of the store, with a single time. Workers fire it as they fire schedules.
- * 2. It is posted under the id of its run, which a store takes once. So a message that is sent or fired twice makes one run.
+ * 1. A delayed message is a row among the schedules of the store, with a single time. Workers fire it like a schedule.
+ * 2. It is posted under the id of its run, which a store accepts once. So a message that is sent or fired twice starts one run.
  */
 import { aString, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
@@ -30,13 +30,13 @@ import { readReadableRows } from "./readable-rows.js";
 export type ScheduledInput = {
   /** The run that it will start, unless it joins one. */
   readonly runId: string;
-  /** When, in epoch milliseconds. */
+  /** When it will be posted, in epoch milliseconds. */
   readonly at: number;
-  /** A long input is cut in a list. */
+  /** Long input is truncated in lists. */
   readonly input: readonly UserMessage[];
-  /** Present if `input` is cut: the size of the whole input as JSON, in characters. */
+  /** Present if `input` is truncated: the size of the whole input as JSON, in characters. */
   readonly inputSize?: number;
-  /** What happens if a run is active by then. */
+  /** What happens if a run is active at that time. */
   readonly mode: "queue" | "steer" | "interrupt";
   /** Who sent it. */
   readonly by?: string;
@@ -53,13 +53,14 @@ const scheduledRules: OptionTable<ScheduledOptions> = { runId: aString };
 /** Delayed messages of a session. */
 export type Delayed = {
   /**
-   * Input that was sent with `at` or `afterMs` and is not posted yet, soonest first. Long input is cut, except with `runId`. A message that the store cannot read is left out:
-   * `scheduled({ runId })` throws the reason, as a worker reports it at its time, and `unsend` removes it.
+   * Input that was sent with `at` or `afterMs` and has not been posted yet, soonest first. Long input is truncated, except with `runId`. A
+   * message that the store cannot read is omitted: `scheduled({ runId })` throws the reason, a worker reports it when the message is due,
+   * and `unsend` removes the message.
    * @throws PawlError `bad_input`, `store_lacks`
    */
   readonly scheduled: (options?: ScheduledOptions) => Promise<readonly ScheduledInput[]>;
   /**
-   * Withdraws a delayed message by its run id. `too_late`: it was posted already. `unknown`: there is no such message.
+   * Withdraws a delayed message by its run id. `too_late`: it has already been posted. `unknown`: there is no such message.
    * @throws PawlError `bad_input`, `store_lacks`
    */
   readonly unsend: (runId: string) => Promise<"unsent" | "too_late" | "unknown">;
@@ -70,13 +71,13 @@ export function requireSchedules({ schedules }: Pick<Store, "schedules">): Sched
   if (schedules !== undefined) return schedules;
   throw new PawlError(
     "store_lacks",
-    "This store keeps no schedules: it has no `schedules`. Use one of Pawl's stores, or add that member to your own.",
+    "This store does not support schedules: it has no member `schedules`. Use one of Pawl's stores, or add that member to your own.",
   );
 }
 
 type InputBody = Extract<InboxBody, { readonly type: "input" }>;
 
-/** Keeps the message until its time. False if it was sent before. @throws PawlError `schedule_full`, `store_lacks` */
+/** Stores the message until its time. False if it was sent before. @throws PawlError `schedule_full`, `store_lacks` */
 export async function sendLater(
   store: Store,
   sessionId: string,
@@ -90,7 +91,7 @@ export async function sendLater(
   if (put.type === "full")
     throw new PawlError(
       "schedule_full",
-      `Session ${sessionId} has ${maxDelayedOfSession} delayed messages and takes no more. Withdraw some with unsend().`,
+      `Session ${sessionId} has ${maxDelayedOfSession} delayed messages, which is the maximum. Withdraw some with unsend().`,
     );
   return put.type === "ok";
 }
@@ -130,8 +131,8 @@ function toScheduledInput(row: ScheduleRow): ScheduledInput {
 }
 
 /**
- * Masks texts in the delayed messages of a session, as in its log. A message that is posted meanwhile starts a run, and a session with a run
- * is not redacted.
+ * Masks strings in the delayed messages of a session, as in its log. A message that is posted meanwhile starts a run, and a session with a
+ * run in progress is not redacted.
  */
 export async function redactDelayed(store: Store, sessionId: string, texts: readonly string[]): Promise<void> {
   const { schedules } = store;
@@ -154,7 +155,7 @@ async function redactRow(schedules: ScheduleStore, id: string, removal: Replacem
   return put.type === "ok";
 }
 
-/** Whether the message of this run was posted to the session, consumed or not. */
+/** Whether the message of this run has been posted to the session, consumed or not. */
 async function isPosted(store: Store, sessionId: string, runId: string): Promise<boolean> {
   const wanted = `run/${runId}`;
   const prefix = [...wanted].slice(0, -1).join("");

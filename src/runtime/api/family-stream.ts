@@ -1,11 +1,11 @@
 /**
  * Streams a session and its child sessions as one stream (STRM-11).
  *
- * 1. A child's items come after the `child_started` of its call, and all of its log before the `tool_result` of the call.
- *    Siblings interleave.
+ * 1. A child's items come after the `child_started` of its call, and all of its log before the `tool_result` of the call. Siblings
+ *    interleave.
  * 2. The items of each session come in the order of its log, each event once. A cursor has a position for each open session.
  * 3. A child's part ends with the run that its call started. Later requests to the child session are not part of it.
- * 4. At most one item of each session waits here; others wait in the subscription of the session, which is bounded.
+ * 4. At most one item of each session is buffered here; others are buffered in the session's subscription, which is bounded.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -17,7 +17,7 @@ import { type AgentFamily, findChildAgent, joinFamilies } from "../agent/agent-f
 import { type CompiledAgent, listFamilies } from "../agent/compiled-agent.js";
 import type { FamilyItem, ItemsOf, OfFamily, StreamItem } from "../agent/stream-types.js";
 import { deriveChildId } from "../effects/children.js";
-import { type ChildPlace, type FamilyCursor, formatFamilyCursor, maxOpenSessions } from "../log/family-cursor.js";
+import { type ChildCursor, type FamilyCursor, formatFamilyCursor, maxOpenSessions } from "../log/family-cursor.js";
 import { findOpenChildCalls } from "../log/open-children.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
@@ -29,7 +29,7 @@ export type FamilyStreamOptions = {
   readonly family: AgentFamily;
   /** The items of the session itself, from the cursor on. Null: only logged events are streamed. */
   readonly live: { readonly items: ItemIterator; readonly stop: () => void } | null;
-  /** Reads sessions that no known agent of the family owns: they are followed through their logs. */
+  /** Reads sessions that no known agent of the family owns, by following their logs. */
   readonly itemsOf: ItemsOf;
   /** Wraps the items of each session. Default: no wrapper. */
   readonly through?: (items: ItemsOf) => ItemsOf;
@@ -49,13 +49,13 @@ type Member = {
   /** The run that ends this session's part; undefined for the session of the stream. */
   readonly runId: string | undefined;
   cursor: Cursor;
-  part: "telling" | "told" | "omitted";
+  part: "streaming" | "done" | "omitted";
   /** The children whose calls are open, by the position of the call. */
   readonly children: Map<string, Member>;
   /** Whether live items are streamed. Otherwise, the log is read when the call ends. */
   isLive: boolean;
   source: ItemIterator | null;
-  /** The item that was requested from the source and is not consumed yet. */
+  /** The item that was requested from the source and has not been consumed yet. */
   asked: Promise<IteratorResult<StreamItem, unknown>> | null;
   stop: () => void;
 };
@@ -69,14 +69,14 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     above: null,
     runId: undefined,
     cursor: from.cursor,
-    part: "telling",
+    part: "streaming",
     children: new Map(),
     isLive: live !== null,
     source: live?.items ?? null,
     asked: null,
     stop: () => live?.stop(),
   };
-  /** Positions in the cursor of sessions that have not appeared yet. */
+  /** Cursors of sessions that have not appeared yet. */
   const pendingCursors = new Map(from.children);
   const arrivals = createArrivals<Member>();
   let openCount = 1;
@@ -91,7 +91,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     return deepFreeze({ type: "children_omitted", why, ...member.identity, cursor: formatFamilyCursor(root) });
   }
 
-  function endMember(member: Member, part: "told" | "omitted"): void {
+  function endMember(member: Member, part: "done" | "omitted"): void {
     stopMember(member);
     member.part = part;
     if (part === "omitted") openCount -= 1;
@@ -105,7 +105,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     for (const child of member.children.values()) closeMember(child);
   }
 
-  function addMember(parent: Member, call: ChildCall, cursor: ChildPlace): Member {
+  function addMember(parent: Member, call: ChildCall, cursor: ChildCursor): Member {
     const { callKey, name, childId } = call;
     const agent = findChildAgent(name, parent.family);
     const member: Member = {
@@ -119,7 +119,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
       above: parent,
       runId: deriveChildId(childId, callKey),
       cursor: cursor === "end" ? startCursor : cursor,
-      part: cursor === "end" ? "told" : "telling",
+      part: cursor === "end" ? "done" : "streaming",
       children: new Map(),
       isLive: parent.isLive,
       source: null,
@@ -133,7 +133,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
 
   /** Begins to stream a member, and the children that are open at its cursor. */
   async function* beginMember(member: Member): AsyncGenerator<FamilyItem, void, undefined> {
-    if (member.part !== "telling") return;
+    if (member.part !== "streaming") return;
     if (openCount > maxOpen) return yield omitMember(member, "too_many");
     if (isOwnAncestor(member)) return yield omitMember(member, "unreadable");
     try {
@@ -166,7 +166,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     if (!("index" in item)) return yield toFamilyItem(member, item);
     if (item.type === "tool_result") yield* finishCall(member, item);
     member.cursor = cursorAfter(item);
-    if (item.type === "final" && item.runId === member.runId) endMember(member, "told");
+    if (item.type === "final" && item.runId === member.runId) endMember(member, "done");
     // Remaining cursors belong to calls of the previous step.
     if (item.type === "step_finished" && pendingCursors.size > 0) forgetCursors(member);
     const child = item.type === "child_started" ? addMember(member, item, startCursor) : undefined;
@@ -233,21 +233,21 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     for (const one of pendingCursors.keys()) if (one.startsWith(path)) pendingCursors.delete(one);
   }
 
-  /** Streams the next item that arrives, from the session or from a child. Returns false if the session's items have ended. */
+  /** Streams the next item that arrives, from the session or from a child. Returns false when the session's items have ended. */
   async function* emitNext(): AsyncGenerator<FamilyItem, boolean, undefined> {
-    const { whose, result } = await arrivals.next();
-    if (!whose.isLive) return true;
-    whose.asked = null;
+    const { source: member, result } = await arrivals.next();
+    if (!member.isLive) return true;
+    member.asked = null;
     if ("error" in result) {
-      if (whose === root || !(isUnreadable(result.error) || isShutDown(result.error))) throw result.error;
-      if (isUnreadable(result.error)) yield omitMember(whose, "unreadable");
-      else stopMember(whose);
+      if (member === root || !(isUnreadable(result.error) || isShutDown(result.error))) throw result.error;
+      if (isUnreadable(result.error)) yield omitMember(member, "unreadable");
+      else stopMember(member);
     } else if (result.done === true) {
-      if (whose === root) return false;
-      stopMember(whose);
+      if (member === root) return false;
+      stopMember(member);
     } else {
-      yield* emitItem(whose, result.value);
-      if (whose.isLive) requestNext(whose);
+      yield* emitItem(member, result.value);
+      if (member.isLive) requestNext(member);
     }
     return true;
   }
@@ -285,12 +285,12 @@ function stopMember(member: Member): void {
   member.stop();
 }
 
-/** A function, because `part` changes while items are streamed and TypeScript would narrow it. */
+/** A function, because `part` changes while items are streamed, and TypeScript would narrow it. */
 function hasEnded({ part }: Member): boolean {
-  return part !== "telling";
+  return part !== "streaming";
 }
 
-/** The approximate number of items that may wait in all subscriptions together. */
+/** The approximate number of items that may be buffered in all subscriptions together. */
 const maxWaiting = 65_536;
 
 const unreadable: ReadonlySet<string> = new Set(["store_corrupt", "newer_format", "older_format"]);

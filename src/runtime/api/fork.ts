@@ -35,7 +35,7 @@ export async function forkSession(
   const events = await readEventsUpTo(store, sourceId, at);
   const claimed = await store.claim(targetId, { holder: keeper.holder, now: clock.now(), leaseMs: keeper.leaseMs });
   if (claimed.type === "held" || claimed.state !== null)
-    throw new PawlError("session_busy", `There is a session ${targetId} already. Give the fork an id of its own.`);
+    throw new PawlError("session_busy", `Session ${targetId} already exists. Give the fork a new id.`);
   await copyBlobs(sourceId, targetId, events, store);
   await writeCopy(claimed.lease, events, clock.now(), store);
 }
@@ -49,7 +49,7 @@ async function readEventsUpTo(store: CompiledAgent["store"], sourceId: string, a
   if (events.length === 0)
     throw new PawlError("no_session", `There is no session ${sourceId} in this store, or it is empty.`);
   if (!Number.isInteger(at) || at < 1 || events.length < at)
-    throw new PawlError("bad_input", `Session ${sourceId} has no entry ${at}; its last one is ${events.length}.`);
+    throw new PawlError("bad_input", `Session ${sourceId} has no entry ${at}; its last entry is ${events.length}.`);
   return events;
 }
 
@@ -98,13 +98,13 @@ async function writeCopy(
       ...(isLast ? { release: true } : {}),
     });
     if (result.type !== "ok")
-      throw new PawlError("store_failed", `The fork could not be written (${result.type}). Delete it and try again.`);
+      throw new PawlError("store_failed", `The fork could not be written (${result.type}). Delete it and retry.`);
   }
 }
 
 type EndedState = { readonly state: State; readonly events: readonly Event[] };
 
-/** Ends all work in progress. A requested compaction also belongs to the source only. */
+/** Ends all work in progress. A requested compaction also belongs only to the source. */
 function endEverything(state: State, at: number): EndedState {
   const ended = endRun(state, at);
   if (!isCompacting(ended.state)) return ended;
@@ -113,7 +113,7 @@ function endEverything(state: State, at: number): EndedState {
   return { state: dropped.state, events: [...ended.events, ...dropped.events] };
 }
 
-/** Ends the current run with the events of an abort and a restart, because no process runs its calls in the copy. */
+/** Ends the current run with the events of an abort and a restart, because no process executes its calls in the copy. */
 function endRun(state: State, at: number): EndedState {
   if (isResting(state)) return { state, events: [] };
   const { runId } = state;
@@ -127,7 +127,7 @@ function endRun(state: State, at: number): EndedState {
   return { state: ended.state, events: [...events, ...ended.events] };
 }
 
-/** Adds the results that the machine creates for calls: they belong to the entry that they follow from. */
+/** Adds the results that the machine creates for calls: they belong to the entry that causes them. */
 function settleCalls(before: State, at: number): EndedState {
   let state = before;
   const events: Event[] = [];

@@ -1,5 +1,5 @@
 /**
- * Rebuilds the requests of a session's model calls from its log alone, without the agent and its code (TRC-3).
+ * Rebuilds the requests of a session's model calls from its log alone, without the agent or its code (TRC-3).
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -32,12 +32,12 @@ import { buildRequestMessages } from "../work/request-messages.js";
 import { checkCall, type ModelRequestOptions } from "./check-call-options.js";
 
 /**
- * The requests of all attempts in the log of a session, in order, each exactly as the model got it: prompt, tools,
- * settings, options and messages. Files in results and deferred tools appear as for a model that accepts them. An attempt is
- * included even if the process died before it sent the request. The requests of a compaction have `purpose: "compaction"`;
- * those of a compaction that a crash interrupted are not in the log. The log is read while the requests are consumed.
+ * The requests of all attempts in the log of a session, in order, each exactly as it was sent to the model: prompt, tools, settings,
+ * options and messages. Files in results and deferred tools appear as for a model that accepts them. An attempt is included even if the
+ * process died before it sent the request. The requests of a compaction have `purpose: "compaction"`; those of a compaction that a crash
+ * interrupted are not in the log. The log is read while the requests are consumed.
  *
- * @throws PawlError `no_session`, `store_failed`; `store_corrupt` if the store lacks a blob that the log names
+ * @throws PawlError `no_session`, `store_failed`; `store_corrupt` if the store has lost a blob that the log refers to
  */
 export async function* modelRequests(
   store: Store,
@@ -74,18 +74,18 @@ export type ModelRequestsOptions = {
   readonly after?: number;
 };
 
-/** Reads the list that was sent in place of the conversation; null if the conversation was sent. */
+/** Reads the list that was sent instead of the conversation; null if the conversation was sent. */
 function createListReader(sessionId: string, store: PromptBlobs["store"]) {
   const texts = createPromptBlobs(sessionId, store);
   return async ({ sentList }: Transcript): Promise<readonly Message[] | null> => {
     if (sentList === null) return null;
     const found = await resolveList(sentList, texts);
     if (found.type === "found") return found.messages;
-    throw new PawlError("store_corrupt", `${found.message} in session ${sessionId}. Restore them from a copy.`);
+    throw new PawlError("store_corrupt", `${found.message} in session ${sessionId}. Restore them from a backup.`);
   };
 }
 
-/** A request, and that of the previous step. */
+/** A request, and the request of the previous step. */
 export type RequestOfStep = {
   /** The request that was sent to the model. */
   readonly request: ModelRequest;
@@ -94,9 +94,8 @@ export type RequestOfStep = {
 };
 
 /**
- * The request of one model call, as `modelRequests` returns it, and the one before it in the run. Null if there is no such
- * request. The cost does not depend on the position of the call in the run. For runs before the last one, the start is
- * looked up in the log.
+ * The request of one model call, as `modelRequests` returns it, and the previous request in the run. Null if there is no such request. The
+ * cost does not depend on the position of the call in the run. For runs before the last one, the start is looked up in the log.
  * @throws PawlError `store_failed`, `store_corrupt`
  */
 export async function modelRequest(
@@ -136,7 +135,7 @@ async function readTextOrThrow(sessionId: string, hash: string, store: Pick<Stor
   if (text !== null) return text;
   throw new PawlError(
     "store_corrupt",
-    `The blob ${hash}, which the log of session ${sessionId} names, is missing in the store. Restore it from a copy.`,
+    `The blob ${hash}, which the log of session ${sessionId} refers to, is missing from the store. Restore it from a backup.`,
   );
 }
 
@@ -154,7 +153,7 @@ function createTextReader(sessionId: string, store: Pick<Store, "getBlob">) {
     systemPrompt: promptHash == null ? undefined : await textOf(promptHash),
     specifications: toolsHash == null ? [] : parseSpecifications(await textOf(toolsHash)),
   });
-  /** Not cached: for texts that are used once. */
+  /** Not cached: for strings that are used once. */
   const readText = (hash: string) => readTextOrThrow(sessionId, hash, store);
   return { promptOf, textOf, readText };
 }

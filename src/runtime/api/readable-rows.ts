@@ -1,5 +1,5 @@
 /**
- * Reads schedules or delayed messages for a list: by id, without those that the store cannot read.
+ * Reads schedules or delayed messages for a list, by id, skipping those that the store cannot read.
  */
 import { defined } from "../../core/data/defined.js";
 import type { ScheduleRow, ScheduleStore } from "../../ports/schedule-store.js";
@@ -13,7 +13,7 @@ type ReadOptions = {
   readonly limit?: number;
 };
 
-/** So that few whole inputs are in memory at a time. */
+/** Small, so that few whole inputs are in memory at a time. */
 const rowsPerRead = 50;
 
 export async function* readReadableRows(

@@ -1,11 +1,10 @@
 /**
  * Removes content from the log of a session at rest, and from its blobs.
  *
- * 1. The lease is held meanwhile, so no other process writes. Everything is written in one transaction: the entry that records
- *    the redaction, the changed entries, their states, and the removal of blobs.
+ * 1. The lease is held meanwhile, so no other process writes. Everything is written in one transaction: the entry that records the
+ *    redaction, the changed entries, their states, and the removal of blobs.
  * 2. The removed content is in no message and no new entry: it never leaves this process.
- * 3. New blobs are written first. If the process ends in between, they are left over, but contain nothing of the removed
- *    content.
+ * 3. New blobs are written first. If the process ends in between, they are left over, but contain nothing of the removed content.
  */
 import { mask, minSecretLength } from "../../core/data/mask.js";
 import { type Json, type Message, toolCallsOf } from "../../core/data/message.js";
@@ -34,7 +33,7 @@ import { createTextRemoval, createWholeRemoval, type ReplacedBytes } from "./con
 
 /** What to remove from a session. */
 export type RedactionTarget = {
-  /** These texts, wherever they occur. */
+  /** These strings, wherever they occur. */
   readonly texts: readonly string[];
   /** All content of these entries. */
   readonly seqs: ReadonlySet<number>;
@@ -56,9 +55,9 @@ export type RedactionSummary = {
 
 type RedactionDeps = { readonly store: Store; readonly clock: Clock };
 
-/** The length of the lease, in milliseconds. It is renewed after a third of it. */
+/** The length of the lease, in milliseconds. It is renewed after a third of that time. */
 const leaseMs = 60_000;
-/** The maximum number of entries that one event lists: an event has at most 1 MiB. */
+/** The maximum number of entries that one event lists, because an event has at most 1 MiB. */
 const maxListed = 10_000;
 
 /** @throws PawlError `no_session`; `session_busy` unless the session is at rest; `bad_input`, `store_failed` */
@@ -84,8 +83,8 @@ export async function redactSession(
 }
 
 /**
- * Renews the lease with a timer: one entry may refer to large blobs, and the store may take long to write. If the lease is
- * lost, the store refuses the redaction.
+ * Renews the lease with a timer: one entry may refer to large blobs, and the store may take a long time to write. If the lease is lost, the
+ * store refuses the redaction.
  */
 function keepRenewing({ store, clock }: RedactionDeps, lease: Lease): () => void {
   let isOver = false;
@@ -111,7 +110,7 @@ function isAtRest(state: State): boolean {
 function notAtRestError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `Session ${sessionId} is not at rest, so nothing was redacted: a run would continue with what it has in memory. Wait for the end of its run, or abort the run, and then redact.`,
+    `Session ${sessionId} is not at rest, so nothing was redacted: a run would continue with the content that it has in memory. Wait for the run to end, or abort it, and then redact.`,
   );
 }
 
@@ -129,7 +128,7 @@ async function redactAtRest(
     const event = await scan.redacted(entry);
     if (event !== entry.event) changed.push({ seq: entry.seq, event: { ...event, redacted: recordSeq } });
   }
-  // An orphaned blob may also have the content: a process may have ended before its log referred to the blob.
+  // An orphaned blob may also contain the content: a process may have ended before its log referred to the blob.
   const removedBlobs = new Set<string>();
   const removes = (hash: string, bytes: Uint8Array): boolean => {
     const isRemoved = scan.removes(hash, bytes);
@@ -144,7 +143,7 @@ async function redactAtRest(
   );
   let newState = redactState(state, scan.elsewhere);
   for (const event of recorded) newState = advance(newState, event).state;
-  // With texts to find, the store checks every blob, even if no entry has one of the texts.
+  // If the target has strings, the store checks every blob, even if no entry contains one of them.
   if (entries.length === 0 && target.texts.length === 0) return { seq: null, entries, blobs: 0 };
   const result = await store.redact(lease, {
     commit: {
@@ -163,7 +162,7 @@ async function redactAtRest(
   if (result.type !== "ok")
     throw new PawlError(
       "store_failed",
-      `Session ${lease.sessionId} was not redacted (${result.type}): nothing was changed. Try again.`,
+      `Session ${lease.sessionId} was not redacted (${result.type}): nothing was changed. Retry.`,
     );
   return { seq: entries.length === 0 ? null : newState.seq, entries, blobs: removedBlobs.size };
 }
@@ -248,7 +247,7 @@ async function createRedactionScan(store: Store, sessionId: string, last: number
       );
   }
   return {
-    /** The replacement for the rest of the session: for states, and for entries that were not named. */
+    /** The replacement for the rest of the session: for states, and for entries that the target does not name. */
     elsewhere,
     async redacted(entry: Entry): Promise<Event> {
       const event = redactWhole(entry);
@@ -273,11 +272,11 @@ function parseMessage(bytes: Uint8Array): Message {
   return JSON.parse(new TextDecoder().decode(bytes)) as Message;
 }
 
-/** The fields that repeat the text of other entries: the title of a session, and the message of a fault. */
+/** The fields that repeat content of other entries: the title of a session, and the message of a fault. */
 const repeatingFields: ReadonlySet<string> = new Set(["title", "message"]);
 
 /**
- * Whether a text repeats a removed one, or its beginning: a title has the first words of a request.
+ * Whether a string repeats a removed string, or its beginning: a title has the first words of a request.
  * @param removedTexts each in one line
  */
 function repeatsRemoved(text: string, removedTexts: readonly string[]): boolean {
@@ -306,7 +305,7 @@ function findPositions(event: EventOf<"model_finished">, callKeys: ReadonlySet<s
   );
 }
 
-/** The blobs with text or files: all blobs of an event, except those with another shape. */
+/** The blobs with text or files: all blobs of an event, except those with another format. */
 function listTextBlobs(event: Event): readonly string[] {
   const others = new Set([...listJsonBlobs(event), ...listMessageBlobs(event)]);
   if (event.type === "prepared" && event.toolsHash != null) others.add(event.toolsHash);

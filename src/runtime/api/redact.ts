@@ -12,12 +12,12 @@ import { checkNoteAndBy } from "./check-answer.js";
 import { redactDelayed } from "./delayed.js";
 import { type RedactionTarget, redactSession } from "./redact-session.js";
 
-/** What to remove from a session: texts, entries, calls, or several of them. */
+/** What to remove from a session: strings, entries, calls, or several of them. */
 export type RedactionOptions = {
   /**
-   * Strings of 6 characters or more, such as a key. Each is replaced wherever it occurs: in messages, inputs, outputs,
-   * prompts, summaries, the title, the session's data, stored files and delayed messages, also where JSON has escaped it. Child
-   * sessions are also searched.
+   * Strings of 6 characters or more, such as a key. Each is replaced wherever it occurs: in messages, inputs, outputs, prompts, summaries,
+   * the title, the session's data, stored files and delayed messages, including where JSON has escaped it. Child sessions are also
+   * searched.
    */
   readonly text?: string | readonly string[];
   /** Entries of the log: everything from people, models and tools in them is replaced, including files. */
@@ -39,19 +39,18 @@ export type RedactionResult = {
   readonly entries: readonly number[];
   /** How many stored prompts, outputs and files were removed or replaced. */
   readonly blobs: number;
-  /** The results of those child sessions that had one of the texts. */
+  /** The results of those child sessions that contained one of the strings. */
   readonly children: readonly RedactionResult[];
 };
 
 /** Removes content from sessions. */
 export type Redacting = {
   /**
-   * Replaces content by `[redacted]` for all later readers of the session, and removes it from the store. The numbers of
-   * entries and the cursors of events stay the same. The log records who requested it, when, and which entries changed. A
-   * redaction can be repeated.
+   * Replaces content with `[redacted]` for all later readers of the session, and removes it from the store. The numbers of entries and the
+   * cursors of events stay the same. The log records who requested it, when, and which entries changed. A redaction can be repeated.
    *
-   * The session and its child sessions must be at rest. Copies outside the session are not affected: requests to the model's
-   * provider, exports, traces, backups, forks, and what clients have shown.
+   * The session and its child sessions must be at rest. Copies outside the session are not affected: requests to the model's provider,
+   * exports, traces, backups, forks, and whatever clients have displayed.
    * @throws PawlError `session_busy` while a run is in progress or waits; `no_session`, `bad_input`, `store_failed`
    */
   readonly redact: (options: RedactionOptions) => Promise<RedactionResult>;
@@ -95,7 +94,7 @@ export function createRedacting(id: string, deps: RedactionDeps): Redacting {
   };
 }
 
-/** Children come first: if one of them is not at rest, the parent is not redacted yet, so the redaction cannot seem complete. */
+/** Children come first: if a child is not at rest, the parent is not redacted either, so the redaction cannot appear complete. */
 async function redactFamily(
   deps: RedactionDeps,
   sessionId: string,
@@ -134,19 +133,22 @@ function toTarget({ text, seq, callKey }: RedactionOptions): RedactionTarget {
   const seqs = toList(seq);
   const callKeys = toList(callKey);
   if (texts.length + seqs.length + callKeys.length === 0)
-    throw new PawlError("bad_input", "redact() needs to know what to remove: text, seq or callKey.");
+    throw new PawlError("bad_input", "redact() has nothing to remove. Give text, seq or callKey.");
   if (texts.length > maxTexts)
-    throw new PawlError("bad_input", `redact() takes ${maxTexts} texts at once; these are ${texts.length}.`);
-  // Error messages never repeat a text: it is a secret.
+    throw new PawlError("bad_input", `redact() accepts at most ${maxTexts} strings at once; got ${texts.length}.`);
+  // Error messages never repeat the string: it is a secret.
   if (!texts.every((one) => typeof one === "string" && one.length >= minSecretLength))
     throw new PawlError(
       "bad_input",
-      `\`text\` must be a string of at least ${minSecretLength} characters, or a list of such strings: a shorter one is part of other words. To remove a short secret, name the entries that have it: \`seq\`.`,
+      `\`text\` must be a string of at least ${minSecretLength} characters, or a list of such strings: a shorter string is likely to be part of other words. To remove a short secret, name the entries that contain it with \`seq\`.`,
     );
   if (!seqs.every((one) => Number.isSafeInteger(one) && (one as number) >= 1))
-    throw new PawlError("bad_input", "`seq` must be the number of an entry, from 1 on, or a list of such numbers.");
+    throw new PawlError("bad_input", "`seq` must be an entry number, 1 or more, or a list of such numbers.");
   if (!callKeys.every((one) => typeof one === "string" && one !== ""))
-    throw new PawlError("bad_input", '`callKey` must be the key of a tool call, such as "run/1/1", or a list of keys.');
+    throw new PawlError(
+      "bad_input",
+      '`callKey` must be the key of a tool call, such as "run/1/1", or a list of such keys.',
+    );
   return { texts: texts as string[], seqs: new Set(seqs as number[]), callKeys: new Set(callKeys as string[]) };
 }
 

@@ -10,12 +10,12 @@ import { PawlError } from "../../errors.js";
 import type { MakeId } from "../../ports/clock.js";
 import { checkNoteAndBy } from "./check-answer.js";
 
-/** The title of a session, for code outside its runs. */
+/** Changes the title of a session from outside its runs. */
 export type Renaming = {
   /**
-   * Sets the title of the session, which replaces the first words of its first request: 1 to 200 characters. Whitespace is
-   * collapsed into single spaces. Models do not see the title. Resolves when it is durable: in the log if the session is
-   * driven here, and otherwise in the session's inbox.
+   * Sets the session's title: 1 to 200 characters. The default title is the first words of the first request. Whitespace is collapsed into
+   * single spaces. Models do not see the title. Resolves when it is durable: in the log if the session is driven here, and otherwise in the
+   * session's inbox.
    * @throws PawlError `no_session`, `bad_input`
    */
   readonly rename: (title: string, options?: { readonly by?: string }) => Promise<void>;
@@ -25,10 +25,10 @@ type RenameOptions = NonNullable<Parameters<Renaming["rename"]>[1]>;
 
 const optionRules: OptionTable<RenameOptions> = { by: anyValue };
 
-/** In characters. The title is in every row of the log, and in every list. */
+/** In characters. The title is in every row of the log, and in every session list. */
 const maxTitle = 200;
 
-/** @param load returns the state of the session; throws `no_session` if there is none */
+/** @param load returns the state of the session; throws `no_session` if the session does not exist */
 export function createRenaming(
   { makeId }: { readonly makeId: MakeId },
   load: () => Promise<State>,
@@ -46,15 +46,15 @@ export function createRenaming(
 }
 
 function toTitle(given: unknown): string {
-  if (typeof given !== "string") throw new PawlError("bad_input", "A session's title must be a text.");
-  // Only this much is normalized: a longer title is refused anyway.
+  if (typeof given !== "string") throw new PawlError("bad_input", "A session's title must be a string.");
+  // Only this much is normalized, because a longer title is rejected anyway.
   const title = given
     .slice(0, 100 * maxTitle)
     .replace(/\s+/g, " ")
     .trim();
-  if (title === "") throw new PawlError("bad_input", "A session's title must have at least one letter.");
+  if (title === "") throw new PawlError("bad_input", "A session's title must not be empty.");
   if (title.length > maxTitle || given.length > 100 * maxTitle)
-    throw new PawlError("bad_input", `A session's title may have ${maxTitle} characters. This one has more.`);
+    throw new PawlError("bad_input", `A session's title must have at most ${maxTitle} characters.`);
   const checked = checkJson(title, { maxBytes: 8 * maxTitle });
   if (!checked.ok) throw new PawlError("bad_input", `The title cannot be stored: ${checked.error}`);
   return title;

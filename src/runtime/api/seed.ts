@@ -1,6 +1,5 @@
 /**
- * Begins a session with an imported conversation. A file of more than 64 KiB becomes a blob before any entry refers to
- * it.
+ * Starts a session with an imported conversation. A file of more than 64 KiB becomes a blob before any entry refers to it.
  */
 import type { FilePart, Message, ToolOutput } from "../../core/data/message.js";
 import type { SeededHistory } from "../../core/machine/history.js";
@@ -68,7 +67,7 @@ async function moveFilesToBlobs(message: Message, sessionId: string, store: Blob
   return { ...message, parts } as Message;
 }
 
-/** A history is added only when a session begins. @throws PawlError `bad_input` if the session exists */
+/** A history can only be added when a session starts. @throws PawlError `bad_input` if the session exists */
 export async function refuseUnlessNew(sessionId: string, store: Store, runId?: string): Promise<void> {
   const state = (await store.load(sessionId))?.state;
   const isNew = (state?.session ?? null) === null && (await store.inbox(sessionId)).length === 0;
@@ -76,19 +75,19 @@ export async function refuseUnlessNew(sessionId: string, store: Store, runId?: s
   throw sessionExistsError(sessionId);
 }
 
-/** If two processes begin a session at the same time, only one succeeds. @throws PawlError `bad_input` for the other one */
+/** If two processes start a session at the same time, only one succeeds. @throws PawlError `bad_input` for the other process */
 export async function refuseUnlessEntered({ parts }: SeededHistory, sessionId: string, store: Store): Promise<void> {
   const entered: unknown[] = [];
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if (event.type === "history_added") entered.push(event.messages);
     else if (event.type !== "session_created") break;
   }
-  // Posted to another process that has not consumed it yet: it is durable, and nothing precedes it.
+  // The history was posted to another process that has not consumed it yet. It is durable, and nothing precedes it.
   if (entered.length === 0 && (await store.inbox(sessionId)).length > 0) return;
   if (JSON.stringify(entered) !== JSON.stringify(parts)) throw sessionExistsError(sessionId);
 }
 
-/** The first words of the conversation, for lists. */
+/** The first words of the conversation, as a title in lists. */
 export function createHistoryTitle({ messages }: CheckedHistory): string {
   const first = messages.find(({ message }) => message.role === "user")?.message;
   return first?.role === "user" ? createTitle([first]) : "";
@@ -101,6 +100,6 @@ async function isKnownRun(sessionId: string, store: Store, runId: string): Promi
 function sessionExistsError(sessionId: string): PawlError {
   return new PawlError(
     "bad_input",
-    `Session ${sessionId} exists already. A history is added only when a session begins: leave it out, or take another session.`,
+    `Session ${sessionId} already exists. A history can only be added when a session starts. Omit it, or use another session.`,
   );
 }

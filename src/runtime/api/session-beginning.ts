@@ -1,6 +1,6 @@
 /**
- * How a session began, and which of its runs are open. A request is in the inbox until a driver consumes it, which may
- * happen between two reads. So the log is read before and after the inbox.
+ * Determines how a session began, and which of its runs are open. A request is in the inbox until a driver consumes it, which may happen
+ * between two reads, so the log is read before and after the inbox.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
@@ -13,7 +13,7 @@ import { readEntries } from "../log/read-entries.js";
 
 /** How a session began. */
 export type SessionBeginning = {
-  /** Its agent, its folder and who began it. Without the model until a driver consumes the first request. */
+  /** Its agent, its folder and its principal. The model is missing until a driver consumes the first request. */
   readonly session: SessionBinding;
   /** The first run; null if the session has an imported conversation and no run yet. */
   readonly runId: string | null;
@@ -22,8 +22,8 @@ export type SessionBeginning = {
 export type { SessionLook };
 
 /**
- * How a session began, according to its log or, until a driver consumes its first request, to that request. Null if there
- * is no such session.
+ * How a session began, according to its log or, until a driver consumes its first request, according to that request. Null if the session
+ * does not exist.
  */
 export async function findBeginning(given: Store, sessionId: string): Promise<SessionBeginning | null> {
   const store = createCheckedStore(given);
@@ -37,8 +37,8 @@ export async function findBeginning(given: Store, sessionId: string): Promise<Se
 }
 
 /**
- * The id of an unfinished run: of the given run or, without an id, of the current run. A run counts as soon as it is
- * requested, even while it is queued or its request is still in the inbox. Null if there is none.
+ * The id of an unfinished run: of the given run or, without an id, of the current run. A run counts as soon as it is requested, even while
+ * it is queued or its request is still in the inbox. Null if there is none.
  * @param known a state of the session that the caller has read
  */
 export async function findOpenRun(
@@ -65,7 +65,7 @@ export async function readLook(store: Pick<Store, "load" | "inbox">, sessionId: 
   return { state, isPosted: posted.length > 0, binding: state.session ?? findFirst(posted, pickSession) };
 }
 
-/** The session's binding, or the one that its first request asks for. Null if there is no such session. */
+/** The session's binding, or the binding that its first request asks for. Null if the session does not exist. */
 export async function findBinding(
   store: Pick<Store, "load" | "inbox">,
   sessionId: string,

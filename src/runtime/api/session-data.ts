@@ -18,11 +18,10 @@ export type DataAccess = {
   /** The session's committed data, frozen. @throws PawlError `no_session` */
   readonly data: () => Promise<SessionData>;
   /**
-   * Changes the session's data: `set` sets the values of keys, `unset` deletes keys. Tools see the change from then on.
-   * Resolves when the change is durable: in the log if the session is driven here, and otherwise in the session's
-   * inbox. A change that no longer fits the limit when it is consumed from the inbox is dropped.
-   * @throws PawlError `no_session`; `bad_input` if the data would take more than 64 KiB as JSON, or if a key is not
-   * allowed; `not_storable`
+   * Changes the session's data: `set` sets the values of keys, `unset` deletes keys. Tools see the change from then on. Resolves when the
+   * change is durable: in the log if the session is driven here, and otherwise in the session's inbox. A change that no longer fits the
+   * limit when it is consumed from the inbox is dropped.
+   * @throws PawlError `no_session`; `bad_input` if the data would take more than 64 KiB as JSON, or if a key is not allowed; `not_storable`
    */
   readonly setData: (
     patch: {
@@ -44,7 +43,7 @@ const patchRules: OptionTable<Patch> = {
 };
 const optionRules: OptionTable<SetOptions> = { by: anyValue };
 
-/** @param load returns the state of the session; throws `no_session` if there is none */
+/** @param load returns the state of the session; throws `no_session` if the session does not exist */
 export function createDataAccess(
   id: string,
   { store, makeId }: { readonly store: Store; readonly makeId: MakeId },
@@ -82,9 +81,12 @@ function toPatch({ set = {}, unset = [] }: Patch): DataPatch {
   }
   const conflict = values.find(([key]) => unsetKeys.has(key));
   if (conflict !== undefined)
-    throw new PawlError("bad_input", `setData() sets and unsets ${JSON.stringify(conflict[0])}. Do one of the two.`);
+    throw new PawlError(
+      "bad_input",
+      `setData() both sets and unsets ${JSON.stringify(conflict[0])}. Do only one of them.`,
+    );
   if (values.length === 0 && unsetKeys.size === 0)
-    throw new PawlError("bad_input", "setData() changes nothing. Give it set, unset, or both.");
+    throw new PawlError("bad_input", "setData() has nothing to change. Give set, unset, or both.");
   return {
     ...(values.length === 0 ? {} : { set: Object.fromEntries(values) }),
     ...(unsetKeys.size === 0 ? {} : { unset: [...unsetKeys] }),

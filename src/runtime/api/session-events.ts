@@ -1,5 +1,5 @@
 /**
- * The method `events` of a session: its items, optionally with those of its child sessions.
+ * Implements `session.events()`: the session's items, optionally with those of its child sessions.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -40,7 +40,7 @@ export function createSessionEvents(
 ): (options?: EventsOptions) => AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
   const { store } = parts;
 
-  /** The agent that is the tool of a child's call drives the child session, so that agent has its live items. */
+  /** A child session is driven by the agent that the parent's call uses as a tool, so that agent has its live items. */
   async function readSession(state: State): Promise<SessionReading> {
     const { seq, session } = state;
     const childAgent = session?.parent === undefined ? null : await findAgentOfChild(id, parts);
@@ -72,13 +72,13 @@ export function createSessionEvents(
     }
   }
 
-  /** A separate function, so that a consumer that waits long does not keep the initial state in memory. */
+  /** A separate function, so that a consumer that waits for a long time does not keep the initial state in memory. */
   async function openItemsNow(
     options: EventsOptions,
   ): Promise<AsyncGenerator<StreamItem | FamilyItem, void, undefined>> {
     checkCall.events(options);
     if (options.children === true) return familyEvents(options);
-    // An invalid cursor is refused, whether or not the session exists.
+    // An invalid cursor is rejected, whether or not the session exists.
     readCursor(options.after ?? 0);
     // A run that this process is requesting counts as in progress.
     if (options.until !== undefined) await afterRequests();
@@ -105,7 +105,7 @@ function wrapItems(
       },
     };
     const items = callerItemsOf(session, { after: formatCursor(from), signal });
-    // After that, the consumer may never call `next` again, so the generator is ended explicitly.
+    // After an abort, the consumer may never call `next` again, so the generator is ended explicitly.
     const endItems = () => void items.return().catch(() => {});
     signal.addEventListener("abort", endItems, { once: true });
     return items;

@@ -1,5 +1,5 @@
 /**
- * What a session's handle offers: the type `Session`, its options, and how each of its methods is used.
+ * The public type of a session handle: its options and methods.
  */
 
 import type { Message } from "../../core/data/message.js";
@@ -20,7 +20,7 @@ import type { Redacting } from "./redact.js";
 import type { Renaming } from "./rename.js";
 import type { DataAccess } from "./session-data.js";
 
-/** The options of an input that is sent to a session. */
+/** The options of input that is sent to a session. */
 export type SendOptions = Pick<
   StartOptions,
   | "signal"
@@ -39,12 +39,11 @@ export type SendOptions = Pick<
   | "traceparent"
 > & {
   /**
-   * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before
-   * the next model call. "interrupt": the run is aborted, and the input becomes the next run, ahead of those that are queued.
-   * "reject": `send` throws `session_busy`.
+   * What happens while a run is active. "queue" (default): the input becomes the next run. "steer": it is added before the next model call.
+   * "interrupt": the run is aborted, and the input becomes the next run, ahead of any queued runs. "reject": `send` throws `session_busy`.
    */
   readonly mode?: "queue" | "steer" | "interrupt" | "reject";
-  /** As in `run`, without functions: any process may carry the run out. */
+  /** As in `run`, but without functions, because any process may execute the run. */
   readonly stopWhen?: PlainStopCondition | readonly PlainStopCondition[];
 } & Sender &
   SteerOptions &
@@ -68,33 +67,32 @@ type AnswersAndData = Answers & DataAccess & Delayed & Renaming & Redacting;
 export type Session = AnswersAndData & {
   /** The id of the session. */
   readonly id: string;
-  /** Sends input: starts a run, or joins the run under way. Resolves to the run's id when the input is durable. */
+  /** Sends input: starts a run, or joins the run in progress. Resolves to the run's id when the input is durable. */
   readonly send: (input: Input, options?: SendOptions) => Promise<{ readonly runId: string; readonly isNew: boolean }>;
   /**
-   * Begins the session with a conversation from elsewhere, before its first run: messages of Pawl, or `ModelMessage`s
-   * or `UIMessage`s of the AI SDK. Resolves when it is durable.
-   * @throws PawlError `bad_input` if the session exists, or if the messages are no whole conversation
+   * Starts the session with an existing conversation, before its first run: Pawl messages, or `ModelMessage`s or `UIMessage`s of the AI
+   * SDK. Resolves when the conversation is durable.
+   * @throws PawlError `bad_input` if the session exists, or if the messages are not a complete conversation
    */
   readonly seed: (messages: History, options?: HistoryOptions) => Promise<void>;
-  /** `send` with mode `steer`. Starts no session. @throws PawlError `no_session`, `bad_input` */
+  /** `send` with mode `steer`. Never starts a session. @throws PawlError `no_session`, `bad_input` */
   readonly steer: (input: Input, options?: SteerOptions & Sender) => Promise<void>;
   /**
-   * Aborts the run under way, or the named run, which may still be queued. A run that this process is just requesting is
-   * aborted, too. @throws PawlError `no_session`, `bad_input`
+   * Aborts the current run, or the named run, which may still be queued. This includes a run that this process is just requesting.
+   * @throws PawlError `no_session`, `bad_input`
    */
   readonly abort: AbortMethod;
   /**
-   * Sums the conversation up now, also if it would still fit. In a run that is under way, this comes before its next model
-   * call, and messages that no model has seen yet stay. The process that holds the session does it. Resolves to what became
-   * of it. A compaction that is under way already is the one. `abort` at rest stops it.
+   * Summarizes the conversation now, even if it would still fit. During a run, this happens before the next model call, and messages that
+   * no model has seen yet are kept. The process that holds the session does the work. Resolves to the outcome. If a compaction is already
+   * in progress, the call joins it. `abort` stops a compaction of a session at rest.
    * @throws PawlError `no_session`, `bad_input`, `store_failed`
    */
   readonly compact: CompactMethod;
   /**
-   * Carries on an interrupted run, and gives its result. The agent behind the tool carries on a child session of this
-   * agent. If another process has ended a run meanwhile that this agent gave out as interrupted, gives the result of
-   * that run.
-   * @throws PawlError `no_session`, `run_finished` if nothing is left to do
+   * Continues an interrupted run, and returns its result. A child session of this agent is continued by the agent that the tool calls. If
+   * this agent has returned a run as interrupted, and another process has ended that run since, returns that run's result.
+   * @throws PawlError `no_session`, `run_finished` if there is nothing left to do
    *
    * @example
    * ```ts
@@ -106,34 +104,33 @@ export type Session = AnswersAndData & {
    */
   readonly resume: Resume;
   /**
-   * Leaves the session and its child sessions to other processes: starts nothing more of them here, waits up to `graceMs`
-   * milliseconds (default: 5,000) for running calls, and gives the leases back. A caller that waits here for a run gets the result
-   * `interrupted`, with the reason `left`. The session is due for others then, and `resume` takes it up again. Does nothing if
-   * the session is not in this process.
-   * @throws PawlError `store_failed` if the store does not say which children there are; the session itself is left
+   * Leaves the session and its child sessions to other processes: starts nothing more for them here, waits up to `graceMs` milliseconds
+   * (default: 5,000) for running calls, and releases the leases. A caller that waits here for a run gets the result `interrupted`, with the
+   * reason `left`. The session is then due for other processes, and `resume` claims it again. Does nothing if the session is not in this
+   * process.
+   * @throws PawlError `store_failed` if the store cannot list the children; the session itself is still left
    */
   readonly leave: (options?: { readonly graceMs?: number }) => Promise<void>;
   /**
-   * The result of the named run or, without a name, of the present or last run; null if there is none, or if the run has
-   * neither ended nor waits for somebody. @throws PawlError `no_session`, `no_such_run`
+   * The result of the named run or, without a name, of the current or last run. Null if there is none, or if the run has neither ended nor
+   * is waiting for a person. @throws PawlError `no_session`, `no_such_run`
    */
   readonly result: (runId?: string) => Promise<RunResult | null>;
   /**
-   * Copies the history up to the entry `at` (default: all) into a new session. A run that was under way there ends in
-   * the copy.
+   * Copies the history up to the entry `at` (default: all) into a new session. A run that was in progress at that entry ends in the copy.
    * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
    *
    * @example
    * ```ts
-   * // The same conversation, asked otherwise from here on. The session itself stays as it is.
+   * // The same conversation, continued differently from here on. The original session does not change.
    * const copy = await session.fork({ sessionId: "customer-7-short" });
    * await copy.send("Answer the last question again, in one sentence.");
    * ```
    */
   readonly fork: (options?: { readonly at?: number; readonly sessionId?: string }) => Promise<Session>;
   /**
-   * Runs the log again with the present code and agent (its tools' schemas, policies, retries), and gives the first
-   * difference. Models and tools return what was recorded. Nothing outside is touched, and nothing is written.
+   * Replays the log with the current code and agent (its tools' schemas, policies, retries), and returns the first difference. Models and
+   * tools return what was recorded. Nothing outside is called, and nothing is written.
    * @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch`
    */
   readonly replay: (options?: ReplayOptions) => Promise<Replay>;
@@ -142,14 +139,14 @@ export type Session = AnswersAndData & {
   /** The conversation as the model sees it. */
   readonly messages: () => Promise<readonly Message[]>;
   /**
-   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the
-   * consumer leaves the loop or `signal` is aborted; items that have arrived by then are still given.
+   * Public events after an entry: first those of the log, then live events and deltas. The iterator ends when the consumer leaves the loop
+   * or `signal` is aborted; items that have already arrived are still returned.
    *
    * @example
    * ```ts
-   * let place: string | undefined; // kept by the client: where it goes on after it was cut off
-   * for await (const item of session.events({ after: place ?? 0, follow: false })) {
-   *   if ("index" in item) place = `${item.seq}.${item.index}`;
+   * let cursor: string | undefined; // stored by the client, to continue after a disconnect
+   * for await (const item of session.events({ after: cursor ?? 0, follow: false })) {
+   *   if ("index" in item) cursor = `${item.seq}.${item.index}`;
    *   if (item.type === "tool_call") console.log(item.name, item.input);
    * }
    * ```
@@ -157,7 +154,7 @@ export type Session = AnswersAndData & {
   readonly events: {
     (
       options: EventsOptions & {
-        /** The items of child sessions come, too. */
+        /** Includes the items of child sessions. */
         readonly children: true;
       },
     ): AsyncGenerator<FamilyItem, void, undefined>;
@@ -165,7 +162,7 @@ export type Session = AnswersAndData & {
   };
 };
 
-/** Pass the options of the run that the log does not store (`output`, `dependencyOverrides`) again, if it had any. */
+/** Pass the run options that the log does not store (`output`, `dependencyOverrides`) again, if the run had any. */
 export type Resume = {
   <Output>(options: ResumeOptions & OutputOptions<Output>): Promise<RunResult<Output>>;
   (options?: ResumeOptions): Promise<RunResult>;

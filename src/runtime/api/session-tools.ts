@@ -1,5 +1,5 @@
 /**
- * The tools that a session's model was last offered, read from its log alone.
+ * Reads the tools that a session's model was last offered, from the session's log alone.
  */
 import type { State } from "../../core/machine/state.js";
 import type { ToolSpecification } from "../../ports/model.js";
@@ -7,7 +7,7 @@ import type { Store } from "../../ports/store.js";
 import { readTranscript } from "../log/read-log.js";
 import { parseSpecifications, readPromptBlob } from "../work/prompt-blobs.js";
 
-/** Empty if the log refers to none, or if the store has lost them. @throws PawlError `store_failed` */
+/** Empty if the log refers to no tools, or if the store has lost them. @throws PawlError `store_failed` */
 export async function loadSessionTools(
   store: Pick<Store, "read" | "load" | "getBlob">,
   sessionId: string,

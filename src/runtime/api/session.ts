@@ -1,5 +1,5 @@
 /**
- * Makes the public handle of a session: sends messages to it, and reads its results, events and state.
+ * Creates the public handle of a session, which sends messages to it, and reads its results, events and state.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -51,18 +51,18 @@ import { createDataAccess } from "./session-data.js";
 import { createSessionEvents } from "./session-events.js";
 import type { Resume, SendOptions, Session } from "./session-handle.js";
 
-/** What a session needs of its process. */
+/** What a session handle needs from its process. */
 export type SessionDeps = {
   readonly live: () => LocalSession;
   readonly itemsOf: ItemsOf;
   /** The state, if this process certainly drives the session; otherwise null. */
   readonly drivenState: () => State | null;
-  /** Whether a request of this process to the session is under way. */
+  /** Whether this process is sending a request to the session. */
   readonly isStarting: () => boolean;
-  /** Acts behind the requests of this process to the session that are under way: when they are durable, or have failed. */
+  /** Acts after the requests that this process is sending to the session are durable or have failed. */
   readonly afterRequests: <T>(act: () => Promise<T>) => Promise<T>;
   readonly interrupted: InterruptedRuns;
-  /** Leaves the session itself to other processes, if it is in this one. */
+  /** Leaves the session itself to other processes, if it is in this process. */
   readonly leave: (graceMs: number) => Promise<void>;
   readonly fork: (at: number, targetId: string) => Promise<Session>;
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
@@ -76,7 +76,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
   const post = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: true, known });
 
-  /** The driver commits it if the session is driven here, so the sender finds it in the log. */
+  /** If the session is driven here, the driver commits the change, so the sender finds it in the log. */
   const postChange = (messageId: string, body: InboxBody, known: State) =>
     deliver(live(), { id: messageId, at: clock.now(), body }, { shared: false, known });
 
@@ -109,7 +109,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     checkSeedOptions(options);
     const checked = checkHistory(messages, options);
     if (checked.messages.length === 0)
-      throw new PawlError("bad_input", "The history is empty: there is nothing to add.");
+      throw new PawlError("bad_input", "The history is empty, so there is nothing to add.");
     await refuseUnlessNew(id, store);
     const history = await seedHistory(checked, live());
     const session = createSessionInfo(parts, createHistoryTitle(checked));
@@ -130,7 +130,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
   async function resume(options: ResumeOptions = {}): Promise<RunResult> {
     checkResumeOptions(options);
     const { follow = true, onTaken = () => {}, onLeft = () => {}, seen } = options;
-    const resumeRun = () => resumePresentRun({ follow, onTaken, onLeft }, seen);
+    const resumeRun = () => resumeCurrentRun({ follow, onTaken, onLeft }, seen);
     const locals = compileLocalOptions(options);
     checkRunTools(locals?.tools, parts);
     const ended = await findEndedRun(interrupted, store, id);
@@ -140,16 +140,18 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     if (locals === undefined) return resumeRun();
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
-    const present = state.status === "idle" || isResting(state) ? queued : state;
-    if (locals.tools !== undefined && present?.runId !== undefined) {
+    const currentRun = state.status === "idle" || isResting(state) ? queued : state;
+    if (locals.tools !== undefined && currentRun?.runId !== undefined) {
       const transcript = await loadTranscript(store, id, state);
-      const { options } = (present === queued ? transcript.queued.get(queued?.seq ?? 0) : transcript.run) ?? {};
-      refuseOtherTools(locals.tools, present.runId, options?.tools);
+      const { options } = (currentRun === queued ? transcript.queued.get(queued?.seq ?? 0) : transcript.run) ?? {};
+      refuseOtherTools(locals.tools, currentRun.runId, options?.tools);
     }
-    return present?.runId === undefined ? resumeRun() : runWithOutput(id, present.runId, locals, parts, resumeRun);
+    return currentRun?.runId === undefined
+      ? resumeRun()
+      : runWithOutput(id, currentRun.runId, locals, parts, resumeRun);
   }
 
-  async function resumePresentRun(resumeActions: ResumeActions, seen?: SessionLook): Promise<RunResult> {
+  async function resumeCurrentRun(resumeActions: ResumeActions, seen?: SessionLook): Promise<RunResult> {
     checkGraph(parts);
     const { state, isPosted, binding } = seen ?? (await readLook(store, id));
     if (state.session === null && !isPosted) throwNoSession(id);
@@ -162,7 +164,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     if (isResting(state) && !isPosted && !hasQueued && due === null) throw runFinishedError(id, state);
     const mayWait = isSuspended(state) && !isPosted && (due === null || due > clock.now());
     const waits = mayWait && !(await isChildDue(store, state, clock.now()));
-    // A child may be due although others ask: it goes on while they wait.
+    // A child may be due although other children wait for answers. It continues while they wait.
     if (waits) await takeUpChildren(state, getSessionFamily(parts, state));
     const waiting = waits ? await result() : null;
     return waiting ?? deepFreeze(recordInterrupted(interrupted, await resumeLive(live(), state.seq, resumeActions)));

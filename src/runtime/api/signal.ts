@@ -1,5 +1,5 @@
 /**
- * Sends signals to the tools that wait for them, in whichever sessions of the store.
+ * Sends signals to the tools that wait for them, in all sessions of a store.
  */
 import { checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
@@ -15,30 +15,30 @@ import { checkNoteAndBy } from "./check-answer.js";
 
 /** How a signal is sent. */
 export type SignalOptions = {
-  /** Counts once for its key while the signal is kept: the id of a web hook's delivery, for example. Default: a new id. */
+  /** The signal is accepted once per id and key while it is kept: for example, the id of a web hook's delivery. Default: a new id. */
   readonly id?: string;
   /**
-   * Milliseconds for which waits that begin later get the signal, at most 400 days. 0: only waits that are open now get it.
-   * Default: 7 days.
+   * How many milliseconds the signal is kept for waits that begin later, at most 400 days. 0: only waits that are open now get it. Default:
+   * 7 days.
    */
   readonly keepMs?: number;
-  /** Who sends it, as the caller names them. */
+  /** Who sends it, in the caller's own terms. */
   readonly by?: string;
 };
 
-/** What became of a signal. */
+/** The outcome of a sent signal. */
 export type SentSignal = {
   /** The id of the signal. */
   readonly id: string;
-  /** False if a signal with this id and key is kept already. Then nothing else was done. */
+  /** False if a signal with this id and key is already kept. Nothing else was done. */
   readonly isNew: boolean;
   /** The sessions whose tools were waiting and got it. */
   readonly sessions: readonly string[];
 };
 
 /**
- * Sends a signal to all tools that wait for its key (`ctx.waitFor`), and keeps it for those that wait later. When this
- * resolves, the signal is durable.
+ * Sends a signal to all tools that wait for its key (`ctx.waitFor`), and keeps it for tools that wait later. Resolves when the signal is
+ * durable.
  *
  * @param value plain JSON, at most 64 KiB. Default: null
  * @throws PawlError `bad_input`, `signal_full`, `store_lacks`
@@ -68,7 +68,7 @@ export function createSendSignal(store: Store, clock: Clock, makeId: MakeId): Se
     if (signals === undefined)
       throw new PawlError(
         "store_lacks",
-        "This store keeps no signals: it has no `signals`. Use one of Pawl's stores, or add that member to your own.",
+        "This store does not support signals: it has no member `signals`. Use one of Pawl's stores, or add that member to your own.",
       );
     const at = clock.now();
     const sent = await signals.send({
@@ -82,7 +82,7 @@ export function createSendSignal(store: Store, clock: Clock, makeId: MakeId): Se
     if (sent.type === "full")
       throw new PawlError(
         "signal_full",
-        `The store keeps ${maxSignalsOfKey} signals with the key "${key}" and takes no more. Give each thing its own key, such as "order-1041-paid", or keep signals for less time (keepMs).`,
+        `The store already keeps ${maxSignalsOfKey} signals with the key "${key}", which is the maximum. Give each thing its own key, such as "order-1041-paid", or keep signals for less time (keepMs).`,
       );
     return deepFreeze({ id, isNew: sent.isNew, sessions: sent.sessions });
   };

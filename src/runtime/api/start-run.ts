@@ -58,7 +58,7 @@ export function startRun(
   checkStartOptions(what, options, parts);
   const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
   const toBody = (read: Input) => createInputBody(read, options, parts, runId, "queue");
-  // An input without blobs is checked at once.
+  // An input without blobs is checked immediately.
   const known = hasBlobs(input) ? undefined : toBody(input);
   const locals = compileLocalOptions(options);
   checkRunTools(locals?.tools, parts);
@@ -100,7 +100,7 @@ async function readBlobsOrEnd<Body>(
   }
 }
 
-/** Undefined also for a history without messages. @throws PawlError `bad_input` */
+/** Also undefined for a history without messages. @throws PawlError `bad_input` */
 function checkRunHistory(options: StartOptions): CheckedHistory | undefined {
   if (options.history === undefined) return undefined;
   const history = checkHistory(options.history, options);
@@ -108,8 +108,7 @@ function checkRunHistory(options: StartOptions): CheckedHistory | undefined {
 }
 
 /**
- * The history for the message, or the result of the run if the store fails. If the run cannot begin, its subscription
- * ends.
+ * The history for the message, or the result of the run if the store fails. If the run cannot begin, its subscription ends.
  * @throws PawlError `bad_input`
  */
 async function seedRunHistory(

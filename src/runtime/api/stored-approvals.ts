@@ -14,7 +14,7 @@ import { emptyIfUnreadable, listOwnQuestions } from "../log/open-questions.js";
 export type StoredApproval = Omit<PendingApproval, "toolCallId"> & {
   /** The binding of its session. */
   readonly session: SessionInfo;
-  /** Since when its session has waited, in epoch milliseconds: the list is in this order. */
+  /** When its session began to wait, in epoch milliseconds. The list is in this order. */
   readonly waitsSince: number;
 };
 
@@ -91,9 +91,9 @@ async function loadSessionApprovals(store: Store, sessionId: string): Promise<re
 }
 
 /**
- * The calls of the cursor's session that come after the cursor. If the session has continued and waits again, it comes later
- * in the list. A call may ask several questions: if the cursor's own is already answered, the call's other questions are
- * listed again, so that none is missed.
+ * Returns the calls of the cursor's session that come after the cursor. If the session has continued and waits again, it comes later in the
+ * list. A call may ask several questions: if the cursor's question is already answered, the call's other questions are listed again, so
+ * that none is missed.
  */
 function skipTo(approvals: readonly StoredApproval[], cursor: ApprovalCursor | undefined): readonly StoredApproval[] {
   if (cursor === undefined || approvals[0]?.sessionId !== cursor.sessionId) return approvals;

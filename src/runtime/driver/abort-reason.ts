@@ -1,8 +1,8 @@
 /**
  * The abort reasons for the signals of tools and models: errors that a tool can distinguish and rethrow.
  *
- * If a caller in this process aborts its own signal, the reason is that signal's. Every other reason is an `AbortError`,
- * or a `TimeoutError` if a time limit was reached, whose message says what happened.
+ * If a caller in this process aborts its own signal, the reason is the reason of that signal. Every other reason is an `AbortError`, or a
+ * `TimeoutError` if a time limit was reached, whose message says what happened.
  */
 import { type Reason, reasons } from "../../core/data/reasons.js";
 import type { EventOf } from "../../core/machine/event.js";
@@ -54,11 +54,11 @@ export function createClosingError(closing: Closing): DOMException {
 }
 
 const closingMessages = {
-  parked: "The session is released.",
-  broken: "The session cannot be driven any more, because of a defect.",
-  store_failed: "The session cannot be driven any more: its store failed.",
-  shutdown: "The process shuts down.",
-  left: "The process leaves the session to others.",
-  lease_lost: "Another process drives the session now.",
-  held_back: "The run waits in the queue.",
+  parked: "The session was released.",
+  broken: "The session's driver failed because of a defect.",
+  store_failed: "The session's store failed.",
+  shutdown: "The process is shutting down.",
+  left: "The process handed the session over to other processes.",
+  lease_lost: "Another process is running the session now.",
+  held_back: "The run is waiting in the queue.",
 } as const;

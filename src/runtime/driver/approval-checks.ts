@@ -1,11 +1,9 @@
 /**
  * Calls the permission check (`canExecuteTool`) again when an approval is consumed.
  *
- * Days may pass between a question and its answer, and the rules may be stricter by then: a denial overrules the
- * approval.
+ * Days may pass between a question and its answer, and the rules may have become stricter in between. A denial then overrules the approval.
  *
- * 1. The approval stays in the inbox until it is committed. If the process dies meanwhile, the next holder calls the check
- *    again.
+ * 1. The approval stays in the inbox until it is committed. If the process dies meanwhile, the next holder calls the check again.
  * 2. The log gets either the approval or a denial that names it (`overruled`). So the machine has no state in between, and
  *    0.1 reads an overruled approval as a denial.
  * 3. A driver with a check in progress keeps its session, and the expiry of the question waits for the check.

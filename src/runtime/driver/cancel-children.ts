@@ -1,6 +1,6 @@
 /**
- * Aborts the children of a stopping run. The process that stopped the run may have died before it did that, and a restart
- * abandons open calls, so no other process would abort the children later.
+ * Aborts the children of a stopping run. The process that stopped the run may have died before it aborted them, and a restart abandons open
+ * calls, so no other process would abort the children later.
  */
 import { effects } from "../../core/machine/effects.js";
 import { abortsRun, type InboxMessage } from "../../core/machine/inbox.js";

@@ -1,6 +1,6 @@
 /**
- * Runs an author's code on inbox messages before they are committed: on approvals, on answers of agents that are tools, and
- * on outside results for tools with `toModelOutput`.
+ * Runs an author's code on inbox messages before they are committed: on approvals, on answers of agents that are used as tools, and on
+ * outside results for tools with `toModelOutput`.
  */
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { type Cancellation, createCancellation } from "../lib/cancellation.js";
@@ -11,7 +11,7 @@ import { checkApproval, findApprovedCall } from "./approval-checks.js";
 import { findAnsweredCall, runAfterToolCallHooks } from "./child-results.js";
 import { agentMissingClosing, createEffectContext } from "./create-effect-context.js";
 import type { Driver, MessageChange, MessageCheck } from "./driver-types.js";
-import { answeredOutside, resultForModel } from "./outside-results.js";
+import { createModelResult, findProvidedCall } from "./outside-results.js";
 import type { PendingCommit } from "./pending-commit.js";
 
 type Deps = {
@@ -28,7 +28,7 @@ type Deps = {
  */
 export function withCheck(driver: Driver, message: InboxMessage, { toCommit, addLater, close }: Deps): PendingCommit {
   const approvedCallKey = findApprovedCall(message);
-  const callKey = approvedCallKey ?? findAnsweredCall(message) ?? answeredOutside(message);
+  const callKey = approvedCallKey ?? findAnsweredCall(message) ?? findProvidedCall(message);
   if (callKey === undefined) return toCommit();
   const cancellation = createCancellation();
   let resolve = () => {};
@@ -50,7 +50,7 @@ export function withCheck(driver: Driver, message: InboxMessage, { toCommit, add
     const work = createEffectContext(driver, driver.state);
     if (work === null) close(agentMissingClosing(driver));
     if (work === null || driver.closed) return end();
-    const checked = runCoroutine(checkOf(message, approvedCallKey, work, cancellation));
+    const checked = runCoroutine(runCheck(message, approvedCallKey, work, cancellation));
     if (!(checked instanceof Promise)) return end(checked);
     void checked.then(end, fail).then(addLater);
     return null;
@@ -72,7 +72,7 @@ function forget(driver: Driver, check: MessageCheck): void {
   driver.checks = left.length === 0 ? null : left;
 }
 
-function checkOf(
+function runCheck(
   message: InboxMessage,
   approvedCallKey: string | undefined,
   work: EffectContext,
@@ -80,6 +80,6 @@ function checkOf(
 ): Coroutine<MessageChange | undefined> {
   if (approvedCallKey !== undefined) return checkApproval(approvedCallKey, work, cancellation);
   return findAnsweredCall(message) === undefined
-    ? resultForModel(message, work, cancellation)
+    ? createModelResult(message, work, cancellation)
     : runAfterToolCallHooks(message, work);
 }

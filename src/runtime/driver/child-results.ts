@@ -1,5 +1,5 @@
 /**
- * Runs `afterToolCall` hooks on the answer of an agent that is a tool. They run when the answer is consumed, before it is
+ * Runs `afterToolCall` hooks on the answer of an agent that is used as a tool. The hooks run when the answer is consumed, before it is
  * committed. The answer stays in the inbox until then, so if the process dies, the next holder calls the hooks again.
  */
 import { type ToolOutput, toolCallsOf } from "../../core/data/message.js";
@@ -39,7 +39,7 @@ export function* runAfterToolCallHooks(
   return { message: { ...message, body: changed }, events: (events) => attachRecords(events, after.records) };
 }
 
-/** Loads the full text of an answer that the child has truncated. Hooks see all of it, because the model may read the rest. */
+/** Loads the full text of an answer that the child has truncated. Hooks see all of it, because the model may read the rest later. */
 async function loadWhole(output: ToolOutput, { parts, sessionId }: EffectContext): Promise<ToolOutput> {
   if (output.type === "json" || output.full === undefined) return output;
   const bytes = await parts.store.getBlob(sessionId, output.full.blob);

@@ -24,7 +24,7 @@ type CommitOptions = {
   readonly consume: readonly string[];
   readonly record: readonly string[];
   readonly release: boolean;
-  /** Called when the row is durable, and the process has to make sure of its lease before the driver acts on it. */
+  /** Called when the row is durable but the lease has to be verified before the driver acts on the commit. */
   readonly onUnsure: () => void;
 };
 
@@ -82,7 +82,7 @@ export async function commit(
     if (result.type === "ok") {
       const last = seq + entries.length;
       if (result.seq !== last)
-        throw new Error(`The store says that the last entry is ${result.seq}; it must be ${last}.`);
+        throw new Error(`The store reported ${result.seq} as the last entry after a commit; expected ${last}.`);
       committer.seq = last;
       if (release) return released;
       if (hold.isFresh()) return committed;
@@ -115,7 +115,7 @@ function changedWaits(entries: readonly CommittedEntry[]): Pick<Commit, "waits">
   return isSame ? {} : { waits };
 }
 
-/** Tries again while the store is busy, up to `busyRetries` times. */
+/** Retries while the store is busy, up to `busyRetries` times. */
 async function retryWhileBusy({ parts, kept }: Committer, row: Commit): Promise<CommitResult> {
   const { store, clock } = parts;
   for (let attempt = 1; ; attempt += 1) {
@@ -140,12 +140,15 @@ function toCommitFailure(
     case "conflict":
       return { type: "interrupted", reason: "lease_lost" };
     case "duplicate":
-      return { type: "broken", error: new Error(`The message id ${result.id} is taken in session ${sessionId}.`) };
+      return {
+        type: "broken",
+        error: new Error(`The message id ${result.id} is already used in session ${sessionId}.`),
+      };
     default:
       return {
         type: "interrupted",
         reason: "store_failed",
-        error: new Error("The store answered a commit in an unknown form."),
+        error: new Error("The store returned a malformed commit result."),
       };
   }
 }

@@ -14,9 +14,9 @@ export function createEffectContext(
   { sessionId, parts: localAgent, transcript, memory, hold, recorder, subscribers }: EffectSource,
   state: State,
 ): EffectContext | null {
-  const ofAgent = findSessionAgent(localAgent, state);
-  if (ofAgent === null) return null;
-  const parts = withRunTools(ofAgent, sessionId, transcript.run);
+  const agent = findSessionAgent(localAgent, state);
+  if (agent === null) return null;
+  const parts = withRunTools(agent, sessionId, transcript.run);
   const runMemory = openRunMemory(memory, transcript.run?.runId ?? null);
   return { sessionId, parts, state, transcript, memory, runMemory, now: parts.clock.now, hold, recorder, subscribers };
 }

@@ -1,35 +1,32 @@
 /**
- * The driver of a session: commits events, then compares the effects that the state wants with those in flight. It
- * starts what is missing and cancels what is no longer wanted.
+ * The driver of a session: commits events, then compares the effects that the state wants with those in flight. It starts what is missing
+ * and cancels what is no longer wanted.
  *
  * Who owns what:
- * - The driver owns the committed state, the transcript, the effects in flight (`jobs`) and the batch of pending
- *   commits.
+ * - The driver owns the committed state, the transcript, the effects in flight (`jobs`) and the batch of pending commits.
  * - The committer (committer.ts) owns the number of the last entry, and is the only writer of a driven session's log.
  * - The lease keeper (lease-keeper.ts) owns the leases of all sessions of the process, and renews them.
  * - The local session (session/local-session.ts) owns the driver. It opens, follows, drains and forgets a session.
  * - The broadcast (subscribers/broadcast.ts) owns the subscriptions and waiters of a local session.
  *
  * Who calls whom:
- * - The local session calls `createDriver`, `takeMessages`, `dispatch`, `wake`, `drain`. The watch of the inboxes calls
- *   `wake`.
- * - The driver calls `commit`, which calls the store, and asks the lease keeper whether the lease is still held
- *   (`createLeaseHold`). The driver reads the inbox itself, and after a drain it releases the lease itself.
- * - The driver calls `onCommitted`, `onClosed` and `onLate` of the local session. The local session passes commits and
- *   the closing on to the broadcast, and posts late results. Effects publish deltas and progress to the subscribers
- *   directly.
- * - The local session calls `trackLease` and `untrackLease`. If a lease is lost, the lease keeper calls back, and the local
- *   session calls `loseLease`.
+ * - The local session calls `createDriver`, `takeMessages`, `dispatch`, `wake`, `drain`. The watch of the inboxes calls `wake`.
+ * - The driver calls `commit`, which calls the store, and asks the lease keeper whether the lease is still held (`createLeaseHold`). The
+ *   driver reads the inbox itself, and after a drain it releases the lease itself.
+ * - The driver calls `onCommitted`, `onClosed` and `onLate` of the local session. The local session passes commits and the closing on to
+ *   the broadcast, and posts late results. Effects publish deltas and progress to the subscribers directly.
+ * - The local session calls `trackLease` and `untrackLease`. If a lease is lost, the lease keeper calls back, and the local session calls
+ *   `loseLease`.
  *
  * Invariants:
  * 1. Nothing is published, started or answered before its commit is durable; memory never runs ahead of the store.
  * 2. A commit that fails closes the driver. Only `busy` is retried first.
- * 3. Events that are ready together share a commit. An effect that answers at once joins the commit that wanted it.
+ * 3. Events that are ready together share a commit. An effect that settles at once joins the commit that wanted it.
  * 4. An effect that settles and is still wanted under its key is a bug, and closes the driver.
  * 5. When nothing is left to do here, the last commit releases the lease.
- * 6. An effect starts right after a commit, while nobody else can have claimed the session. If it waits on the way to
- *    the call of a model or a tool, it looks once more directly before (effects/can-start.ts). In a shutdown only calls
- *    start that are committed as running.
+ * 6. An effect starts right after a commit, while no other process can have claimed the session. An effect that waits before it calls a
+ *    model or a tool checks again directly before the call (effects/can-start.ts). During a shutdown, only calls that are committed as
+ *    running start.
  */
 import type { Effect } from "../../core/machine/effect.js";
 import { effects, findDueTime } from "../../core/machine/effects.js";
@@ -65,7 +62,7 @@ import { sleep } from "./sleep.js";
 
 export type { Driver, DriverOptions } from "./driver-types.js";
 
-/** Copies field by field: V8 gives each object literal with a spread a hidden class of its own, which costs memory. */
+/** Copies field by field: V8 gives each object literal with a spread its own hidden class, which costs memory. */
 export function createDriver(options: DriverOptions): Driver {
   const { state, keeper, kept } = options;
   const onStoreFailed = (error: unknown) => close(driver, { type: "interrupted", reason: "store_failed", error });
@@ -100,11 +97,11 @@ export function createDriver(options: DriverOptions): Driver {
   return driver;
 }
 
-const recorderActions = { dispatch, letGo: detachJob };
+const recorderActions = { dispatch, detachJob };
 
 /**
- * Adds events to the next commit. `events` computes them from the state that they will be applied to. Resolves to true
- * when they are durable, and to false if the driver closes before.
+ * Adds events to the next commit. `events` computes them from the state that they will be applied to. Resolves to true when they are
+ * durable, and to false if the driver closes first.
  */
 export function dispatch(driver: Driver, events: CreateEvents, ids: MessageIds = {}): Promise<boolean> {
   if (driver.closed) return Promise.resolve(false);
@@ -119,7 +116,7 @@ function enqueue(driver: Driver, addition: PendingCommit): void {
 }
 
 async function flush(driver: Driver): Promise<void> {
-  // What is enqueued in the same turn shares the commit.
+  // Events that are enqueued in the same turn share the commit.
   await undefined;
   try {
     while (driver.pending.length > 0 && !driver.closed) {
@@ -154,7 +151,7 @@ async function flush(driver: Driver): Promise<void> {
   if (driver.closed) for (const one of driver.pending.splice(0)) rejectCommit(driver, one);
 }
 
-/** Handles events that came too late for the last commit. */
+/** Handles events that missed the last commit. */
 function rejectCommit(driver: Driver, { events, settled, done }: PendingCommit): void {
   if (settled !== undefined && typeof events !== "function") for (const event of events) driver.onLate(event);
   done?.(false);
@@ -199,7 +196,10 @@ function retireEffect(driver: Driver, key: string): void {
   if (!sleeping && isWanted(driver, key)) throw new Error(`The effect ${key} settled and is still wanted.`);
 }
 
-/** The session rests, or waits for something that another process may learn of first. A short sleep stays here. */
+/**
+ * Whether the session rests, or waits for something that another process may hear of first. The driver keeps the session during a short
+ * sleep.
+ */
 function canRelease(driver: Driver, state: State): boolean {
   if (!(isResting(state) || isWaiting(state)) || driver.checks !== null) return false;
   for (const { early } of driver.jobs.values()) if (early !== undefined) return false;
@@ -238,8 +238,8 @@ function runImmediateEffects(driver: Driver, draft: Draft): boolean {
 }
 
 /**
- * Cancels effects that a durable commit no longer wants, except for those that settled with it. An effect may wait for the lease
- * beside the driver, and would begin first.
+ * Cancels effects that a durable commit no longer wants, except for those that settled with it. This also happens before the lease is
+ * verified, because an effect that waits for the same verification would start first.
  */
 function cancelUnwantedEffects(
   driver: Driver,
@@ -274,7 +274,7 @@ function finishDrainIfIdle({ draining, jobs }: Driver): void {
   draining();
 }
 
-/** The effect will not settle in this process: a shutdown does not wait for it. */
+/** Marks an effect that will not settle in this process, so that a shutdown does not wait for it. */
 function detachJob(driver: Driver, key: string): void {
   const job = driver.jobs.get(key);
   if (job !== undefined) job.isDetached = true;
@@ -301,8 +301,8 @@ function startEffect(driver: Driver, effect: Effect): void {
 }
 
 /**
- * Enqueues what an effect led to. The end of a message and the end of a wait come after what the inbox holds: a message that was
- * posted before counts for the run, and a signal that was sent before answers the wait, even if nobody has read them yet.
+ * Enqueues the event of a settled effect. A final model message and an expired wait are enqueued after the messages in the inbox: a message
+ * that was already posted counts for the run, and a signal that was already sent ends the wait, even if no process has read them yet.
  */
 function settleEffect(driver: Driver, key: string, event: EventBody | undefined): void {
   if (event === undefined) return;
@@ -312,13 +312,10 @@ function settleEffect(driver: Driver, key: string, event: EventBody | undefined)
   else settle();
 }
 
-/**
- * Takes the messages in the inbox, and releases the session if nothing is left to do. False if the driver closes
- * before.
- */
+/** Takes the messages in the inbox, and releases the session if nothing is left to do. False if the driver closes first. */
 export async function wake(driver: Driver): Promise<boolean> {
   if (driver.closed) return false;
-  const look = beginRead(driver);
+  const read = beginRead(driver);
   let messages: readonly InboxMessage[];
   try {
     messages = await readInbox(driver);
@@ -326,7 +323,7 @@ export async function wake(driver: Driver): Promise<boolean> {
     close(driver, { type: "interrupted", reason: "store_failed", error });
     return false;
   }
-  void takeMessages(driver, endRead(driver, look, messages));
+  void takeMessages(driver, endRead(driver, read, messages));
   return dispatch(driver, () => []);
 }
 
@@ -351,7 +348,7 @@ function takeMessage(driver: Driver, message: InboxMessage): Promise<boolean> {
   });
 }
 
-/** Cancels what is in flight, and commits nothing more. */
+/** Cancels the effects in flight. Nothing more is committed. */
 export function close(
   driver: Driver,
   closing: Closing,

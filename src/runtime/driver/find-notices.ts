@@ -1,7 +1,7 @@
 /**
  * The notices of a commit: that a run waits for a person, or has ended.
  *
- * 1. A notice names what happened and where. It holds nothing that a person, a model or a tool wrote: its receiver asks Pawl for that.
+ * 1. A notice names what happened and where. It contains nothing that a person, a model or a tool wrote; its receiver asks Pawl for that.
  * 2. Only the session at the top of a family gives notices. A question of a child is a question of the parent that awaits the child.
  */
 import { defined } from "../../core/data/defined.js";
@@ -36,7 +36,7 @@ function findEnd(sessionId: string, { entry, after }: CommittedEntry, at: number
   return [createNotice("run.ended", { sessionId, seq, at, state: after }, { runId, status, reason })];
 }
 
-/** A question that opens beside one that is open already tells nobody anything new: `askedAt` is the time of the oldest. */
+/** A question that opens while another is open gives no notice: `askedAt` is the time of the oldest open question. */
 function findQuestion(
   sessionId: string,
   before: State,
@@ -53,7 +53,7 @@ function findQuestion(
   );
 }
 
-/** A call that runs on while it asks. */
+/** Whether the call asks a question and continues to run meanwhile. */
 function hasHeldQuestion(call: Call): boolean {
   return call.status === "running" && call.held !== undefined;
 }

@@ -39,7 +39,7 @@ export function createLateMessage(event: EventBody, { clock }: MessageDeps): Inb
   };
 }
 
-/** The same as an event, for a session that is still driven here: the run had abandoned the call. */
+/** The same result as an event, for a session that is still driven here: the run had abandoned the call. */
 export function toLateResult(event: Extract<Event, { type: "tool_finished" }>): Event {
   const { callKey, outcome, output, returned, at } = event;
   return { type: "late_result", callKey, outcome, ...defined({ output, returned }), at };

@@ -98,7 +98,7 @@ async function renewOnTimer(keeper: LeaseKeeper): Promise<void> {
   try {
     await renew(keeper);
   } catch {
-    // The next timer tries again, and the next commit detects a lost lease in any case.
+    // The next timer retries, and the next commit detects a lost lease in any case.
   }
   if (keeper.kept.size > 0) scheduleRenewal(keeper);
   else keeper.cancel = null;

@@ -6,7 +6,7 @@
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import { hasCalls } from "../../core/machine/state.js";
 import { toolNameOf } from "../../core/transcript/results.js";
-import { modelOutputOf } from "../effects/model-output.js";
+import { createOutsideOutput } from "../effects/model-output.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
 import { capResult } from "../work/cap-output.js";
@@ -15,12 +15,12 @@ import { validateInput } from "../work/tool-input.js";
 import type { MessageChange } from "./driver-types.js";
 
 /** The call that this message provides a result for; undefined for any other message. */
-export function answeredOutside({ id, body }: InboxMessage): string | undefined {
+export function findProvidedCall({ id, body }: InboxMessage): string | undefined {
   return body.type === "result" && id === `result/${body.callKey}` && body.isError !== true ? body.callKey : undefined;
 }
 
 /** Undefined if the model reads the result unchanged. */
-export function* resultForModel(
+export function* createModelResult(
   message: InboxMessage,
   context: EffectContext,
   cancellation: Cancellation,
@@ -32,7 +32,7 @@ export function* resultForModel(
   if (body.type !== "result" || record === undefined || compiled?.tool.toModelOutput === undefined) return undefined;
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
   const call = { toolCallId: record.part.toolCallId, input: input.ok ? input.value : record.input };
-  const { outcome, ...outputs } = yield* modelOutputOf(compiled.tool, body.output, call, context);
+  const { outcome, ...outputs } = yield* createOutsideOutput(compiled.tool, body.output, call, context);
   const cut = yield* wait(capResult(outputs, toolNameOf(record), sessionId, parts));
   const changed = { ...body, ...cut, ...(outcome === "ok" ? {} : { isError: true }) };
   return { message: { ...message, body: changed }, events: (events) => events };

@@ -14,24 +14,24 @@ type RecorderState = Pick<Driver, "closed" | "released" | "draining" | "onDraini
 type RecorderActions<Recorded> = {
   /** Resolves to false if the driver closes before the events are durable. */
   readonly dispatch: (driver: Recorded, events: CreateEvents) => Promise<boolean>;
-  readonly letGo: (driver: Recorded, key: string) => void;
+  readonly detachJob: (driver: Recorded, key: string) => void;
 };
 
 /** @param driver returns the driver, which is created with its recorder */
 export function createRecorder<Recorded extends RecorderState>(
   driver: () => Recorded,
-  { dispatch, letGo }: RecorderActions<Recorded>,
+  { dispatch, detachJob }: RecorderActions<Recorded>,
 ): Recorder {
   const isClosed = () => driver().closed || driver().released;
   return {
     async record(events) {
-      let made = 0;
-      const isDurable = await dispatch(driver(), (present) => {
-        const bodies = events(present);
-        made = bodies.length;
+      let eventCount = 0;
+      const isDurable = await dispatch(driver(), (current) => {
+        const bodies = events(current);
+        eventCount = bodies.length;
         return bodies;
       });
-      if (isDurable && made === 0) return "stale";
+      if (isDurable && eventCount === 0) return "stale";
       if (isDurable) return driver().released ? "closed" : "recorded";
       return events(driver().state).length === 0 ? "stale" : "closed";
     },
@@ -47,6 +47,6 @@ export function createRecorder<Recorded extends RecorderState>(
       return () => void listeners?.delete(listener);
     },
     isReleased: () => driver().released,
-    detachJob: (key) => letGo(driver(), key),
+    detachJob: (key) => detachJob(driver(), key),
   };
 }

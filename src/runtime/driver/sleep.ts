@@ -1,12 +1,12 @@
 /**
- * The timers of a driver: it waits itself for effects of type `sleep`.
+ * A driver's timers: the driver itself performs effects of type `sleep`.
  */
 import type { Effect } from "../../core/machine/effect.js";
 import type { EventBody } from "../../core/machine/event.js";
 import { createCancellation, onCancel } from "../lib/cancellation.js";
 import type { Driver } from "./driver-types.js";
 
-/** Starts a timer. `add` takes the event that it settles with. */
+/** Starts a timer. `add` is called with the event that the effect settles with. */
 export function sleep(
   driver: Pick<Driver, "parts" | "jobs" | "checks">,
   { key, runId, timer, until, ms, callKey, attempt, questionId }: Extract<Effect, { type: "sleep" }>,
@@ -24,7 +24,7 @@ export function sleep(
     add({ type: "timer_fired", runId, timer, ...ids });
   };
   driver.jobs.set(key, { cancellation, sleeps: true });
-  // A session is often opened because its sleep is over: it need not wait for a turn of the event loop.
+  // A session is often opened because its sleep is over, so do not wait for a turn of the event loop.
   if (timer === "wait" && remainingMs === 0) {
     fire();
     return;

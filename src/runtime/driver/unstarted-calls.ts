@@ -1,8 +1,8 @@
 /**
  * Handles work that one commit both starts and stops: an approval and an abort may be committed together.
  *
- * Effects begin after the commit, and a stopping run begins none. So nothing would ever settle this work: the run
- * would wait until its grace period is over, and then report calls in doubt that were never started.
+ * Effects start after the commit, and a stopping run starts none. So nothing would ever settle this work: the run would wait until its
+ * grace period is over, and then report calls in doubt that were never started.
  */
 import type { EventBody } from "../../core/machine/event.js";
 import { callOf, hasCalls, type State } from "../../core/machine/state.js";

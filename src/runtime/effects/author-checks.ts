@@ -1,8 +1,8 @@
 /**
  * The checks of a call by the agent's author: the permission check, and whether the tool needs an approval.
  *
- * 1. A check that throws, takes too long or gives no answer fails closed: the call is denied, or a person is asked.
- * 2. An answer is read once, within a `try`: a getter may throw, or return something else the next time.
+ * 1. A check that throws, takes too long or returns nothing fails closed: the call is denied, or a person is asked.
+ * 2. The returned value is read once, within a `try`: a getter may throw, or return something else the next time.
  * 3. A failed check is recorded like a failed hook, so that events and traces name it.
  */
 
@@ -25,14 +25,14 @@ import type { ResolvedList } from "../work/message-lists.js";
 import { createPermissionContext, resolveSentMessages } from "./permission-context.js";
 import { approvalCheckFailed, permissionCheckFailed, toolNotAllowed } from "./prompts.js";
 
-/** A copy of a permission check's answer. */
+/** A copy of what a permission check returned. */
 export type PlainPermission = (
   | { readonly verdict: "allow" }
   | { readonly verdict: "ask"; readonly question?: string; readonly expiresInMs?: number }
   | { readonly verdict: "deny"; readonly reason: string; readonly stopRun?: true }
 ) & { readonly rule?: PermissionRule };
 
-/** Whether a call needs an approval; `question` says why, if the tool's check failed. */
+/** Whether a call needs an approval. If the tool's check failed, `question` says why. */
 export type ApprovalNeed = { readonly isNeeded: boolean; readonly question?: string };
 
 export type AuthorVerdict = {
@@ -59,7 +59,7 @@ export function checkWithAuthor(
   const { needsApproval } = call.tool;
   if (context.parts.canExecuteTool !== undefined || typeof needsApproval === "function")
     return runAuthorChecks(call, context, cancellation);
-  // Almost every call: no author's code to run.
+  // The fast path for almost every call: there is no author's code to run.
   return wait(call.isEdited || !needsApproval ? allowedVerdict : approvalVerdict);
 }
 
@@ -109,7 +109,7 @@ export function* checkPermission(
 
 export type CheckFailure = { readonly outcome: "threw" | "timed_out" | "refused"; readonly message: string };
 
-/** The record of a failed check. */
+/** Creates the record of a failed check. */
 export function createFailureRecord(name: string, { outcome, message }: CheckFailure, ms: number): HookRecord {
   return { name, hook: "beforeToolCall", ms: Math.max(0, Math.round(ms * 1_000) / 1_000), outcome, message };
 }
@@ -155,7 +155,7 @@ function denyForFailure(failure: CheckFailure): ReadPermission {
   return { permission: { verdict: "deny", reason: permissionCheckFailed(failure.message) }, failure };
 }
 
-/** Copies an answer; undefined if it has an unknown shape. Throws what its getters throw. */
+/** Copies a returned permission; undefined if it has an unknown shape. Throws what its getters throw. */
 function copyPermission(answer: unknown): PlainPermission | undefined {
   const members: object = typeof answer === "object" && answer !== null ? answer : { verdict: answer };
   const { verdict, question, expiresInMs, reason, stopRun, rule } = members as { readonly [name: string]: unknown };
@@ -186,7 +186,7 @@ const ruleWords = {
 } as const;
 const maxPattern = 1_000;
 
-/** Copies a rule. Throws if it is invalid: a decision whose reason cannot be stored is refused. */
+/** Copies a rule. Throws if it is invalid: a decision whose reason cannot be stored is rejected. */
 function copyRule(rule: unknown): PermissionRule {
   const members: { readonly [name: string]: unknown } = typeof rule === "object" && rule !== null ? { ...rule } : {};
   const word = <Name extends keyof typeof ruleWords>(name: Name): (typeof ruleWords)[Name][number] => {

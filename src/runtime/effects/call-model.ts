@@ -39,7 +39,7 @@ import { decideAfterEmptyMessage, decideAfterFailure } from "./after-failure.js"
 import { type GuardedCall, guardCall, passedVerdict, type Verdict } from "./guard-call.js";
 import { buildRequest } from "./model-request.js";
 
-/** Bytes of a message's JSON. An entry of the log has a bound, and holds more than the message. */
+/** The maximum size of a message in bytes of JSON. The size of a log entry is limited, and the entry contains more than the message. */
 const maxMessageBytes = 1_000_000;
 
 export async function callModel(
@@ -49,7 +49,7 @@ export async function callModel(
 ): Promise<EventBody | undefined> {
   const startedAt = context.now();
   const request = buildRequest(effect, context);
-  // Waits only for a promise: the model is called right after the commit that asked for it.
+  // Awaits only a promise, so that the model is called right after the commit that asked for it.
   const built = request instanceof Promise ? await request : request;
   if (built.type === "missing") return createRestart(effect, built.message, context);
   while (!context.hold.isFresh()) if (!(await context.hold.refresh())) return undefined;
@@ -65,20 +65,19 @@ export async function callModel(
       output?.take(delta);
     }
   };
-  const beside =
-    parts.hooks.besideLLMCall.length === 0 ? null : guardCall(effect, built.request, context, cancellation);
-  // Nobody is shown the beginning of an answer that is held back.
-  if (beside?.holds !== true) memory.partial = assembly;
+  const guard = parts.hooks.besideLLMCall.length === 0 ? null : guardCall(effect, built.request, context, cancellation);
+  // Subscribers must not see the beginning of an answer that is held back.
+  if (guard?.holds !== true) memory.partial = assembly;
   const options: StreamOptions = {
     stream: findStream(parts, model),
     timeouts,
     clock: parts.clock,
-    cancellation: beside?.cancellation ?? cancellation,
-    publish: beside === null ? publish : (deltas) => beside.pass(assembly, deltas, publish),
+    cancellation: guard?.cancellation ?? cancellation,
+    publish: guard === null ? publish : (deltas) => guard.pass(assembly, deltas, publish),
     isLeaseFresh: context.hold.isFresh,
   };
   await streamMessage(assembly, built.request, options);
-  const verdict = beside === null ? passedVerdict : await beside.settled(assembly, publish);
+  const verdict = guard === null ? passedVerdict : await guard.settled(assembly, publish);
   output?.end();
   if (memory.partial === assembly) memory.partial = null;
   const timing: Timing = {
@@ -87,12 +86,12 @@ export async function callModel(
     ...(firstDeltaMs === undefined ? {} : { firstDeltaMs }),
   };
   const event = settleAttempt(effect, assembly, timing, context);
-  const settled = beside === null ? event : applyVerdict(event, verdict, beside, assembly, context);
+  const settled = guard === null ? event : applyVerdict(event, verdict, guard, assembly, context);
   const seen = runHooksOnProviderResults(settled, context, maxMessageBytes);
   return callAfterAttempt(seen instanceof Promise ? await seen : seen, context, cancellation);
 }
 
-/** The attempt as the hooks beside it leave it: an answer that they did not let pass does not count. */
+/** Applies the verdict of the hooks beside the call: an answer that they did not accept does not count. */
 function applyVerdict(
   event: SettledAttempt,
   verdict: Verdict,
@@ -104,7 +103,7 @@ function applyVerdict(
   const { runId, modelCallIndex, attempt, model, timing, resends, usage } = event;
   if (verdict.type === "passed") {
     if (event.type === "model_finished" || !holds) return { ...event, hooks };
-    // No hook has looked at the text of an answer that was cut off.
+    // No hook has seen the text of an answer that was cut off.
     const { partial: _, ...unseen } = event;
     return { ...unseen, hooks };
   }
@@ -124,7 +123,7 @@ const unseenFailure: ModelFailure = {
   message: "The run was ended before its guards had looked at the answer.",
 };
 
-/** Only an answer with a shape is read while it comes. It may continue the answers before it. */
+/** Only an answer with a schema is parsed while it streams. It may continue earlier answers. */
 function createOutputReader(
   identity: ModelRequest,
   { transcript, parts, subscribers }: EffectContext,
@@ -134,7 +133,7 @@ function createOutputReader(
   return readPartialOutput({ identity, before: continuedText(transcript), clock: parts.clock, publish });
 }
 
-/** The step is prepared again, and counts as a restart: a blob that is lost again and again ends the run. */
+/** The step is prepared again, and counts as a restart, so a blob that is lost again and again ends the run. */
 function createRestart({ runId }: EffectOf<"call_model">, message: string, { memory }: EffectContext): EventBody {
   const fault = { code: "blob_missing", message, retryable: true };
   return { type: "restarted", runId, holder: memory.holder, fault };
@@ -150,7 +149,7 @@ function settleAttempt(
   const end = findEnd(assembly);
   const toFailedAttempt = (
     refusal: MessageRefusal,
-    beside: Pick<FailedAttempt, "usage" | "partial">,
+    details: Pick<FailedAttempt, "usage" | "partial">,
   ): FailedAttempt => {
     const resends = assembly.resends === 0 ? {} : { resends: assembly.resends };
     return {
@@ -162,7 +161,7 @@ function settleAttempt(
       timing,
       ...resends,
       ...refusal,
-      ...beside,
+      ...details,
     };
   };
   if (end.type === "failed") {
@@ -195,7 +194,7 @@ function settleAttempt(
     finishReason,
     usage: priceUsage(usage, context),
   };
-  // Key by key: each spread in a literal is a walk over its keys.
+  // Key by key, because each spread in a literal iterates over its keys.
   if (assembly.resends > 0) finished.resends = assembly.resends;
   if (isFull) finished.cut = "context";
   const ending = classifyEnding(finishReason, message);
@@ -208,15 +207,15 @@ function settleAttempt(
 type FailedAttempt = Extract<SettledAttempt, { type: "model_failed" }>;
 type Mutable<Event> = { -readonly [Key in keyof Event]: Event[Key] };
 
-/** Usage with its cost. If a provider leaves counts out, the usage is partial: at least what is known. */
+/** Adds the cost to usage. If a provider omits counts, the usage is partial: a lower bound. */
 function priceUsage(usage: Usage, context: EffectContext): Usage {
   const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
   return addCost(isKnown ? usage : { ...usage, partial: true }, chooseModel(context).model.id, context.parts.services);
 }
 
 /**
- * A failed attempt may have used more than it reported. It may have used something even if it reported nothing, unless the
- * provider turned it away.
+ * A failed attempt may have used more than it reported, and may have used something even if it reported nothing, unless the provider
+ * rejected it.
  */
 function estimateFailureUsage(
   { usage, failure }: { readonly usage?: Usage; readonly failure: ModelFailure },
@@ -237,7 +236,7 @@ const unbilledFailures: ReadonlySet<ModelFailure["kind"]> = new Set([
 
 type MessageRefusal = { readonly failure: ModelFailure; readonly next: AfterFailure };
 
-/** The end of the context window cut the answer: it is dropped, and the model is called again when there is room (FIN-3). */
+/** The end of the context window cut off the answer. The answer is dropped, and the model is called again after a compaction (FIN-3). */
 const contextFullRefusal: MessageRefusal = {
   failure: {
     kind: "context_overflow",
@@ -257,7 +256,7 @@ function isTooLong(
   message: AssistantMessage,
   metadata: ProviderMetadata | undefined,
 ): boolean {
-  // A character takes at most six bytes in JSON, and the keys of a part less than a thousand: most messages need no count.
+  // A character takes at most six bytes in JSON, and the keys of a part less than a thousand, so most messages need not be measured.
   if (characters * 6 + parts.length * 1_000 < maxMessageBytes) return false;
   return byteLength(JSON.stringify([message, metadata ?? null])) > maxMessageBytes;
 }
@@ -268,7 +267,7 @@ const onlyCallsRefusal: MessageRefusal = {
   next: { type: "retry", inMs: 0 },
 };
 
-/** Whether an answer has nothing but calls, which are not run after the last step. */
+/** Whether an answer contains only calls, which do not run after the last step. */
 function isSummaryWithoutText(message: AssistantMessage, { state, transcript }: EffectContext): boolean {
   const { run } = transcript;
   if (state.status !== "model_running" || state.purpose !== "summary" || run === null) return false;
@@ -288,13 +287,13 @@ const pausedTooOftenRefusal: MessageRefusal = {
   next: { type: "give_up", reason: "model_error" },
 };
 
-/** How many model calls in a row have only continued a paused turn, the present one included. */
+/** How many model calls in a row have only continued a paused turn, including the current one. */
 function countPauses({ state, transcript }: EffectContext): number {
   const since = transcript.run?.pausedSince ?? null;
   return since === null || !("modelCallIndex" in state) ? 0 : state.modelCallIndex - since + 1;
 }
 
-/** Why an answer is not taken: the provider says that it failed, never finishes, or gave nothing (FIN-5). */
+/** Why an answer is rejected: the provider says that it failed, never finishes, or returned nothing (FIN-5). */
 function findRefusal(
   message: AssistantMessage,
   finishReason: FinishReason,
@@ -311,10 +310,10 @@ function findRefusal(
   );
   if (isPaused(finishReason, message, classifyEnding(finishReason, message))) {
     if (calls === 0 && countPauses(context) >= maxPauses) return pausedTooOftenRefusal;
-    // A provider may pause before it says anything.
+    // A provider may pause before it has produced anything.
     if (message.parts.length > 0) return undefined;
   }
-  // Another finish reason explains by itself why the answer is empty (FIN-3, FIN-4).
+  // Any other finish reason explains by itself why the answer is empty (FIN-3, FIN-4).
   if (hasContent || (unified !== "stop" && unified !== "tool-calls")) return undefined;
   return {
     failure: { kind: "provider", code: emptyResponseCode, message: "The answer was empty." },

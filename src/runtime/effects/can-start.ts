@@ -1,8 +1,8 @@
 /**
- * The last check before something outside is called: a model, a tool, another agent.
+ * The last check before something outside is called: a model, a tool or another agent.
  *
- * An effect may wait before the call, for a blob, a schema or a lease. Meanwhile the run may be aborted, a commit of the
- * session may fail, and the process may sleep past its lease.
+ * An effect may wait before the call, for a blob, a schema or a lease. Meanwhile the run may be aborted, a commit of the session may fail,
+ * and the process may sleep past its lease.
  *
  * 1. Nothing is awaited between this check and the call. Only a pause of the whole process can come between them.
  */
@@ -26,9 +26,9 @@ function* refreshLease({ hold, recorder }: EffectContext, cancellation: Cancella
 }
 
 /**
- * Whether a cleanup step may begin, also after an abort: its call is not over, no commit in progress may end the call, and
- * this process holds the session.
- * @param isRunning whether the call is not over in this state
+ * Whether a cleanup step may begin, even after an abort: its call has not ended, no commit in progress may end the call, and this process
+ * holds the session.
+ * @param isRunning whether the call has not ended in this state
  */
 export async function canCleanUp(
   { hold, recorder }: EffectContext,

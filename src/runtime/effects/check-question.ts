@@ -1,5 +1,5 @@
 /**
- * What a tool may ask, and whether an answer fits.
+ * Checks the questions of tools, and whether an answer matches.
  */
 import { anyValue, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
@@ -11,15 +11,15 @@ import { type CompiledInput, compileAnswer } from "../tools/schema.js";
 import { StepError } from "../tools/step-error.js";
 import { checkStepName } from "./check-step.js";
 
-/** A question as it is committed. */
+/** A question in the form in which it is committed. */
 export type PreparedQuestion = {
   readonly message: string;
   readonly schema?: Json;
   readonly url?: string;
   readonly expiresInMs?: number;
-  /** When it ends, in epoch milliseconds, instead of `expiresInMs`. */
+  /** When the question expires, in epoch milliseconds, instead of `expiresInMs`. */
   readonly expiresAt?: number;
-  /** No person is asked: the tool sleeps, or waits for a signal. */
+  /** Set if no person is asked: the tool sleeps, or waits for a signal. */
   readonly for?: WaitKind;
   /** The key of the signal. */
   readonly key?: string;
@@ -40,7 +40,7 @@ const maxUrlCharacters = 2_000;
 const maxSchemaCharacters = 64 * 1024;
 
 /** @throws PawlError `bad_input` */
-export function questionOf(given: Question<unknown>): {
+export function prepareQuestion(given: Question<unknown>): {
   readonly question: PreparedQuestion;
   readonly parse: ValidateAnswer | undefined;
 } {
@@ -48,9 +48,9 @@ export function questionOf(given: Question<unknown>): {
   const { message, name, schema, url, expiresInMs } = given;
   if (name !== undefined) checkStepName(name);
   if (typeof message !== "string" || message.trim() === "" || message.length > maxMessageCharacters)
-    refuseQuestion(`message must be a text of 1 to ${maxMessageCharacters} characters`);
+    refuseQuestion(`message must be a string of 1 to ${maxMessageCharacters} characters`);
   if (url !== undefined && !(typeof url === "string" && url.length <= maxUrlCharacters && /^https?:\/\//i.test(url)))
-    refuseQuestion(`url must be an http address of at most ${maxUrlCharacters} characters`);
+    refuseQuestion(`url must be an http(s) URL of at most ${maxUrlCharacters} characters`);
   const compiled = schema === undefined ? undefined : compileAnswer(schema);
   if (compiled !== undefined && JSON.stringify(compiled.jsonSchema).length > maxSchemaCharacters)
     refuseQuestion(`schema takes more than ${maxSchemaCharacters} characters of JSON`);
@@ -69,7 +69,7 @@ function refuseQuestion(problem: string): never {
   throw new PawlError("bad_input", `The question cannot be asked: ${problem}.`);
 }
 
-/** The answer as the tool's own schema reads it. @throws StepError `step_failed` if it does not fit */
+/** Parses the answer with the tool's own schema. @throws StepError `step_failed` if it does not match */
 export async function checkQuestionAnswer(
   step: string,
   answer: QuestionAnswer,
@@ -82,6 +82,6 @@ export async function checkQuestionAnswer(
   throw new StepError(
     "step_failed",
     step,
-    `The answer to "${step}" does not fit the tool's schema: ${issues.join("; ")}`,
+    `The answer to "${step}" does not match the tool's schema: ${issues.join("; ")}`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * Checks how long a tool wants to sleep, and which signal it waits for.
+ * Checks the options of `ctx.sleep` and `ctx.waitFor`.
  */
 import { anyValue, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";

@@ -10,8 +10,8 @@ import { type AgentFamily, findChildAgent } from "../agent/agent-family.js";
 export type ReservedBudget = { readonly reservedTokens?: number; readonly reservedCostUsd?: number };
 
 /**
- * The share of one call. If several calls start in parallel, the shares are computed in the order of the calls, so that
- * together they never exceed the remaining budget.
+ * The share of one call. If several calls start in parallel, their shares are computed in the order of the calls, so that together they
+ * never exceed the remaining budget.
  */
 export function reserveBudget(callKey: string, state: State, family: AgentFamily): ReservedBudget | "nothing" {
   if (!hasCalls(state)) return {};
@@ -20,13 +20,13 @@ export function reserveBudget(callKey: string, state: State, family: AgentFamily
   const share = (limit: number, used: number, reservedFor: (call: Call) => number | undefined) =>
     computeShare(callKey, state.calls, family, limit - used, reservedFor);
   const reservedTokens =
-    maxTokens === undefined ? undefined : Math.floor(share(maxTokens, inputTokens + outputTokens, reservedTokensOf));
-  const reservedCostUsd = maxCostUsd === undefined ? undefined : share(maxCostUsd, costUsd, reservedCostOf);
+    maxTokens === undefined ? undefined : Math.floor(share(maxTokens, inputTokens + outputTokens, getReservedTokens));
+  const reservedCostUsd = maxCostUsd === undefined ? undefined : share(maxCostUsd, costUsd, getReservedCost);
   const isUsedUp = (reservedTokens ?? 1) < 1 || (reservedCostUsd ?? 1) <= 0;
   return isUsedUp ? "nothing" : defined({ reservedTokens, reservedCostUsd });
 }
 
-/** The limits of a child: its own, capped by the reserved budget. */
+/** The limits of a child: its own limits, capped by the reserved budget. */
 export function limitToReserved({ reservedTokens, reservedCostUsd }: ReservedBudget, limits: RunLimits): RunLimits {
   const maxTokens = lowerLimit(reservedTokens, limits.maxTokens);
   const maxCostUsd = lowerLimit(reservedCostUsd, limits.maxCostUsd);
@@ -56,10 +56,10 @@ function computeShare(
   return 0;
 }
 
-function reservedTokensOf(call: Call): number | undefined {
+function getReservedTokens(call: Call): number | undefined {
   return call.status === "waiting" && call.on === "child" ? call.reservedTokens : undefined;
 }
 
-function reservedCostOf(call: Call): number | undefined {
+function getReservedCost(call: Call): number | undefined {
   return call.status === "waiting" && call.on === "child" ? call.reservedCostUsd : undefined;
 }

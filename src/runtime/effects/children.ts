@@ -1,10 +1,10 @@
 /**
- * Child sessions: how a parent starts one and aborts one, and how a child sends its result.
+ * Child sessions: how a parent starts and aborts them, and how they send their results.
  *
- * 1. A child's id is a keyed hash of the parent's id and the call: a restart finds it, a stranger cannot guess it.
- * 2. The parent posts to the child's inbox before it commits that it waits. Each may be repeated, and neither counts twice.
- * 3. A child posts its result to the parent's inbox, and whether it waits for a person. Its state asks for that until it
- *    is done.
+ * 1. A child's id is a keyed hash of the parent's id and the call: a restart finds the child, and a stranger cannot guess its id.
+ * 2. The parent posts to the child's inbox before it commits that it waits. Both can be repeated, and neither counts twice.
+ * 3. A child posts its result to the parent's inbox, and also whether it waits for a person. Its state keeps wanting that effect until it
+ *    has settled.
  */
 import { defined } from "../../core/data/defined.js";
 import type { ToolOutput } from "../../core/data/message.js";
@@ -31,7 +31,7 @@ export function deriveChildId(sessionId: string, callKey: string): string {
   return hmacSha256(sessionId, callKey).slice(0, 32);
 }
 
-/** Posts the request to the child. The same call asks the same child, and asks it once. */
+/** Posts the request to the child. Repeating a call asks the same child, and only once. */
 export async function startChild(
   { runId, callKey }: EffectOf<"run_tool">,
   child: ChildAgent,
@@ -74,7 +74,7 @@ function childOptions(
   const options = {
     ...(canAsk ? {} : { interactive: false }),
     ...(output === undefined ? {} : { output: output.jsonSchema }),
-    // A copy, checked in the same way as the params of a caller.
+    // A copy, checked in the same way as a caller's params.
     ...(params === undefined ? {} : { params: normaliseJson(params) as RunParams }),
   };
   return Object.keys(options).length === 0 ? {} : { options };
@@ -90,7 +90,7 @@ export async function postAbort(
   await store.post(childId, { id: `abort/${callKey}`, at, body: { type: "abort", note: "the parent was aborted" } });
 }
 
-/** Aborts a child. Its result comes as that of any child. */
+/** Aborts a child. Its result arrives like that of any child. */
 export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
   await postAbort(effect, parts.store, now());
   await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
@@ -117,8 +117,8 @@ export async function notifyParent(
 }
 
 /**
- * Tells the parent whether this child waits for a person, or sleeps. The parent is taken up after `parent_told` is committed: most
- * often, this child has given its lease back by then.
+ * Reports to the parent whether this child waits for a person, or sleeps. The parent is resumed after `parent_told` is committed; by then,
+ * this child has usually released its lease.
  */
 export async function reportToParent(
   { parent, runId, askedAt, asleep, seq }: EffectOf<"tell_parent">,
@@ -139,8 +139,8 @@ export async function reportToParent(
 }
 
 /**
- * Whether the call that started a child is open. It may not be: the parent was aborted, and the process that should have told
- * the child died. Nobody would see the child's question then.
+ * Whether the call that started a child is open. It is not if the parent was aborted, and the process that should have aborted the child
+ * died. The child's question would then never be shown.
  */
 async function isCallOpen({ sessionId, callKey }: EffectOf<"tell_parent">["parent"], store: Store): Promise<boolean> {
   const parent = await store.load(sessionId);
@@ -151,7 +151,7 @@ async function isCallOpen({ sessionId, callKey }: EffectOf<"tell_parent">["paren
 
 type ChildOutput = { readonly output: ToolOutput; readonly isError: boolean; readonly cut?: Reason };
 
-/** The result of the parent's call. A child that a limit ended gives what it has, and is an error only if it has nothing. */
+/** The result of the parent's call. A child that hit a limit returns what it has, and is an error only if it has nothing. */
 function toChildOutput(result: RunResult | null, transcript: Transcript, name: string): ChildOutput {
   if (result?.status === "completed") {
     const { output, text } = result;

@@ -1,8 +1,8 @@
 /**
- * Makes room in the context: a summary takes the place of the oldest messages. It is committed before anything uses it.
+ * Makes room in the context: a summary replaces the oldest messages. It is committed before anything uses it.
  *
- * 1. Whatever fails, exactly one event comes of it, and the run goes on (CTX-4).
- * 2. A summary that is empty, or no smaller than the messages that it stands for, changes nothing.
+ * 1. Whatever fails, there is exactly one event, and the run continues (CTX-4).
+ * 2. A summary that is empty, or not smaller than the messages that it replaces, changes nothing.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -50,7 +50,7 @@ export async function compact(
   const budget = parts.compaction.computeBudget(summaryModel.model).tokens;
   const made = await summarize(cut, summariser, budget, compaction, context);
   stopListening();
-  // A service that took too long asks nobody any more.
+  // A service that took too long must not call the model any more.
   abort(ownCancellation);
   return {
     type: "compacted",
@@ -70,7 +70,7 @@ function pickRequests({ requests }: Summariser): Pick<CompactedBody, "requests">
 }
 
 /**
- * The request of the last call, with what came since. Null if a provider would not read it from its cache, or would refuse it:
+ * The request of the last call, with the messages since then. Null if a provider would not read it from its cache, or would reject it:
  * after a call that failed because the conversation was too long, or in a turn that the provider has paused.
  */
 async function findLastRequest(
@@ -135,7 +135,7 @@ async function summarize(
   }
 }
 
-/** What the event says of a summary: what it replaces, or why it replaces nothing. */
+/** The fields of the event for a summary: what it replaces, or why it replaces nothing. */
 function applySummary(
   cut: number,
   { summary, retained }: Summary,
@@ -156,19 +156,19 @@ function applySummary(
     ...compactionRange(transcript, seqs[cut] ?? seq + 1),
     summary,
     ...(retained.length === 0 ? {} : { retained }),
-    ...(transcript.sources === null ? {} : { sources: sourcesOfRun(transcript.sources) }),
+    ...(transcript.sources === null ? {} : { sources: pickRunSources(transcript.sources) }),
     ...(transcript.run === null || transcript.run.prompt === null ? {} : { runPrompt: transcript.run.prompt }),
     ...pickValidatedParams(context),
     ...(Object.keys(transcript.data).length === 0 ? {} : { dataBlob: queueData(transcript.data, memory.texts) }),
-    replaced: { from: firstReplacedSeq(transcript), messages: cut },
+    replaced: { from: getFirstReplacedSeq(transcript), messages: cut },
     tokensAfter: Math.max(0, Math.round(tokensBefore - replaced + replacement)),
   };
 }
 
-function sourcesOfRun({ runId, list }: SourcesOfRun): SourcesOfRun {
+function pickRunSources({ runId, list }: SourcesOfRun): SourcesOfRun {
   return { runId, list };
 }
 
-function firstReplacedSeq({ origins }: EffectContext["transcript"]): number {
+function getFirstReplacedSeq({ origins }: EffectContext["transcript"]): number {
   return origins[0] ?? 1;
 }

@@ -1,10 +1,9 @@
 /**
  * Decides whether and how a call runs: parse, `beforeToolCall`, validate, permission, approval (LOOP-13).
  *
- * 1. The strictest answer wins: block and deny beat ask, and ask beats allow. An author's checks fail closed (author-checks.ts).
+ * 1. The strictest decision wins: block and deny beat ask, and ask beats allow. An author's checks fail closed (author-checks.ts).
  * 2. If all checks are synchronous, the decision joins the commit of the message that requested the call.
- * 3. The input after hooks is validated, permitted and approved. If a hook changes a person's edit, the person is asked
- *    again.
+ * 3. The input after hooks is validated, permitted and approved. If a hook changes a person's edit, the person is asked again.
  */
 
 import type { Json } from "../../core/data/message.js";
@@ -15,7 +14,7 @@ import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool } from "../../ports/tool.js";
 import { findAgentOfTool } from "../agent/agent-tool.js";
 import { findHandoff } from "../agent/handoffs.js";
-import { missingRunTools } from "../agent/parts-of-run.js";
+import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { pickHookRecords } from "../hooks/step-hooks.js";
 import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -64,7 +63,7 @@ export function* decide(
     call.edited === undefined ? yield* repairCall(requested, findOffered, context, cancellation) : undefined;
   const { record = requested, name = call.name } = repaired ?? {};
   const compiled = findOffered(name);
-  if (compiled === undefined) return settle({ verdict: "reject", message: notOffered(name, context) }, repaired);
+  if (compiled === undefined) return settle({ verdict: "reject", message: formatNotOffered(name, context) }, repaired);
   // An edit was sent with its hash, which identifies what the person approved.
   if (call.edited !== undefined && hashInput(record.input) !== call.inputHash)
     return settle(askAgain(record, compiled.tool, "its hash is that of another input", context));
@@ -89,8 +88,8 @@ function attachRepair(decision: PolicyDecision, { record, repair }: RepairedCall
 }
 
 /**
- * Decides a call that the provider will run, but asks about first. The policy may deny it. Otherwise a person decides, as
- * for a tool that needs approval. Hooks are not called, because nothing runs here.
+ * Decides a call that the provider will run, but asks about first. The policy may deny the call. Otherwise a person decides, as for a tool
+ * that needs approval. Hooks are not called, because nothing runs here.
  */
 function* decideForProvider(
   record: CallRecord,
@@ -114,12 +113,13 @@ function isActive(name: string, { transcript }: EffectContext): boolean {
   return (run?.choices.activeTools ?? run?.options.activeTools)?.includes(name) ?? true;
 }
 
-function notOffered(name: string, context: EffectContext): string {
-  const isMissing = isActive(name, context) && missingRunTools(context.parts, context.transcript.run).includes(name);
+function formatNotOffered(name: string, context: EffectContext): string {
+  const isMissing =
+    isActive(name, context) && listMissingRunTools(context.parts, context.transcript.run).includes(name);
   return isMissing ? `${missingTool(name)}.` : unknownToolWithNames(name, listKnownNames(name, context));
 }
 
-/** The names to suggest for an unknown one. Deferred tools are too many, so only the nearest of them is listed. */
+/** The names to suggest for an unknown tool. There are too many deferred tools to list, so only the nearest of them is included. */
 function listKnownNames(unknown: string, context: EffectContext): readonly string[] {
   const { tools, specifications, hasDeferredTools } = context.parts;
   const active = [...tools.keys()].filter((name) => isActive(name, context));
@@ -171,7 +171,7 @@ type DecisionResult = { readonly decision: PolicyDecision; readonly records: rea
 /** The input, if a hook changed it. */
 type InputChange = { readonly input?: Json };
 
-/** An invalid edit goes back to the person who made it; invalid input of the model goes back to the model. */
+/** An invalid edit goes back to the person who made it; invalid input from the model goes back to the model. */
 function rejectInvalidInput(
   call: DecidingCall,
   record: CallRecord,
@@ -184,7 +184,7 @@ function rejectInvalidInput(
     : askAgain(record, tool, message, context);
 }
 
-/** Asks again about the input before the edit. */
+/** Asks again, showing the input before the edit. */
 function askAgain(
   record: CallRecord,
   tool: AnyTool,
@@ -219,7 +219,7 @@ function chooseStrictest(
   const policy = toCallPolicy(tool, context);
   const isChangedEdit = call.edited !== undefined && changed.input !== undefined;
   const isRepeated = call.edited === undefined && decideRepeated(record, context) === "ask";
-  // Whoever edits the input also approves it: only hooks and deny rules check it again (HITL-3).
+  // A person who edits the input also approves it, so only hooks and deny rules check it again (HITL-3).
   const isApproved =
     call.edited === undefined ? permission.verdict === "allow" && !need.isNeeded && !isRepeated : !isChangedEdit;
   // A person has approved an edit, so no rule is recorded for it.
@@ -262,7 +262,7 @@ function pickQuestion(
   return question === undefined ? {} : { question };
 }
 
-/** How the call runs and recovers. Recorded on the event that decides to run it. */
+/** How the call runs and recovers. It is recorded on the event that decides to run the call. */
 function toCallPolicy(tool: AnyTool, context: EffectContext): CallPolicy {
   const { graceMs } = tool;
   const recover = toRecover(tool);

@@ -1,8 +1,7 @@
 /**
  * The `besideLLMCall` hooks of a model call: they run while the model streams, and may end the call.
  *
- * 1. The attempt settles when the stream has ended and every hook has answered. So no tool runs and no answer counts
- *    before.
+ * 1. The attempt settles when the stream has ended and every hook has returned, so no tool runs and no answer counts before then.
  * 2. Calls of one hook never overlap. Text that streams meanwhile is part of the next call.
  * 3. If a hook holds the answer back, no delta of the attempt is published before all hooks let it pass.
  */
@@ -40,12 +39,12 @@ export type GuardedCall = {
   readonly holds: boolean;
   /** Publishes deltas, or buffers them. */
   readonly pass: (assembly: MessageAssembly, deltas: readonly MessageDelta[], publish: Publish) => void;
-  /** Resolves when the stream has ended and all hooks have answered. Publishes the buffered deltas if all let it pass. */
+  /** Resolves when the stream has ended and all hooks have returned. Publishes the buffered deltas if all hooks accept the answer. */
   readonly settled: (assembly: MessageAssembly, publish: Publish) => Promise<Verdict>;
   readonly records: () => readonly HookRecord[];
 };
 
-/** Characters between two calls of a hook while text is being streamed. */
+/** How many characters are streamed between two calls of a hook. */
 const askEveryCharacters = 500;
 
 /** The state of one hook. */
@@ -97,7 +96,7 @@ export function guardCall(
         cancellation,
       );
       watch.ms += Math.max(0, clock.elapsed() - startedAt);
-      // If an abort or another hook has cancelled the call, its outcome has no meaning.
+      // If an abort or another hook has cancelled the call, its outcome is meaningless.
       if (!cancellation.isCancelled) applyObjection(watch, settledCall, subject.stage);
     }
     watch.isAsked = false;
@@ -161,7 +160,7 @@ function toHookRecord({ hook: { name }, ms, outcome, message }: HookWatch): Hook
 
 type Objection = { readonly outcome: "tripped" | "threw" | "timed_out" | "refused"; readonly message: string };
 
-/** Null if the hook lets the answer pass. */
+/** Null if the hook accepts the answer. */
 function findObjection(settled: SettledCall): Objection | null {
   if (settled.type !== "returned") return { outcome: settled.type, message: settled.message };
   if (settled.value === undefined) return null;
@@ -169,7 +168,7 @@ function findObjection(settled: SettledCall): Objection | null {
     const reason = readReason(pickOnlyMember(settled.value, ["trip"])?.value);
     if (reason !== undefined) return { outcome: "tripped", message: reason };
   } catch {
-    // A getter or a proxy: what it returned cannot be read.
+    // A getter or a proxy threw, so the returned value cannot be read.
   }
   return { outcome: "refused", message: "It may return nothing or { trip: reason }." };
 }

@@ -1,6 +1,6 @@
 /**
- * The last work of an agent that hands its session over: its `afterStep` hooks and the filter of the handoff. Then the
- * session belongs to the next agent.
+ * The last work of an agent that hands its session over: its `afterStep` hooks and the handoff's filter. After that, the session belongs to
+ * the next agent.
  */
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import { toolNameOf } from "../../core/transcript/results.js";
@@ -27,7 +27,7 @@ export function* prepareHandoff(context: EffectContext, cancellation: Cancellati
   const call = transcript.calls.get(callKey);
   const name = call === undefined ? "" : toolNameOf(call);
   const filter = findFilter(name, to, context);
-  // A filter may have side effects, and a replay has none.
+  // A filter may have side effects, and a replay must not have any.
   if (parts.isReplay === true && typeof filter === "function") return undefined;
   const startedAt = parts.clock.elapsed();
   const filterResult = yield* applyHandoffFilter(filter, state, context, cancellation);
@@ -44,7 +44,7 @@ export function* prepareHandoff(context: EffectContext, cancellation: Cancellati
   return { type: "handed_off", runId, from: session.agent, to, callKey, ...list, ...pickHookRecords(records) };
 }
 
-/** Finds the filter by tool name, else by target: the tool may have been renamed since the call was decided. */
+/** Finds the filter by tool name, or else by target, because the tool may have been renamed since the call was decided. */
 function findFilter(toolName: string, to: string, { parts }: EffectContext): HandoffFilter | undefined {
   const named = parts.tools.get(toolName)?.tool;
   const found = named === undefined ? undefined : findHandoff(named);

@@ -1,10 +1,10 @@
 /**
- * Questions whose tool goes on running: an MCP server of 2025-11-25 asks within a request, which would be lost if the tool
- * were let go.
+ * Questions that a tool asks while it keeps running: an MCP server of version 2025-11-25 asks within a request, which would be lost if the
+ * tool were suspended.
  *
- * 1. The question is in the log before anybody sees it, and its answer before the tool is given it.
- * 2. It ends with its process: the call recovers as its tool says, and a run of it after that asks again.
- * 3. While a question is open, the time limit of the tool stands still.
+ * 1. The question is in the log before anyone sees it, and its answer is in the log before the tool gets it.
+ * 2. The question ends with its process: the call recovers as its tool specifies, and asks again if it runs again.
+ * 3. The tool's time limit is paused while a question is open.
  */
 import type { EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
@@ -13,9 +13,9 @@ import { isInteractive, type ProcessMemory } from "../work/effect-context.js";
 import type { PreparedQuestion } from "./check-question.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import type { StepHost } from "./step-host.js";
-import type { letGo } from "./tool-attempt.js";
+import type { detached } from "./tool-attempt.js";
 
-/** The entry of a question. */
+/** Creates the event of a question. */
 export function createQuestionEvent(
   { call }: StepHost,
   step: string,
@@ -26,20 +26,20 @@ export function createQuestionEvent(
   return { type: "tool_asked", runId, callKey, attempt, step, ...shown, ...expiry };
 }
 
-/** A run may be told to stop while a question is on its way. Then nobody is asked. */
+/** A run may begin to stop before a question is committed. The question is then not asked. */
 export function isStopping(state: State): boolean {
   return "stopping" in state && state.stopping !== null;
 }
 
 /**
- * Resolves to `letGo` if another process has the call.
+ * Resolves to `detached` if another process has the call.
  * @throws the reason of the call's signal, if the call ends before the answer comes
  */
 export async function askWhileRunning(
   host: StepHost,
   step: string,
   question: PreparedQuestion,
-): Promise<QuestionAnswer | typeof letGo> {
+): Promise<QuestionAnswer | typeof detached> {
   const { effect, context, signal, pauseTimeLimit } = host.call;
   if (!isInteractive(context)) return { type: "declined", note: nobodyCanAnswer };
   if (context.recorder.isReplay === true) return host.failUnrecorded(step);

@@ -1,9 +1,9 @@
 /**
- * Creates the output for the model if the tool has `toModelOutput`. The tool's own return value is stored with it, for people,
- * hooks and the log.
+ * Creates the output for the model if the tool has `toModelOutput`. The tool's own return value is stored with it, for people, hooks and
+ * the log.
  *
- * 1. `afterToolCall` hooks first see the tool's return value, and `toModelOutput` gets what they leave of it. Then they also
- *    see the output of `toModelOutput`. So a hook that masks secrets sees everything, and need not know about `toModelOutput`.
+ * 1. `afterToolCall` hooks first see the tool's return value, and `toModelOutput` gets the value that they return. The hooks then also see
+ *    the output of `toModelOutput`. So a hook that masks secrets sees everything, and need not know about `toModelOutput`.
  * 2. Both outputs are in the event that ends the call, so a crash loses both or neither.
  */
 import type { Json, ToolOutput } from "../../core/data/message.js";
@@ -32,7 +32,7 @@ const toModelOutputTimeoutMs = 60_000;
 /** A tool's return value, before its conversion to plain JSON. */
 export type Raw = Pick<ToolResult, "input" | "output">;
 
-/** A result as it is committed. */
+/** A result in the form in which it is committed. */
 type ModelOutcome = ToolOutcome & {
   readonly records: readonly HookRecord[];
   /** The tool's return value, if the model reads something else. */
@@ -40,7 +40,7 @@ type ModelOutcome = ToolOutcome & {
 };
 
 /** Runs the hooks on a result, and creates its output for the model. */
-export function* finalOutcome<Given extends ToolOutcome & { readonly raw?: Raw; readonly returned?: ToolOutput }>(
+export function* createFinalOutcome<Given extends ToolOutcome & { readonly raw?: Raw; readonly returned?: ToolOutput }>(
   given: Given,
   record: CallRecord,
   durationMs: number,
@@ -51,14 +51,14 @@ export function* finalOutcome<Given extends ToolOutcome & { readonly raw?: Raw; 
   const tool = context.parts.tools.get(toolNameOf(record))?.tool;
   if (raw === undefined || tool?.toModelOutput === undefined) return whole;
   const call: FinishedCall = { ...callOf(record), durationMs, source: "tool" };
-  return { ...whole, ...(yield* modelOutcome(tool, { ...given, raw }, whole, call, context)) };
+  return { ...whole, ...(yield* createModelOutcome(tool, { ...given, raw }, whole, call, context)) };
 }
 
 /**
  * @param given the tool's result
  * @param whole the result after the hooks
  */
-function* modelOutcome(
+function* createModelOutcome(
   tool: AnyTool,
   given: ToolOutcome & { readonly raw: Raw },
   whole: ToolOutcome & { readonly records: readonly HookRecord[] },
@@ -69,43 +69,43 @@ function* modelOutcome(
   if (whole.outcome !== "ok") return { outcome: whole.outcome, output: returned, records };
   const isChanged = returned !== given.output;
   const { input, output } = given.raw;
-  const result = { toolCallId: call.toolCallId, input, output: isChanged ? plainValue(returned) : output };
+  const result = { toolCallId: call.toolCallId, input, output: isChanged ? toPlainValue(returned) : output };
   // `toModelOutput` may fail on a value that a hook has changed. The model may then read the changed value.
-  const shown = yield* readByModel(tool, result, context, isChanged ? returned : undefined);
+  const shown = yield* createShownOutput(tool, result, context, isChanged ? returned : undefined);
   const final =
     context.parts.hooks.afterToolCall.length === 0
       ? { ...shown, records: [] }
       : yield* callAfterToolResult(shown, { ...call, source: "toModelOutput" }, context);
   const both = { outcome: final.outcome, output: final.output, records: [...records, ...final.records] };
   // If a hook withholds the output, the return value is not stored either.
-  return final.outcome !== shown.outcome ? both : { ...both, ...returnedBeside(final.output, returned) };
+  return final.outcome !== shown.outcome ? both : { ...both, ...pickReturned(final.output, returned) };
 }
 
 /** The same for an outside result, which hooks do not see. */
-export function* modelOutputOf(
+export function* createOutsideOutput(
   tool: AnyTool,
   returned: ToolOutput,
   call: Omit<ToolResult, "output">,
   context: EffectContext,
 ): Coroutine<Omit<ModelOutcome, "records">> {
-  const shown = yield* readByModel(tool, { ...call, output: plainValue(returned) }, context);
-  return { ...shown, ...returnedBeside(shown.output, returned) };
+  const shown = yield* createShownOutput(tool, { ...call, output: toPlainValue(returned) }, context);
+  return { ...shown, ...pickReturned(shown.output, returned) };
 }
 
-/** Empty if the model reads the tool's return value. */
-function returnedBeside(output: ToolOutput, returned: ToolOutput): Pick<ModelOutcome, "returned"> {
+/** Empty if the model reads the tool's return value unchanged. */
+function pickReturned(output: ToolOutput, returned: ToolOutput): Pick<ModelOutcome, "returned"> {
   const isSame = output.type === returned.type && JSON.stringify(output) === JSON.stringify(returned);
   return isSame ? {} : { returned };
 }
 
 /** @param otherwise what the model reads if `toModelOutput` fails. Default: an error */
-function* readByModel(
+function* createShownOutput(
   tool: AnyTool,
   result: ToolResult,
   context: EffectContext,
   otherwise?: ToolOutput,
 ): Coroutine<ToolOutcome> {
-  const made = yield* madeBy(tool, result, context);
+  const made = yield* callToModelOutput(tool, result, context);
   if (made.type === "made") return { outcome: "ok", output: made.output };
   if (made.type === "failed" && otherwise !== undefined) return { outcome: "ok", output: otherwise };
   return { outcome: "error", output: errorOutput(made.type === "error" ? made.text : modelOutputFailed(made.message)) };
@@ -117,7 +117,7 @@ type Made =
   | { readonly type: "error"; readonly text: string }
   | { readonly type: "failed"; readonly message: string };
 
-function* madeBy(tool: AnyTool, result: ToolResult, { parts: { clock } }: EffectContext): Coroutine<Made> {
+function* callToModelOutput(tool: AnyTool, result: ToolResult, { parts: { clock } }: EffectContext): Coroutine<Made> {
   const settled = yield* wait(
     callInTime(() => tool.toModelOutput?.(result), { timeoutMs: toModelOutputTimeoutMs, clock }),
   );
@@ -132,7 +132,7 @@ function* madeBy(tool: AnyTool, result: ToolResult, { parts: { clock } }: Effect
 }
 
 /** The value that a tool would have returned for this output. */
-function plainValue(output: ToolOutput): Json {
+function toPlainValue(output: ToolOutput): Json {
   if (output.type === "text") return output.text;
   return output.type === "json" ? output.value : { type: output.type, parts: output.parts };
 }

@@ -24,7 +24,7 @@ export type RequestResult =
   | { readonly type: "request"; readonly request: ModelRequest }
   | { readonly type: "missing"; readonly message: string };
 
-/** The prompt and the specifications are those that the log names; a process that does not know them reads them. */
+/** The log refers to the prompt and the specifications. A process that does not have them yet reads them. */
 export function buildRequest(effect: CallIdentity, context: EffectContext): MaybePromise<RequestResult> {
   return runCoroutine(assembleRequest(effect, context));
 }
@@ -46,7 +46,10 @@ function* assembleRequest(effect: CallIdentity, context: EffectContext): Corouti
 
 const listsWithoutDeferred = new WeakMap<readonly ToolSpecification[], readonly ToolSpecification[]>();
 
-/** A fallback may take over a step that was prepared for a model that takes deferred tools. Each list stays the same array. */
+/**
+ * A fallback may take over a step that was prepared for a model that supports deferred tools. Each list is cached, so that it stays the
+ * same array.
+ */
 function withoutDeferred({ specifications }: Prompt): readonly ToolSpecification[] {
   let shown = listsWithoutDeferred.get(specifications);
   if (shown === undefined) {
@@ -64,7 +67,7 @@ function currentPrompt(context: EffectContext): Prompt {
   return { systemPrompt, specifications: listOfferedTools(context) };
 }
 
-/** Providers refuse a request that forces a tool and does not have it. */
+/** Providers reject a request that forces a tool that it does not offer. */
 function isOffered(choice: ToolChoice, tools: readonly ToolSpecification[]): boolean {
   if (typeof choice === "object") return tools.some(({ name, defer }) => name === choice.tool && defer !== true);
   return choice !== "required" || tools.length > 0;
@@ -75,20 +78,20 @@ type CallIdentity = Pick<EffectOf<"call_model">, "runId" | "modelCallIndex" | "a
 export type RequestMaterial = {
   readonly sessionId: string;
   readonly effect: CallIdentity;
-  /** The state that asks for the call, and the log up to it. */
+  /** The state that wants the call, and the log up to that state. */
   readonly state: State;
   readonly transcript: Transcript;
-  /** The messages of the transcript, or the list in their place, as the model can take them. */
+  /** The messages of the transcript, or the list that replaces them, converted for the model. */
   readonly messages: readonly Message[];
-  /** The prompt and the specifications that the log names. */
+  /** The prompt and the specifications that the log refers to. */
   readonly texts: Prompt;
 };
 
 /**
- * Made of the log and the texts that it names alone, so a request can be made again from the log (TRC-3).
+ * Built only from the log and the texts that it refers to, so a request can be rebuilt from the log (TRC-3).
  *
- * It is handed out: frozen, with an array of messages of its own, because the transcript grows. The messages in it are
- * frozen already, so none of them is looked at.
+ * The request is handed out frozen, with its own array of messages, because the transcript grows. The messages themselves are already
+ * frozen, so none of them is visited.
  */
 export function createRequest({
   sessionId,
@@ -105,7 +108,7 @@ export function createRequest({
   const activeTools = choices?.activeTools ?? runOptions?.activeTools;
   const providerOptions = choices?.providerOptions ?? runOptions?.providerOptions;
   const toolChoice = choices?.toolChoice ?? resolveToolChoice(runOptions?.toolChoice, modelCallIndex);
-  // Tools and system prompt come first in a provider's cache. A summary without them would pay for the whole conversation.
+  // Tools and the system prompt come first in a provider's cache, so a summary without them would pay for the whole conversation.
   const keepsTools = !isSummary || transcript.run?.summary.keepsTools === true;
   const shape = runOptions?.output === undefined || !keepsTools ? undefined : getOutputRequest(runOptions.output);
   const systemPrompt = withOutputPrompt(texts.systemPrompt, shape);
@@ -113,7 +116,7 @@ export function createRequest({
   const offered =
     activeTools === undefined ? specifications : specifications.filter(({ name }) => activeTools.includes(name));
   const tools = keepsTools ? offered : noTools;
-  // Key by key: each spread in a literal is a walk over its keys.
+  // Key by key, because each spread in a literal iterates over its keys.
   const request: Mutable<ModelRequest> = { messages: noMessages, tools, sessionId, runId, modelCallIndex, attempt };
   if (systemPrompt !== undefined) request.systemPrompt = systemPrompt;
   if (shape !== undefined && !isSummary) request.responseFormat = shape.responseFormat;
@@ -123,7 +126,7 @@ export function createRequest({
   if (isSummary && mustForbidCalls(transcript.run?.summary, toolChoice)) request.toolChoice = "none";
   else if (toolChoice !== undefined && isOffered(toolChoice, tools)) request.toolChoice = toolChoice;
   freezeMembers(request);
-  const sent = isSummary ? [...messages, lastSummaryRequest(transcript.run)] : messages;
+  const sent = isSummary ? [...messages, getSummaryRequest(transcript.run)] : messages;
   if (sent.length <= maxCopied) request.messages = Object.freeze(sent.slice());
   else Object.defineProperty(request, "messages", { get: copyOnRead(sent) });
   return Object.freeze(request);
@@ -133,10 +136,10 @@ type Mutable<Made> = { -readonly [Key in keyof Made]: Made[Key] };
 const noMessages: readonly Message[] = Object.freeze([]);
 const noTools: readonly ToolSpecification[] = Object.freeze([]);
 
-/** A longer conversation is copied when the model reads it. To copy it for each step would cost more than the step. */
+/** A longer conversation is copied only when the model reads it: a copy for each step would cost more than the step. */
 const maxCopied = 4_000;
 
-/** The present messages of an array that only grows: copied at the first call. */
+/** The current messages of an array that only grows, copied at the first call. */
 function copyOnRead(messages: readonly Message[]): () => readonly Message[] {
   const { length } = messages;
   let copy: readonly Message[] | null = null;
@@ -146,20 +149,20 @@ function copyOnRead(messages: readonly Message[]): () => readonly Message[] {
   };
 }
 
-/** Not every provider has a JSON mode, so the prompt asks for the shape as well. */
+/** Not every provider has a JSON mode, so the prompt also asks for the schema. */
 function withOutputPrompt(prompt: string | undefined, output: OutputRequest | undefined): string | undefined {
   if (output === undefined) return prompt;
   return prompt === undefined ? output.prompt : `${prompt}\n\n${output.prompt}`;
 }
 
-/** A choice that forces a call would give no summary. */
+/** A choice that forces a call would prevent a summary. */
 function mustForbidCalls(summary: RunRecord["summary"] | undefined, choice: ToolChoice | undefined): boolean {
   if (summary === undefined || !summary.keepsTools || summary.forbidsCalls) return true;
   return choice !== undefined && choice !== "auto";
 }
 
 /** The message after the conversation that asks for the final summary. */
-export function lastSummaryRequest(run: RunRecord | null): Message {
+export function getSummaryRequest(run: RunRecord | null): Message {
   return run?.summary.keepsTools === true ? askWithTools : askWithoutTools;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Performs effects: one function for each.
+ * Performs effects, with one function per effect.
  */
 
 import { toolCallsOf } from "../../core/data/message.js";
@@ -18,7 +18,7 @@ import { prepare } from "./prepare.js";
 import { reconcileTool } from "./reconcile-tool.js";
 import { runTool } from "./run-tool.js";
 
-/** Whether an effect touches nothing outside. If it settles at once, its event joins the commit that wanted it. */
+/** Whether an effect calls nothing outside. If it settles synchronously, its event joins the commit that wanted it. */
 export function isImmediate({ type }: Effect): boolean {
   switch (type) {
     case "prepare":
@@ -69,7 +69,7 @@ export function perform(
   }
 }
 
-/** Whether the event ends the run unless the run was steered meanwhile. If so, posted messages are consumed first. */
+/** Whether the event ends the run unless the run is steered meanwhile. If so, posted messages are consumed first. */
 export function isFinalMessage(event: EventBody): boolean {
   return event.type === "model_finished" && toolCallsOf(event.message).length === 0;
 }

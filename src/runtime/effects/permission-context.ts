@@ -1,5 +1,5 @@
 /**
- * What the author's checks of a call get beside the call: the conversation, and the session's data.
+ * The context of the author's checks of a call: the conversation, and the session's data.
  */
 import type { HookContext } from "../../ports/hook.js";
 import type { PermissionContext } from "../../ports/tool.js";
@@ -14,7 +14,7 @@ export function* resolveSentMessages({ transcript, memory }: EffectContext): Cor
   return sentList === null ? null : yield* wait(resolveList(sentList, memory.texts));
 }
 
-/** The messages are put together only for code that reads them. */
+/** The messages are assembled only if code reads them. */
 export function createPermissionContext(
   own: HookContext,
   toolCallId: string,

@@ -1,5 +1,5 @@
 /**
- * Before a model call: what the model will see.
+ * Prepares a model call: determines what the model will see.
  */
 import { defaultContextManager } from "../../context/context-manager.js";
 import type { Message } from "../../core/data/message.js";
@@ -7,7 +7,7 @@ import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { isPause } from "../../core/transcript/pauses.js";
 import { mergeSettings, pickChangedSettings } from "../agent/model-settings.js";
-import { missingRunTools } from "../agent/parts-of-run.js";
+import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { type OfferedHandoffs, selectHandoffs } from "../hooks/offered-handoffs.js";
 import {
   createManagerFailure,
@@ -22,7 +22,7 @@ import { type Coroutine, type MaybePromise, runCoroutine, wait } from "../lib/co
 import { buildContext, toRunData } from "../work/build-context.js";
 import { isCompactionDue } from "../work/context-size.js";
 import type { EffectContext } from "../work/effect-context.js";
-import { loadRunSources, needsSources, pickChangedSources, promptBeside, sourcesFor } from "../work/loaded-sources.js";
+import { adjustPrompt, getSources, loadRunSources, needsSources, pickChangedSources } from "../work/loaded-sources.js";
 import { createListReferences } from "../work/message-lists.js";
 import { collectNewHashes, type PromptBlobs } from "../work/prompt-blobs.js";
 import { needsParams, pickChangedParams, validateParams } from "../work/run-params.js";
@@ -47,7 +47,7 @@ function* prepareUnlessStopped(
   return end ?? (yield* wait(prepareStep(state, context, cancellation, records)));
 }
 
-/** @param earlier what is recorded with the event: stop conditions that failed */
+/** @param earlier records to add to the event: stop conditions that failed */
 function prepareStep(
   state: StepPreparing,
   context: EffectContext,
@@ -60,7 +60,7 @@ function prepareStep(
   const missing = missingToolRecords(context);
   if (missing.length > 0) return prepareStep(state, context, cancellation, [...earlier, ...missing]);
   const { runId, modelCallIndex } = state;
-  // Whether compaction is due goes by what an author's context manager would send.
+  // Whether a compaction is due depends on what an author's context manager would send.
   const firstBuild = context.parts.context.manager === defaultContextManager ? null : buildContext(state, context);
   const list = firstBuild?.type === "built" ? firstBuild.list : null;
   if (isCompactionDue(state, context, list))
@@ -77,12 +77,12 @@ function prepareStep(
   return runCoroutine(prepareAfterHooks(state, initial, context, cancellation));
 }
 
-/** Recorded once for a run in a process: a model that had these tools has them no more. */
+/** Recorded once per run and process: the model was offered these tools before and no longer is. */
 function missingToolRecords({ parts, transcript, runMemory }: EffectContext): readonly HookRecord[] {
   if (transcript.run?.options.tools === undefined || runMemory.hasReportedTools) return noRecords;
   if (parts.isReplay === true) return noRecords;
   runMemory.hasReportedTools = true;
-  return missingRunTools(parts, transcript.run).map((name) => ({
+  return listMissingRunTools(parts, transcript.run).map((name) => ({
     name: `tool ${name}`,
     hook: "beforeLLMCall",
     ms: 0,
@@ -92,7 +92,7 @@ function missingToolRecords({ parts, transcript, runMemory }: EffectContext): re
 }
 
 const missingToolText =
-  "This process does not have this tool, which the run was started with. The model is not offered it. Give tools to resume() to have it back.";
+  "This process does not have this tool, which the run was started with. The tool is not offered to the model. Pass tools to resume() to restore it.";
 
 function* prepareWithSources(
   state: StepPreparing,
@@ -127,7 +127,7 @@ function* prepareWithPrompt(
   return yield* wait(prepareStep(state, context, cancellation, earlier));
 }
 
-/** The run ends like one that `beforeRun` refuses. */
+/** The run ends as if `beforeRun` had refused it. */
 function createParamsRefusal(
   { runId, modelCallIndex }: StepPreparing,
   message: string,
@@ -137,7 +137,7 @@ function createParamsRefusal(
   return { type: "run_finished", runId, modelCallIndex, reason: "refused", fault, ...pickHookRecords(earlier) };
 }
 
-/** It is recorded as a failed hook, so a replay does not load what failed then. */
+/** The failure is recorded as a failed hook, so that a replay does not load what failed then. */
 function createPreparationFailure(
   name: string,
   { runId, modelCallIndex }: StepPreparing,
@@ -171,8 +171,8 @@ function createPreparedEvent(
   const { memory, parts, transcript } = context;
   const callSettings = mergeSettings(parts.settings, transcript.run?.options.settings, settings);
   const resultBytes = parts.services.output?.maxTotalBytes;
-  const sources = sourcesFor(state, context);
-  const systemPrompt = sources === null ? built : promptBeside(built, list, sources, transcript);
+  const sources = getSources(state, context);
+  const systemPrompt = sources === null ? built : adjustPrompt(built, list, sources, transcript);
   return {
     type: "prepared",
     runId,
@@ -198,8 +198,8 @@ function createPreparedEvent(
 const keepsTools: Pick<EventOf<"prepared">, "summaryKeepsTools"> = { summaryKeepsTools: true };
 
 /**
- * A cache entry that lasts an hour costs more to write, which pays off in a session that pauses again and again. After one
- * pause, most sessions do not pause a second time.
+ * Writing a cache entry that lasts an hour costs more, which pays off in a session that pauses repeatedly. After one pause, most sessions
+ * do not pause a second time.
  */
 function choosePromptCache({ parts, transcript, now }: EffectContext): Pick<EventOf<"prepared">, "promptCache"> {
   switch (parts.promptCache) {
@@ -216,7 +216,7 @@ function choosePromptCache({ parts, transcript, now }: EffectContext): Pick<Even
   }
 }
 
-/** Nothing, if the list is what the model is shown without it. A list is never trimmed: so it counts if results are. */
+/** Empty if the list equals what the model would be shown without it. A list is never trimmed, so it is recorded if results are trimmed. */
 function pickListReferences(
   list: readonly Message[],
   shown: ShownMessages,

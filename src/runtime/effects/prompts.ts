@@ -1,9 +1,8 @@
 /**
  * Texts of effects for a model: results of calls that did not run as requested, and the reasons of refusals.
  *
- * A reason follows "Error: Denied: " or "Error: Blocked: " in the result of a call: it begins in lower case and ends without a
- * full stop. Other texts for models: core/transcript/loop-prompts.ts, src/context/prompts.ts,
- * runtime/agent/structured-output.ts.
+ * A reason follows "Error: Denied: " or "Error: Blocked: " in the result of a call, so it begins in lower case and ends without a full
+ * stop. Other texts for models: core/transcript/loop-prompts.ts, src/context/prompts.ts, runtime/agent/structured-output.ts.
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import { nearestName } from "../../core/data/nearest-name.js";
@@ -16,7 +15,7 @@ export function unknownTool(name: string): string {
   return `Unknown tool '${name}'`;
 }
 
-/** For a tool that only the run has, in another process. */
+/** For a tool that only the run has, in a process that does not have it. */
 export function missingTool(name: string): string {
   return `The tool '${name}' was given to this run alone, and the process that carries the run on does not have it. Go on without it`;
 }
@@ -47,12 +46,12 @@ export function toolTimedOut(timeoutMs: number): string {
   return `Timed out after ${timeoutMs} ms. It may still be running; its outcome is unknown.`;
 }
 
-/** It says that the tool did its work, so that the model does not call it again. */
+/** Says that the tool did its work, so that the model does not call it again. */
 export function modelOutputFailed(message: string): string {
   return `The tool ran, and what it returned could not be prepared for you: ${message}`;
 }
 
-/** For a tool that yields its results, and was stopped before the last one. */
+/** For a tool that yields its results and was stopped before the last one. */
 export const stoppedBeforeResult = "The call was stopped before it had its result.";
 
 /** The output of a done tool without a message. */
@@ -90,7 +89,7 @@ export function approvalCheckFailed(why: string): string {
   return `The tool could not tell whether this call needs an approval: ${why}`;
 }
 
-/** @param why what made the outcome of an interrupted call unknown */
+/** @param why the reason why the outcome of an interrupted call is unknown */
 export function nobodyKnowsOutcome(why: string): string {
   return `${why}, and nobody can be asked`;
 }

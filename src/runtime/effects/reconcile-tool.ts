@@ -1,5 +1,5 @@
 /**
- * Asks the outside world what became of a call whose process died (REC-4).
+ * Asks a tool for the outcome of a call whose process died (REC-4).
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { EventBody } from "../../core/machine/event.js";
@@ -22,9 +22,9 @@ import { type EffectContext, type EffectOf, isInteractive } from "../work/effect
 import { getParams } from "../work/run-params.js";
 import { validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
-import { finalOutcome, type Raw } from "./model-output.js";
+import { createFinalOutcome, type Raw } from "./model-output.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
-import { finishedToolSteps } from "./step-values.js";
+import { loadFinishedSteps } from "./step-values.js";
 import { defaultToolTimeoutMs } from "./tool-timeout.js";
 
 export function* reconcileTool(
@@ -54,7 +54,7 @@ export function* reconcileTool(
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
   if (!input.ok) return ask(input.message);
-  const steps = yield* wait(finishedToolSteps(record, context));
+  const steps = yield* wait(loadFinishedSteps(record, context));
   if (!(yield* canStart(context, cancellation))) return undefined;
   const asked = { input: input.value, steps };
   const settled = yield* wait(callReconcile(effect, recover.reconcile, asked, compiled, context, cancellation));
@@ -74,7 +74,7 @@ export function* reconcileTool(
 type Reconcile = Extract<RecoverOption, object>["reconcile"];
 type ReconciledResult = Pick<Extract<Reconciled, { status: "finished" }>, "output" | "isError">;
 
-/** Asks the tool, for as long as a call of it may take. An abort signals the tool, and waits for what it says. */
+/** Calls the tool's `reconcile`, with the time limit of a call. An abort signals the tool, and waits for its reply. */
 function callReconcile(
   { runId, callKey }: EffectOf<"reconcile">,
   reconcile: Reconcile,
@@ -107,7 +107,7 @@ function callReconcile(
   return called.finally(stopListening);
 }
 
-/** A result that was found goes the way of every result: through hooks, then cut for the model. */
+/** A reconciled result is processed like every result: by hooks, and then truncated for the model. */
 function* toFinishedEvent(
   found: ReconciledResult,
   input: unknown,
@@ -120,7 +120,7 @@ function* toFinishedEvent(
     output: toToolOutput(found.output),
     raw: { input, output: found.output },
   } as const;
-  const { outcome, output, returned, records } = yield* finalOutcome<Reported>(reported, record, 0, context);
+  const { outcome, output, returned, records } = yield* createFinalOutcome<Reported>(reported, record, 0, context);
   const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), context.sessionId, context.parts));
   return { type: "tool_finished", runId, callKey, outcome, ...cut, ...pickHookRecords(records) };
 }

@@ -1,11 +1,11 @@
 /**
  * Repairs a call that cannot be used as the model wrote it (TOOL-16).
  *
- * 1. The built-in repairs come first: near names; JSON with fences, comments or trailing commas; and, for a tool with
- *    lenient input, arguments that nearly match its schema. The author's function handles what is left.
+ * 1. The built-in repairs come first: near names; JSON with fences, comments or trailing commas; and, for a tool with lenient input,
+ *    arguments that nearly match its schema. The author's function handles the rest.
  * 2. A call is repaired once. The result is checked like any other call.
- * 3. A misspelt name never selects a tool that may change something, unless it differs only in case and separators. Nor can
- *    the author's function replace a read-only tool by one that is not.
+ * 3. A misspelt name never selects a tool that may change something, unless it differs only in case and separators. Nor can the author's
+ *    function replace a read-only tool with one that is not read-only.
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -58,7 +58,7 @@ export function repairCall(
   return repairWithAuthor(initial, repairToolCall, findTool, context, cancellation);
 }
 
-/** Replaces a call of `call_tool` by its inner call, even if repairs are off: such a call is not a mistake. */
+/** Replaces a call of `call_tool` with its inner call, even if repairs are disabled: such a call is not a mistake. */
 function unwrapCallTool(call: RepairedCall, { parts }: EffectContext): RepairedCall {
   if (call.name !== callToolName || !parts.hasDeferredTools) return call;
   const { input, invalid } = call.record.part;
@@ -88,7 +88,7 @@ function* repairWithAuthor(
     : yield* askRepairFunction(repaired, problem, findTool, context, cancellation);
 }
 
-/** Undefined in a replay, which reads the result of the author's function from the log. Null if repairs are off. */
+/** Undefined in a replay, which reads the result of the author's function from the log. Null if repairs are disabled. */
 function findAuthorRepair({ parts: { repairToolCall, isReplay } }: EffectContext): RepairToolCall | null | undefined {
   return isReplay === true && repairToolCall !== null ? undefined : repairToolCall;
 }
@@ -214,7 +214,7 @@ function applyRepairAnswer(call: RepairedCall, answer: unknown, problem: string,
   if (unknown.length > 0) throw new Error(`it has ${unknown.join(", ")}; it may have name and input`);
   const { name = call.name, input } = answer as { readonly name?: unknown; readonly input?: unknown };
   if (typeof name !== "string" || findTool(name) === undefined)
-    throw new Error("its name is that of no tool of this run");
+    throw new Error("its name is not the name of a tool of this run");
   if (findTool(call.name)?.tool.readOnly === true && findTool(name)?.tool.readOnly !== true)
     throw new Error(`${call.name} is read-only, and ${name} is not`);
   const renamed = name === call.record.part.name ? call.record : { ...call.record, tool: name };

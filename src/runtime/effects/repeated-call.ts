@@ -6,7 +6,7 @@ import type { CallRecord } from "../../core/transcript/results.js";
 import type { EffectContext } from "../work/effect-context.js";
 import { repeatedCall, repetitionEndsRun } from "./prompts.js";
 
-/** How many equal calls in a row do not count as repetition. */
+/** How many equal calls in a row are not yet a repetition. */
 const timesAllowed = 2;
 
 /** The decision on a repeated call, or "ask" if a person decides; undefined if repetition does not matter. */
@@ -22,7 +22,7 @@ export function decideRepeated(
     case "ask":
       return "ask";
     case "stop":
-      // A model has seen the warning only if an earlier step gave it.
+      // A model has only seen the warning if an earlier step produced it.
       return run.repeatWarningStep !== null && run.repeatWarningStep < state.modelCallIndex
         ? { verdict: "block", reason: repetitionEndsRun, stopRun: true, repeated: true }
         : { verdict: "block", reason: repeatedCall(timesInRow), repeated: true };

@@ -1,9 +1,9 @@
 /**
- * Whether a call that failed is tried again (TOOL-15).
+ * Decides whether a failed call is retried (TOOL-15).
  *
- * 1. The policy of the call says how often, and the machine goes by the same rule. The tool's `when` says at which errors.
- * 2. A call that is no longer wanted is not tried again.
- * 3. The wait is computed from the call, so that nothing here is random and no two sessions come back at once.
+ * 1. The policy of the call says how often, and the machine uses the same rule. The tool's `when` says for which errors.
+ * 2. A call that is no longer wanted is not retried.
+ * 3. The delay is derived from the call, so that nothing here is random and no two sessions retry at the same time.
  */
 import type { Fault } from "../../core/data/message.js";
 import { canRetryCall } from "../../core/machine/call-transition.js";
@@ -19,7 +19,7 @@ import type { EffectContext, EffectOf } from "../work/effect-context.js";
 
 export type NextAttempt = { readonly retryInMs: number };
 
-/** What the tool threw, and what is made of it; undefined if the call ends with this error. */
+/** Returns when to retry after what the tool threw; undefined if the call ends with this error. */
 export function findNextAttempt(
   error: unknown,
   tool: AnyTool | undefined,
@@ -31,7 +31,7 @@ export function findNextAttempt(
   const call = callOf(state, callKey);
   if (isCancelled || call?.status !== "running" || call.policy.retry === undefined || !canRetryCall(call))
     return undefined;
-  // What a step says beside a plain failure is true of the next attempt, too.
+  // Any step error other than a plain failure would occur again in the next attempt.
   if (error instanceof StepError && error.code !== "step_failed") return undefined;
   if (error instanceof FinalToolError) return undefined;
   if (!isWorthRetry(error, tool, records)) return undefined;
@@ -50,7 +50,7 @@ function isWorthRetry(error: unknown, tool: AnyTool | undefined, records: HookRe
   }
 }
 
-/** What the log keeps of the error: the text that the hooks have left of it. */
+/** The error in the log: the text that the hooks have left of it. */
 export function createToolFault(text: string): Fault {
   return { code: "tool_failed", message: text.replace(/^Error: /, ""), retryable: true };
 }

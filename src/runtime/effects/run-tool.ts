@@ -1,5 +1,5 @@
 /**
- * Runs one tool call. Whatever the tool does, exactly one result comes of it.
+ * Runs one tool call. Whatever the tool does, there is exactly one result.
  */
 
 import type { ToolOutput } from "../../core/data/message.js";
@@ -9,7 +9,7 @@ import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput, toolNameOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, findChildAgent } from "../agent/agent-family.js";
-import { missingRunTools } from "../agent/parts-of-run.js";
+import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { pickHookRecords } from "../hooks/step-hooks.js";
 import type { ToolOutcome } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -25,7 +25,7 @@ import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetValidatedInput, rawTextOf, type ValidatedInput, validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
 import { startChild } from "./children.js";
-import { finalOutcome, type Raw } from "./model-output.js";
+import { createFinalOutcome, type Raw } from "./model-output.js";
 import { resolveSentMessages } from "./permission-context.js";
 import { doneOutput, errorOutput, inputNotApproved, missingTool, unknownTool } from "./prompts.js";
 import { createToolFault, findNextAttempt, type NextAttempt } from "./retry-tool.js";
@@ -47,9 +47,9 @@ export function* runTool(
   const returned = yield* runToCompletion(effect, record, context, cancellation);
   if (returned === null) return createNotStartedEvent(effect, cancellation);
   // The call runs again, here or in another process.
-  if (returned === "let_go") return undefined;
+  if (returned === "suspended") return undefined;
   const timing: Timing = { startedAt, durationMs: Math.max(0, context.now() - startedAt) };
-  const final = yield* finalOutcome(returned, record, timing.durationMs, context);
+  const final = yield* createFinalOutcome(returned, record, timing.durationMs, context);
   const retryPlan =
     returned.thrown === undefined ? undefined : planRetry(returned.thrown, effect, record, context, cancellation);
   const isPlain = retryPlan === undefined && returned.unawaited === undefined;
@@ -86,23 +86,26 @@ export function* runTool(
   };
 }
 
-/** Whether what a call changed holds although the call ended in an error. */
+/** Whether a call's changes of the data are kept although the call ended in an error. */
 function shouldKeepData(record: CallRecord, { parts }: EffectContext): boolean {
   return parts.tools.get(toolNameOf(record))?.tool.keepDataOnError === true;
 }
 
-/** The tool has ended without this step, so the log cannot keep what it gives. */
+/** Records a step that the tool did not wait for: the log cannot store its result. */
 function createUnawaitedRecord(step: string): HookRecord {
-  const message = "The tool ended without waiting for this step, so what it gives is not kept. Await it.";
+  const message = "The tool ended without waiting for this step, so the step's result is not stored. Await the step.";
   return { name: `tool step ${step}`, hook: "afterToolCall", ms: 0, outcome: "refused", message };
 }
 
-/** The model cannot help it that a tool asks without being durable: its author is told, by a `hook_failed` event and in traces. */
+/**
+ * A tool that asks without being durable is its author's mistake, not the model's, so the author is notified by a `hook_failed` event and
+ * in traces.
+ */
 function isMisuse(error: unknown): error is StepError {
   try {
     return error instanceof StepError && error.code === "not_durable";
   } catch {
-    // A tool may throw an object that cannot even be looked at.
+    // A tool may throw an object whose properties cannot even be read.
     return false;
   }
 }
@@ -123,7 +126,7 @@ function planRetry(
   return { next: findNextAttempt(error, tool, effect, context, cancellation, records), records };
 }
 
-/** The run stops, and says that this call did not start. If the session is lost, its next holder runs the call. */
+/** The run is stopping, and the event says that this call did not start. If the session was lost, its next holder runs the call. */
 function createNotStartedEvent(
   { runId, callKey, attempt }: EffectOf<"run_tool">,
   { isCancelled }: Cancellation,
@@ -133,7 +136,7 @@ function createNotStartedEvent(
   return { type: "tool_finished", runId, callKey, attempt, outcome: "aborted", output };
 }
 
-/** Another agent does the work, in a session of its own. */
+/** Delegates the work to another agent, in a separate session. */
 function* delegateToChild(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
@@ -154,22 +157,22 @@ function* delegateToChild(
 
 type FinishedOutcome = ToolOutcome & {
   readonly done?: { readonly message?: string };
-  /** What the tool returned, if the model reads something else. */
+  /** The tool's return value, if the model reads something else. */
   readonly returned?: ToolOutput;
 };
 
-/** How a call ended, with the whole output. `isFinalText`: the run is to end with this output as its text. */
+/** How a call ended, with the whole output. `isFinalText`: the run ends with this output as its text. */
 type Outcome = FinishedOutcome & {
   readonly isFinalText?: boolean;
-  /** What the tool returned, if its `toModelOutput` makes what the model reads of it. */
+  /** The tool's return value, if its `toModelOutput` creates what the model reads. */
   readonly raw?: Raw;
-  /** What the tool threw. */
+  /** The value that the tool threw. */
   readonly thrown?: { readonly error: unknown };
-  /** The tool steps that had begun and were not over. */
+  /** The tool steps that had begun but not ended. */
   readonly unawaited?: readonly string[];
 };
 
-/** The output as the log keeps it. */
+/** The output in the form in which the log stores it. */
 function* capOutcome(
   { outcome, output, returned, done, isFinalText }: Outcome,
   record: CallRecord,
@@ -184,15 +187,15 @@ function* capOutcome(
   }
 }
 
-/** Null if the tool may not start any more. */
+/** Null if the tool must not start any more. */
 function* runToCompletion(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
-): Coroutine<Outcome | "let_go" | null> {
+): Coroutine<Outcome | "suspended" | null> {
   const compiled = context.parts.tools.get(toolNameOf(record));
-  if (compiled === undefined) return failedOutcome(withoutTool(toolNameOf(record), context));
+  if (compiled === undefined) return failedOutcome(formatMissingTool(toolNameOf(record), context));
   if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
   const { tool } = compiled;
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
@@ -204,23 +207,23 @@ function* runToCompletion(
   if (context.memory.changes !== null) dropChanges(context.memory, effect.callKey);
   const work: ToolWork = { steps: null, data: null, sent, fail: null, askedMs: 0, asking: null };
   const outcome = yield* executeTool(tool, effect, record, input, context, cancellation, work);
-  // Its time may be up while its questions are being committed. Then they count, and nobody is told of this end.
+  // The tool's time may run out while its questions are being committed. The questions then count, and this end is not reported.
   const asking = work.steps?.asking() ?? null;
   if (asking !== null) yield* wait(asking);
-  // A tool that begins no step any more has not taken those that are recorded.
+  // A tool that begins no further step has not requested the recorded ones.
   const [unrequested] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
   if (unrequested !== undefined) return failedOutcome(mismatchText(unrequested.step, "nothing more"));
   const unawaited = work.steps === null || cancellation.isCancelled ? [] : work.steps.underWay();
   const ending = work.steps?.end();
   if (ending === undefined) return unawaited.length === 0 ? outcome : { ...outcome, unawaited };
-  if (ending.type === "let_go") return "let_go";
+  if (ending.type === "suspended") return "suspended";
   return ending.type === "error"
     ? failedOutcome(ending.message)
     : { outcome: "interrupted", output: errorOutput(ending.message) };
 }
 
-function withoutTool(name: string, { parts, transcript }: EffectContext): string {
-  return missingRunTools(parts, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
+function formatMissingTool(name: string, { parts, transcript }: EffectContext): string {
+  return listMissingRunTools(parts, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
 }
 
 function* executeTool(
@@ -252,13 +255,13 @@ function* executeTool(
   }
 }
 
-/** What was approved is what runs: the log is checked once more, at the last moment (SEC-6). */
+/** Only the approved input runs: the hash in the log is checked once more at the last moment (SEC-6). */
 function isApprovedInput({ callKey, input }: CallRecord, { state }: EffectContext): boolean {
   const call = callOf(state, callKey);
   return call?.inputHash === undefined || call.inputHash === hashInput(input);
 }
 
-/** Runs a call by the agent's `runTool`, if it has one. Tools that Pawl adds read their own session, wherever calls run. */
+/** Runs a call through the agent's `runTool`, if it has one. Tools that Pawl adds read their own session, wherever calls run. */
 function runInPlace(
   tool: AnyTool,
   record: CallRecord,

@@ -1,8 +1,8 @@
 /**
  * Decides whether a step may run in this process now, and creates its signal.
  *
- * 1. A step is tried only by a process that is sure of its lease. After each wait, another process may have the call.
- * 2. A cleanup step may begin, and continues, in the grace period of an abort.
+ * 1. A step is only attempted by a process that has verified its lease. After each wait, another process may have the call.
+ * 2. A cleanup step may begin and continue during the grace period of an abort.
  */
 import type { State } from "../../core/machine/state.js";
 import type { Cancellation } from "../lib/cancellation.js";
@@ -23,7 +23,7 @@ export type StepAttempt = {
   readonly hasEnded: (isCleanup: boolean) => boolean;
 };
 
-/** The last check before a try. `ended`: no further step may begin. `elsewhere`: another process has the call. */
+/** The last check before an attempt. `ended`: no further step may begin. `elsewhere`: another process has the call. */
 export async function findStepAccess(
   stepping: StepAttempt,
   isCleanup: boolean,

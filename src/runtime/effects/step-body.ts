@@ -19,7 +19,7 @@ export type StepBody = { readonly tries: number; readonly timing: Timing } & (
 type StepRun = {
   readonly idempotencyKey: string;
   readonly options: StepOptions;
-  /** Aborted with the call. */
+  /** Aborted together with the call. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
   /** The last check before the function is called again. */

@@ -1,11 +1,11 @@
 /**
- * The tool steps of one attempt of a call. The state of the attempt is a machine (tool-attempt.ts): what happens here is reported to it,
- * and its acts are performed here.
+ * The tool steps of one attempt of a call. The state of the attempt is a state machine (tool-attempt.ts): events are reported to it, and
+ * its actions are performed here.
  *
- * 1. What a step returned is committed before the tool continues, and the tool gets a copy of what was committed.
- * 2. A recorded step is never run again: the order of the log decides what a tool that runs again is given.
- * 3. `closed` means that another process continues this call: then the tool gets nothing here any more. `stale` means
- *    that the call is over, and is not run again: then its code comes to its end, and nothing of it counts.
+ * 1. The value that a step returned is committed before the tool continues, and the tool gets a copy of the committed value.
+ * 2. A recorded step never runs again: a tool that runs again gets the recorded results in the order of the log.
+ * 3. `closed` means that another process continues this call: the tool then gets nothing more here. `stale` means that the call has ended
+ *    and will not run again: its code runs to the end, and nothing of it counts.
  */
 
 import { copyJson } from "../../core/data/json.js";
@@ -29,11 +29,11 @@ import { createStepOrder } from "./step-order.js";
 import { loadValue, maxStepsOfCall, type StoredValue, storeValue } from "./step-values.js";
 import {
   advanceAttempt,
+  detached,
   type Failure,
   findFailure,
   initialAttempt,
-  isLetGo,
-  letGo,
+  isDetached,
   mayBeginStep,
   type ToolAttemptAct,
   type ToolAttemptEvent,
@@ -46,28 +46,28 @@ export type StepCall = {
   readonly tool: AnyTool;
   readonly context: EffectContext;
   readonly cancellation: Cancellation;
-  /** Aborted with the call, and when its time is up. */
+  /** Aborted together with the call, and when its time limit has passed. */
   readonly signal: () => AbortSignal;
   /** Ends the wait for the tool. */
   readonly fail: (error: unknown) => void;
-  /** Stops the time limit of the tool, until the function that it gives is called. */
+  /** Pauses the tool's time limit until the returned function is called. */
   readonly pauseTimeLimit: () => () => void;
 };
 
-/** What becomes of a call when its tool has ended, if not what the tool says. */
-export type StepEnding = { readonly type: "let_go" } | Failure;
+/** How a call ends if the tool does not decide it. */
+export type StepEnding = { readonly type: "suspended" } | Failure;
 
-/** Called by the host for the questions that wait. */
+/** Called by the host for waiting questions. */
 export type QuestionListener = {
-  /** No step is in progress any more, so they can be asked. */
+  /** Called when no step is in progress any more, so the questions can be asked. */
   readonly tryAsking: () => void;
   readonly commit: () => void;
 };
 
-/** What a step has in hand. */
+/** The interface of the host that steps use. */
 export type StepHost = ReturnType<typeof createStepHost>;
 
-/** Runs a step that the log does not have, and keeps what it returns. Resolves to `letGo` if the tool does not continue here. */
+/** Runs a step that is not in the log, and stores its result. Resolves to `detached` if the tool does not continue here. */
 export async function runStep(
   host: StepHost,
   key: string,
@@ -108,17 +108,17 @@ export async function runStep(
   return commitStep(host, key, body, true);
 }
 
-/** Aborted when the process begins to shut down, if the tool can then be let go. */
+/** A signal that is aborted when the process begins to shut down, if the tool can then be suspended. */
 function watchShutdown({ call: { context }, isLeaving }: StepHost) {
   const controller = new AbortController();
   const end = context.recorder.onDraining(() => {
-    if (isLeaving()) controller.abort(new DOMException("The process shuts down.", "AbortError"));
+    if (isLeaving()) controller.abort(new DOMException("The process is shutting down.", "AbortError"));
   });
   return { signal: controller.signal, end };
 }
 
 const inDoubtText =
-  "it may run once only, it had begun in a process that died, and nobody knows whether it took effect";
+  "it may run only once, it had begun in a process that died, and it is unknown whether it took effect";
 
 function createInstantTiming({ now }: EffectContext) {
   return { startedAt: now(), durationMs: 0 };
@@ -130,14 +130,14 @@ function throwReason({ call, report }: StepHost): never {
   throw call.signal().reason ?? new DOMException("The call has ended.", "AbortError");
 }
 
-/** Commits how a step ended, and then lets the tool know. */
+/** Commits the outcome of a step, and then lets the tool continue. */
 async function commitStep(host: StepHost, key: string, body: StepBody, isEntered = false): Promise<unknown> {
   if (!isEntered) host.report("step_began");
   const { runId, callKey, attempt } = host.call.effect;
   let kept = await storeValue(body, host.bytes(), host.call.context);
   const { tries, timing } = body;
   const said = await host.record(() => {
-    // Changes that a step which failed would carry are lost if the call is tried again: they wait for the next entry.
+    // A failed step does not carry data changes, because they would be lost if the call is retried. They wait for the next entry.
     const taken = kept.recorded.outcome === "ok" ? host.takeChanges() : noChanges;
     if (!taken.ok) kept = { recorded: failedStep("step_failed", formatUnkeptChanges(taken.message)), bytes: 0 };
     return [
@@ -164,7 +164,7 @@ async function commitStep(host: StepHost, key: string, body: StepBody, isEntered
 const noChanges: TakeChangesResult = { ok: true };
 
 function formatUnkeptChanges(why: string): string {
-  return `it ran, and what the tool had changed of the session's data could not be kept: ${why}`;
+  return `it ran, but the tool's changes of the session's data could not be stored: ${why}`;
 }
 
 function unwrapValue(key: string, { recorded, value }: StoredValue): unknown {
@@ -186,8 +186,8 @@ export function createStepHost(call: StepCall) {
   const overListeners: (() => void)[] = [];
 
   const isRunning = (state: State): boolean => {
-    const present = callOf(state, callKey);
-    return present?.status === "running" && present.attempt === number;
+    const current = callOf(state, callKey);
+    return current?.status === "running" && current.attempt === number;
   };
 
   const acts: { readonly [Act in ToolAttemptAct]: () => void } = {
@@ -198,31 +198,31 @@ export function createStepHost(call: StepCall) {
     stop_waiting: () => call.fail(new Error(findFailure(attempt)?.message)),
   };
 
-  /** Returns `letGo`, for the events after which the tool gets nothing. */
-  function dispatch(event: ToolAttemptEvent): typeof letGo {
+  /** Returns `detached`, for the events after which the tool gets nothing more. */
+  function dispatch(event: ToolAttemptEvent): typeof detached {
     const advanced = advanceAttempt(attempt, event);
     attempt = advanced.attempt;
     for (const act of advanced.acts) acts[act]();
-    return letGo;
+    return detached;
   }
-  const report = (type: Exclude<ToolAttemptEvent["type"], "failed">): typeof letGo => dispatch({ type });
+  const report = (type: Exclude<ToolAttemptEvent["type"], "failed">): typeof detached => dispatch({ type });
 
-  /** Reports an abort and the end of the time limit, which only show in signals. */
+  /** Reports an abort and the end of the time limit, which only signals show. */
   function observe(): void {
     if (cancellation.isCancelled) report("cancelled");
     else if (signal().aborted) report("timeout");
   }
 
-  const fail = (why: Failure): typeof letGo => dispatch({ type: "failed", why });
+  const fail = (why: Failure): typeof detached => dispatch({ type: "failed", why });
   const failStuck = (next: string, asked: readonly string[]) =>
     fail({ type: "error", message: mismatchText(next, asked.map((one) => `"${one}"`).join(", ")) });
 
   const isElsewhere = () => recorder.isLost(isRunning);
   const isInGrace = () => attempt.status !== "ended" && cancellation.isCancelled && recorder.isDriving(isRunning);
-  /** In a shutdown a durable tool is suspended at its next step. */
+  /** During a shutdown, a durable tool is suspended at its next step. */
   const isLeaving = () => tool.durable === true && recorder.isDraining();
 
-  /** Whether no step may begin any more. One that cleans up may begin after an abort, until the grace is over. */
+  /** Whether no further step may begin. A cleanup step may begin after an abort, until the grace period is over. */
   function hasEnded(isCleanup: boolean): boolean {
     observe();
     return !mayBeginStep(attempt, isCleanup, isInGrace());
@@ -232,12 +232,12 @@ export function createStepHost(call: StepCall) {
     call,
     report,
     fail,
-    failUnrecorded: (key: string): typeof letGo =>
+    failUnrecorded: (key: string): typeof detached =>
       fail({
         type: "error",
         message: `The log has no tool step "${key}" here. A replay runs nothing that is not recorded.`,
       }),
-    /** A step ends without a result, because the process shuts down. */
+    /** Ends a step without a result, because the process is shutting down. */
     drain() {
       report("step_ended");
       return report("drained");
@@ -245,9 +245,9 @@ export function createStepHost(call: StepCall) {
     onQuestions(listener: QuestionListener): void {
       questions = listener;
     },
-    /** When a wait of this name ends, if the log has it. */
+    /** When a wait with this name ends, if the log has it. */
     askedUntil: (step: string) => record.steps?.asked.findLast((one) => one.step === step)?.expiresAt,
-    /** What the tool has begun and does not wait for any more is given up when it ends. */
+    /** Adds a listener that is called when the tool ends, to give up work that the tool no longer waits for. */
     onOver(listener: () => void): void {
       overListeners.push(listener);
     },
@@ -255,7 +255,7 @@ export function createStepHost(call: StepCall) {
     hasToolEnded: () => attempt.status === "ended",
     isInGrace,
     isRunning,
-    /** Another process continues this call, or may. */
+    /** Whether another process continues this call, or may continue it. */
     isElsewhere,
     hasEnded,
     isLeaving,
@@ -263,23 +263,23 @@ export function createStepHost(call: StepCall) {
     count(kept: StoredValue) {
       totalBytes += kept.bytes;
     },
-    /** What the tool has changed of the session's data so far, for the next entry of its call. */
+    /** The tool's changes of the session's data so far, for the next entry of its call. */
     takeChanges: (): TakeChangesResult =>
       tool.durable === true && context.memory.changes !== null ? takeChanges(context, effect, false) : noChanges,
     record: (events: (state: State) => readonly EventBody[]) =>
       recorder.record((state) => (isRunning(state) ? events(state) : [])),
     admit: (name: string) => names.admit(name, call),
-    /** Notes that the tool waits for a step, or does other things meanwhile. The result `letGo` never reaches the tool. */
-    pending: <Result>(act: () => Promise<Result | typeof letGo>): Promise<Result> =>
+    /** Records that the tool waits for a step, or does other work in parallel. The result `detached` never reaches the tool. */
+    pending: <Result>(act: () => Promise<Result | typeof detached>): Promise<Result> =>
       names.pending(async () => giveToTool(await act())),
-    /** The recorded result of a step, in its turn. */
-    async take(key: string): Promise<StepRecord | undefined | typeof letGo> {
-      if (isLetGo(attempt)) return letGo;
+    /** The recorded result of a step, returned in its turn. */
+    async take(key: string): Promise<StepRecord | undefined | typeof detached> {
+      if (isDetached(attempt)) return detached;
       const recorded = await order.take(key);
-      if (recorded === letGo || isLetGo(attempt)) return letGo;
+      if (recorded === detached || isDetached(attempt)) return detached;
       if (isElsewhere()) return report("lease_lost");
       if (attempt.status !== "ended" && isLeaving()) return report("drained");
-      // What a tool that runs again had changed by then is in the log.
+      // The log already has the changes that a tool that runs again made before this point.
       if (recorded !== undefined && recorded.outcome !== "error" && tool.durable === true)
         clearChanges(context.memory, callKey);
       return recorded;
@@ -293,7 +293,7 @@ export function createStepHost(call: StepCall) {
       if (loaded.found) return loaded.value;
       return fail({
         type: "interrupted",
-        message: `The result of the tool step "${step}" is gone from the store (blob ${recorded.valueBlob.blob}), so the call cannot go on.`,
+        message: `The result of the tool step "${step}" is missing from the store (blob ${recorded.valueBlob.blob}), so the call cannot continue.`,
       });
     },
     /** Whether a step that is not recorded may begin. @throws the reason of the signal; StepError `step_too_large` */
@@ -307,7 +307,7 @@ export function createStepHost(call: StepCall) {
       report("tool_returned");
       for (const listener of overListeners) listener();
       order.stop();
-      if (attempt.status === "suspended") return { type: "let_go" };
+      if (attempt.status === "suspended") return { type: "suspended" };
       const failure = findFailure(attempt);
       if (failure !== undefined) return failure;
       const missing = wasStopped ? undefined : order.missing();
@@ -317,8 +317,8 @@ export function createStepHost(call: StepCall) {
 }
 
 /** The only promise that never settles is the tool's own: its code stops there, and can be garbage-collected. */
-export function giveToTool<Result>(result: Result | typeof letGo): Result | Promise<never> {
-  return result === letGo ? never() : (result as Result);
+export function giveToTool<Result>(result: Result | typeof detached): Result | Promise<never> {
+  return result === detached ? never() : (result as Result);
 }
 
 function measureRecord(recorded: StepRecord): number {
@@ -329,7 +329,7 @@ function measureRecord(recorded: StepRecord): number {
 
 const tooManyText = `A call may have ${maxStepsOfCall} tool steps and questions. Do the work of several in one step.`;
 
-/** The result of a call whose tool does not take its steps as the log has them. */
+/** The result of a call whose tool does not request its steps as recorded in the log. */
 export function mismatchText(next: string, asked: string): string {
   return `The tool does not take its steps as the log has them: "${next}" was recorded next, and it asks for ${asked}. Its code has changed since the call began. Nothing was run again.`;
 }

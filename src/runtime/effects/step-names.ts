@@ -11,7 +11,7 @@ export function createStepNames() {
   let hasRepeated = false;
 
   return {
-    /** @param owner whose steps are running, to find nested ones @throws StepError */
+    /** @param owner identifies the call whose steps are running, to detect nested steps @throws StepError */
     admit(name: string, owner: object): string {
       const times = (counts.get(name) ?? 0) + 1;
       const key = times === 1 ? name : `${name}#${times}`;
@@ -22,7 +22,7 @@ export function createStepNames() {
       if (isSideBySide && hasRepeated) throw new StepError("step_ambiguous", key, ambiguousText(name));
       return key;
     },
-    /** Notes that the tool waits for a step, or does other things meanwhile. */
+    /** Records that the tool waits for a step, or does other work in parallel. */
     async pending<Result>(act: () => Promise<Result>): Promise<Result> {
       waiting += 1;
       try {
@@ -35,9 +35,9 @@ export function createStepNames() {
 }
 
 function nestedText(key: string): string {
-  return `The tool step "${key}" was begun within another step. Begin it after that one, or do its work there.`;
+  return `The tool step "${key}" was started within another step. Start it after that step, or do its work there.`;
 }
 
 function ambiguousText(name: string): string {
-  return `The name "${name}" of a tool step comes twice in a call that has had two steps side by side, so nobody could tell which result belongs to which. Give each step a name of its own, such as "${name} 17".`;
+  return `The name "${name}" of a tool step is used twice in a call that has run two steps in parallel, so it is ambiguous which result belongs to which step. Give each step its own name, such as "${name} 17".`;
 }

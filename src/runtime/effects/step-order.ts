@@ -1,23 +1,22 @@
 /**
- * Returns the recorded results of its steps to a tool that runs again.
+ * Returns recorded step results to a tool that runs again.
  *
- * 1. Recorded results are returned in the order of the log: when they are requested, and all earlier ones were returned. One
- *    turn of the event loop passes between two results, so that each branch of the tool gets as far as it did before.
- * 2. A step that is not recorded begins when all recorded results were returned.
- * 3. If recorded results are left, the tool requests another step, and nothing happens for 10 s, the tool is stuck: its code
- *    has changed.
+ * 1. Recorded results are returned in the order of the log: when they are requested, and all earlier ones have been returned. One turn of
+ *    the event loop passes between two results, so that each branch of the tool gets as far as it did before.
+ * 2. A step that is not recorded begins when all recorded results have been returned.
+ * 3. If recorded results remain, the tool requests another step, and nothing happens for 10 s, the tool is stuck: its code has changed.
  */
 import type { StepRecord } from "../../core/transcript/tool-steps.js";
 import type { Clock } from "../../ports/clock.js";
 import { afterTurn } from "../lib/event-loop.js";
-import { letGo } from "./tool-attempt.js";
+import { detached } from "./tool-attempt.js";
 
 export type StepOrder = {
-  /** Resolves to the recorded result of a step in its turn, to undefined when an unrecorded step may begin, or to `letGo`. */
-  readonly take: (step: string) => Promise<StepRecord | undefined | typeof letGo>;
+  /** Resolves to the recorded result of a step in its turn, to undefined when an unrecorded step may begin, or to `detached`. */
+  readonly take: (step: string) => Promise<StepRecord | undefined | typeof detached>;
   /** The first remaining recorded step that the tool has not requested. */
   readonly missing: () => string | undefined;
-  /** Stops returning results: those that wait get `letGo`. */
+  /** Stops returning results: pending requests get `detached`. */
   readonly stop: () => void;
 };
 
@@ -29,7 +28,7 @@ export function createStepOrder(
   clock: Clock,
   onStuck: (next: string, asked: readonly string[]) => void,
 ): StepOrder {
-  const waitingSteps = new Map<string, (record: StepRecord | undefined | typeof letGo) => void>();
+  const waitingSteps = new Map<string, (record: StepRecord | undefined | typeof detached) => void>();
   let givenCount = 0;
   let isGiving = false;
   let isStopped = false;
@@ -72,7 +71,7 @@ export function createStepOrder(
       if (givenCount === recorded.length && waitingSteps.size === 0) return Promise.resolve(undefined);
       return new Promise((resolve) => {
         waitingSteps.set(step, resolve);
-        if (isStopped) return resolve(letGo);
+        if (isStopped) return resolve(detached);
         restartStuckTimer();
         giveNext();
       });
@@ -81,8 +80,8 @@ export function createStepOrder(
     stop() {
       isStopped = true;
       stopTimer();
-      // They stay in the list: the tool has requested them.
-      for (const settle of waitingSteps.values()) settle(letGo);
+      // They stay in the map, because the tool has requested them.
+      for (const settle of waitingSteps.values()) settle(detached);
     },
   };
 }

@@ -14,7 +14,7 @@ import { failedStep, type StepBody } from "./step-body.js";
 
 /** The maximum number of tool steps and questions of one call. */
 export const maxStepsOfCall = 1_000;
-/** Bytes of JSON. */
+/** In bytes of JSON. */
 const maxInEntry = 64 * 1024;
 const maxOfStep = 4 * 1024 * 1024;
 const maxOfCall = 32 * 1024 * 1024;
@@ -23,7 +23,7 @@ export type StoredValue = {
   readonly recorded:
     | { readonly outcome: "ok"; readonly value?: Json; readonly valueBlob?: ValueBlob }
     | { readonly outcome: "error"; readonly fault: Fault };
-  /** The value that the tool gets: a copy. */
+  /** The copy of the value that the tool gets. */
   readonly value?: Json;
   readonly bytes: number;
 };
@@ -39,7 +39,7 @@ export async function storeValue(
   if (value === undefined) return { recorded: { outcome: "ok" }, bytes: 0 };
   const json = encodeText(JSON.stringify(value));
   const bytes = json.length;
-  if (bytes > maxOfStep) return tooLargeValue(`it gave ${bytes} bytes of JSON, and may give ${maxOfStep}`);
+  if (bytes > maxOfStep) return tooLargeValue(`it returned ${bytes} bytes of JSON; the maximum is ${maxOfStep}`);
   if (usedBytes + bytes > maxOfCall)
     return tooLargeValue(`the steps of this call would take more than ${maxOfCall} bytes`);
   if (bytes <= maxInEntry) return { recorded: { outcome: "ok", value }, value: copyJson(value), bytes };
@@ -48,7 +48,7 @@ export async function storeValue(
     return { recorded: { outcome: "ok", valueBlob: { blob, bytes } }, value, bytes };
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error);
-    return { recorded: failedStep("step_failed", `its value could not be kept (${why})`, "store_failed"), bytes: 0 };
+    return { recorded: failedStep("step_failed", `its value could not be stored (${why})`, "store_failed"), bytes: 0 };
   }
 }
 
@@ -65,7 +65,7 @@ export async function loadValue({ blob }: ValueBlob, { sessionId, parts }: Effec
 }
 
 /** The finished tool steps of a call, with their values. A missing value is omitted. */
-export function finishedToolSteps(
+export function loadFinishedSteps(
   { steps }: CallRecord,
   context: EffectContext,
 ): MaybePromise<readonly FinishedToolStep[]> {

@@ -1,6 +1,6 @@
 /**
- * Asks a model for a summary. The call has timeouts, retries by the agent's policy, and a usage that counts, as any model call;
- * it has no tools and no subscribers.
+ * Asks a model for a summary. Like any model call, the call has timeouts, retries by the agent's policy, and usage that counts. It has no
+ * tools and no subscribers.
  */
 
 import { addCost } from "../../context/services.js";
@@ -23,11 +23,11 @@ import { hasAnswered } from "./after-failure.js";
 
 export type Summariser = {
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
-  /** Absent if there is no last request to ask after. */
+  /** Absent if there is no last request to continue. */
   readonly askBehind?: (instruction: string) => Promise<string | null>;
-  /** What all its attempts used so far; undefined before the first. */
+  /** The usage of all attempts so far; undefined before the first. */
   readonly usage: () => Usage | undefined;
-  /** What it was asked so far, as the log names it. */
+  /** The requests so far, in the form in which the log stores them. */
   readonly requests: () => readonly SummaryRequest[];
 };
 
@@ -44,7 +44,7 @@ class SummariserFailure extends Error {
 
 const notHeldFailure: ModelFailure = { kind: "cancelled", message: "The session is no longer held here." };
 
-/** The conversation as the last call had it, and the room that is left for an instruction and its answer, in tokens. */
+/** The conversation as sent in the last call, and the remaining room for an instruction and its answer, in tokens. */
 export type LastRequest = { readonly request: ModelRequest; readonly room: number };
 
 const notWantedFailure: ModelFailure = { kind: "cancelled", message: "The compaction is no longer wanted." };
@@ -153,7 +153,7 @@ const calledToolsFailure: ModelFailure = {
   message: "The model called a tool instead of summing up.",
 };
 
-/** Failures of a request that another request may not share. */
+/** Failures of one request that another request may not have. */
 const refusalKinds: ReadonlySet<ModelFailure["kind"]> = new Set([
   "context_overflow",
   "invalid_request",
@@ -161,8 +161,8 @@ const refusalKinds: ReadonlySet<ModelFailure["kind"]> = new Set([
 ]);
 
 /**
- * The last request, followed by an instruction. Whatever a provider's cache covers stays as it was: tools, prompt, messages,
- * tool choice and reasoning. A choice that forces a call would give no summary, and limits of the answer would cut it.
+ * The last request, followed by an instruction. Everything that a provider's cache covers stays the same: tools, prompt, messages, tool
+ * choice and reasoning. A choice that forces a call would prevent a summary, and limits on the answer would truncate it.
  */
 export function createFollowUpRequest(
   identity: Omit<RequestIdentity, "attempt">,
@@ -181,7 +181,7 @@ export function createFollowUpRequest(
   });
 }
 
-/** The request for a summary. The log names its texts, so that it can be made again. */
+/** The request for a summary. The log refers to its texts, so that the request can be rebuilt. */
 export function createSummaryRequest(
   identity: Omit<RequestIdentity, "attempt">,
   systemPrompt: string,
@@ -198,7 +198,7 @@ export function createSummaryRequest(
   });
 }
 
-/** Ends early if the compaction is cancelled. */
+/** Resolves early if the compaction is cancelled. */
 function sleep(ms: number, { parts }: EffectContext, cancellation: Cancellation): Promise<void> {
   return new Promise((resolve) => {
     let stopListening = () => {};

@@ -1,19 +1,19 @@
 /**
- * One attempt of a tool that takes steps, as a state machine. The host (step-host.ts) reports what happens and performs the acts.
+ * One attempt of a tool with steps, as a state machine. The host (step-host.ts) reports events and performs the actions.
  *
- * 1. A tool is suspended when its call continues later or elsewhere: its questions are in the log, the lease is lost, or the
- *    process shuts down. A suspended tool never ends here.
- * 2. A tool that has ended begins nothing and asks nothing. While its questions are being committed they count, not its end.
+ * 1. A tool is suspended when its call continues later or elsewhere: its questions are in the log, the lease is lost, or the process shuts
+ *    down. A suspended tool never ends here.
+ * 2. A tool that has ended begins nothing and asks nothing. While its questions are being committed, they count, and its end does not.
  * 3. A shutdown detaches the attempt only when none of its steps is in progress.
  */
 
-/** In place of a result that the tool is not to get, because it does not continue here. */
-export const letGo = Symbol("let go");
+/** Returned instead of a result that the tool must not get, because it does not continue here. */
+export const detached = Symbol("detached");
 
-/** Why the code of the tool does not decide how the call ends. */
+/** Why the tool's code does not decide how the call ends. */
 export type Failure = { readonly type: "error" | "interrupted"; readonly message: string };
 
-/** `steps`: those in progress. `isCancelled`: the run stops, so only steps that clean up may begin. */
+/** `steps`: how many are in progress. `isCancelled`: the run is stopping, so only cleanup steps may begin. */
 export type ToolAttempt = { readonly steps: number; readonly isCancelled: boolean } & (
   | { readonly status: "running" }
   /** The questions of the tool are being committed. */
@@ -24,14 +24,14 @@ export type ToolAttempt = { readonly steps: number; readonly isCancelled: boolea
 
 export type ToolAttemptEvent =
   | { readonly type: "step_began" | "step_ended" }
-  /** Questions wait; then they are in the log, or the call was over before. */
+  /** `asking`: questions are waiting. `asked`: they are in the log. `refused`: the call ended before. */
   | { readonly type: "asking" | "asked" | "refused" }
   | { readonly type: "timeout" | "cancelled" | "lease_lost" | "drained" | "tool_returned" }
   | { readonly type: "failed"; readonly why: Failure };
 
 /**
- * `commit_questions`: of the tool; `try_asking`: no step is in progress any more; `stop_order`: recorded results are no longer
- * given; `detach`: the shutdown need not wait for the attempt; `stop_waiting`: the call ends without the tool.
+ * `commit_questions`: commit the tool's questions. `try_asking`: no step is in progress any more. `stop_order`: stop returning recorded
+ * results. `detach`: the shutdown need not wait for the attempt. `stop_waiting`: the call ends without the tool.
  */
 export type ToolAttemptAct = "commit_questions" | "try_asking" | "stop_order" | "detach" | "stop_waiting";
 
@@ -80,20 +80,20 @@ export function advanceAttempt(attempt: ToolAttempt, event: ToolAttemptEvent): A
   }
 }
 
-/** In an attempt that has ended, questions that wait for the steps are refused. */
+/** If an attempt has ended, questions that wait for its steps are refused. */
 function endStep(attempt: ToolAttempt): Advanced {
   if (attempt.steps > 0) return { attempt, acts: [] };
   if (attempt.status !== "suspended") return { attempt, acts: ["try_asking"] };
   return { attempt, acts: attempt.why === "drained" ? ["detach"] : [] };
 }
 
-/** Whether a step may begin. One that cleans up may begin after an abort, while its grace lasts. */
+/** Whether a step may begin. A cleanup step may begin after an abort, during the grace period. */
 export function mayBeginStep({ status, isCancelled }: ToolAttempt, isCleanup: boolean, isInGrace: boolean): boolean {
   return status !== "ended" && (!isCancelled || (isCleanup && isInGrace));
 }
 
-/** Whether the tool gets nothing any more: its call continues later or elsewhere, or has failed without it. */
-export function isLetGo(attempt: ToolAttempt): boolean {
+/** Whether the tool gets nothing more: its call continues later or elsewhere, or has failed without it. */
+export function isDetached(attempt: ToolAttempt): boolean {
   return attempt.status === "suspended" || findFailure(attempt) !== undefined;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The context of a tool. What most tools never read is made when it is first read or called.
+ * The context of a tool. Members that most tools never use are created lazily.
  *
- * Every member is the context's own: a tool that wraps another one passes on `{ ...context, deps }`, and loses nothing.
+ * Every member is an own property: a tool that wraps another one can pass on `{ ...context, deps }` and loses nothing.
  */
 import { pickPrincipal } from "../../core/machine/session-info.js";
 import type { ToolData } from "../../ports/session-data.js";
@@ -16,20 +16,20 @@ import type { StepCall } from "./step-host.js";
 import { createToolData } from "./tool-data.js";
 import { createToolSteps, type ToolSteps } from "./tool-steps.js";
 
-/** What a tool has begun while it runs. */
+/** What a tool has started while it runs. */
 export type ToolWork = {
   steps: ToolSteps | null;
   data: ToolData | null;
   /** What the model was sent instead of the conversation; null if it was sent the conversation. */
   readonly sent: ResolvedList | null;
-  /** Ends the wait for the tool. Null until there is a wait. */
+  /** Ends the wait for the tool. Null until the tool is awaited. */
   fail: ((error: unknown) => void) | null;
-  /** The milliseconds that questions were open while the tool ran, and since when one is open. */
+  /** For how many milliseconds questions were open while the tool ran, and since when one is open. */
   askedMs: number;
   asking: { readonly since: number; questions: number } | null;
 };
 
-/** The time limit of the tool stands still while a question is open. */
+/** The tool's time limit is paused while a question is open. */
 function pauseTimeLimit(work: ToolWork, now: () => number): () => void {
   work.asking ??= { since: now(), questions: 0 };
   const { asking } = work;
@@ -48,7 +48,7 @@ export function createToolContext(call: ContextCall, work: ToolWork): ToolContex
   const { effect, record, context, signal } = call;
   const { sessionId, parts, subscribers, transcript, state } = context;
   const { callKey, runId, attempt } = effect;
-  // The getters come last, and no spread with them: V8 adds all members behind a getter one by one, as to a dictionary.
+  // The getters come last, and nothing is spread after them: V8 adds all members after a getter one by one, as to a dictionary.
   const made: ToolContext = {
     toolCallId: record.part.toolCallId,
     idempotencyKey: callKey,

@@ -36,7 +36,8 @@ export function createToolData(
   }
 
   function applyChange(one: DataChange): void {
-    if (isOver()) throw new PawlError("run_finished", "The call is over: it can no longer change the session's data.");
+    if (isOver())
+      throw new PawlError("run_finished", "The call has ended, so it can no longer change the session's data.");
     const before = [...callChanges.list];
     try {
       addChange(callChanges, one);
@@ -64,7 +65,7 @@ export function createToolData(
     update(key, make) {
       checkDataKey(key);
       if (typeof make !== "function")
-        throw new PawlError("bad_input", `The update of "${key}" needs a function that makes the new value.`);
+        throw new PawlError("bad_input", `The update of "${key}" needs a function that returns the new value.`);
       applyChange({ type: "update", key, make });
     },
   };

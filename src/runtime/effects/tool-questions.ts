@@ -1,11 +1,10 @@
 /**
  * The questions of a tool (`ctx.ask`), its sleeps (`ctx.sleep`) and its waits for signals (`ctx.waitFor`).
  *
- * 1. There is one way only: the questions are committed, the tool is let go, and it runs again with the answers. Sleeps and
- *    waits are questions that no person answers. A question of an MCP server within its request is the exception
- *    (held-questions.ts).
- * 2. Nothing else of the tool is under way when it asks. What it asks meanwhile is asked with it.
- * 3. A tool that has ended asks nothing. If it ends while its questions are being committed, they count, and not its end.
+ * 1. There is only one mechanism: the questions are committed, the tool is suspended, and it runs again with the answers. Sleeps and waits
+ *    are questions that no person answers. The exception is a question of an MCP server within its request (held-questions.ts).
+ * 2. No step of the tool is in progress when it asks. Questions that come up meanwhile are asked together.
+ * 3. A tool that has ended asks nothing. If it ends while its questions are being committed, the questions count, and its end does not.
  */
 import { defined } from "../../core/data/defined.js";
 import { copyJson } from "../../core/data/json.js";
@@ -19,12 +18,12 @@ import { afterTurn } from "../lib/event-loop.js";
 import { StepError } from "../tools/step-error.js";
 import { pickData } from "../work/data-changes.js";
 import { isInteractive } from "../work/effect-context.js";
-import { checkQuestionAnswer, type PreparedQuestion, questionOf } from "./check-question.js";
+import { checkQuestionAnswer, type PreparedQuestion, prepareQuestion } from "./check-question.js";
 import { parseSleep, parseWait } from "./check-wait.js";
 import { askWhileRunning, createQuestionEvent, isStopping } from "./held-questions.js";
 import { nobodyCanAnswer } from "./prompts.js";
 import { giveToTool, runStep, type StepHost } from "./step-host.js";
-import { letGo } from "./tool-attempt.js";
+import { detached } from "./tool-attempt.js";
 
 export type ToolQuestions = {
   readonly sleep: (name: string, options: SleepOptions) => Promise<void>;
@@ -32,14 +31,14 @@ export type ToolQuestions = {
   readonly ask: (question: Question<unknown>) => Promise<Answered<unknown>>;
   /** Settles when the questions that are being committed are in the log, or are not asked. Null if there are none. */
   readonly asking: () => Promise<void> | null;
-  /** Waits for questions that are being committed: then the tool is suspended, or the call is over. */
+  /** Waits for questions that are being committed: the tool is then suspended, or the call has ended. */
   readonly whenNotAsking: () => Promise<void>;
 };
 
 type WaitingQuestion = {
   readonly key: string;
   readonly question: PreparedQuestion;
-  readonly resolve: (nothing: typeof letGo) => void;
+  readonly resolve: (nothing: typeof detached) => void;
   readonly reject: (error: unknown) => void;
 };
 
@@ -49,7 +48,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
   let asking: Promise<void> | null = null;
   let isScheduled = false;
 
-  /** Asks in the next turn of the event loop, if no step is under way then. */
+  /** Asks in the next turn of the event loop, if no step is in progress then. */
   function scheduleAsk(): void {
     if (isScheduled || waiting.length === 0) return;
     isScheduled = true;
@@ -69,7 +68,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
   host.onQuestions({ tryAsking: scheduleAsk, commit });
 
   async function commitQuestions(): Promise<void> {
-    // More than may be open at once are asked when these are answered.
+    // Further questions are asked when these are answered.
     const asked = waiting.slice(0, maxOpenQuestions);
     const entries = () => {
       const taken = host.takeChanges();
@@ -90,19 +89,19 @@ export function createQuestions(host: StepHost): ToolQuestions {
     }
   }
 
-  /** The tool continues later, or elsewhere. */
+  /** The tool continues later, or in another process. */
   function releaseAll(): void {
-    for (const { resolve } of waiting.splice(0)) resolve(letGo);
+    for (const { resolve } of waiting.splice(0)) resolve(detached);
   }
 
-  /** The call has ended, so the code of the tool comes to its end, too. */
+  /** The call has ended, so let the tool's code run to its end. */
   function rejectAll(): void {
     const reason = signal().reason ?? new DOMException("The call has ended.", "AbortError");
     for (const { reject } of waiting.splice(0)) reject(reason);
   }
 
   async function ask(given: Question<unknown>): Promise<Answered<unknown>> {
-    const { question, parse } = questionOf(given);
+    const { question, parse } = prepareQuestion(given);
     const key = host.admit(given.name ?? "ask");
     if (isHeld(given)) {
       const held = await giveToTool(await askWhileRunning(host, key, question));
@@ -111,16 +110,16 @@ export function createQuestions(host: StepHost): ToolQuestions {
     refuseUnlessDurable(key, "asks");
     return host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded === letGo) return letGo;
+      if (recorded === detached) return detached;
       if (recorded === undefined && !isInteractive(context)) return (await decline(key)) as Answered<unknown>;
       if (recorded === undefined) return suspend(key, question);
       const answer = await readAnswer(recorded);
-      return answer === letGo ? letGo : checkQuestionAnswer(key, answer, parse);
+      return answer === detached ? detached : checkQuestionAnswer(key, answer, parse);
     });
   }
 
-  /** Commits the question and lets the tool go. Rejects if the call ends before. */
-  async function suspend(key: string, question: PreparedQuestion): Promise<typeof letGo> {
+  /** Commits the question and suspends the tool. Rejects if the call ends first. */
+  async function suspend(key: string, question: PreparedQuestion): Promise<typeof detached> {
     if (context.recorder.isReplay === true) return host.failUnrecorded(key);
     host.mayBegin(key, false);
     return new Promise((resolve, reject) => {
@@ -133,12 +132,12 @@ export function createQuestions(host: StepHost): ToolQuestions {
     if (tool.durable !== true) throw new StepError("not_durable", key, formatNotDurable(tool.name, verb));
   }
 
-  /** Otherwise the run would wait for ever. */
+  /** Without this check, the run would wait forever. */
   function refuseWithoutSignals(): void {
     if (context.parts.store.signals !== undefined || context.recorder.isReplay === true) return;
     throw new PawlError(
       "store_lacks",
-      "This store keeps no signals, so no tool can wait for one. Use one of Pawl's stores, or implement `signals` in your own.",
+      "This store does not support signals, so no tool can wait for one. Use one of Pawl's stores, or implement `signals` in your own.",
     );
   }
 
@@ -149,9 +148,9 @@ export function createQuestions(host: StepHost): ToolQuestions {
     refuseUnlessDurable(key, "sleeps");
     await host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded === letGo) return letGo;
+      if (recorded === detached) return detached;
       if (recorded !== undefined) return readAnswer(recorded);
-      // A time that has passed is recorded as well: the tool takes the same way whenever it runs again.
+      // A time that has passed is also recorded, so that the tool takes the same path whenever it runs again.
       if (expiresAt <= now) return runStep(host, key, () => ({ type: "expired" }), {});
       return suspend(key, { message: `Sleeps: ${name}`, for: "time", expiresAt });
     });
@@ -165,10 +164,10 @@ export function createQuestions(host: StepHost): ToolQuestions {
     let expiresAt = timeoutMs === undefined ? undefined : Math.ceil(context.now() + timeoutMs);
     return host.pending(async () => {
       for (let passedOver = 0; passedOver < maxPassedOver; passedOver += 1) {
-        // A wait that passes over a signal goes on as a step of its own, until the time of the first one.
+        // A wait that skips a signal continues as a separate step, until the deadline of the first one.
         const step = passedOver === 0 ? first : `${first}/${passedOver + 1}`;
         const recorded = await host.take(step);
-        if (recorded === letGo) return letGo;
+        if (recorded === detached) return detached;
         if (recorded !== undefined) expiresAt = host.askedUntil(step);
         else refuseWithoutSignals();
         const question = {
@@ -178,7 +177,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
           ...defined({ schema, expiresAt }),
         } as const;
         const answer = await (recorded === undefined ? suspend(step, question) : readAnswer(recorded));
-        if (answer === letGo) return letGo;
+        if (answer === detached) return detached;
         if (answer.type !== "answered") return { type: "expired" };
         const { id, value } = answer.value as { readonly id: string; readonly value: Json };
         const fit = parse === undefined ? ({ ok: true, value } as const) : await parse(value);
@@ -188,14 +187,14 @@ export function createQuestions(host: StepHost): ToolQuestions {
     });
   }
 
-  /** Nobody can be asked in this run. This is recorded, as an answer is. */
+  /** No person can be asked in this run. This is recorded like an answer. */
   function decline(key: string): Promise<unknown> {
     return runStep(host, key, () => ({ type: "declined", note: nobodyCanAnswer }), {});
   }
 
-  async function readAnswer(recorded: StepRecord): Promise<QuestionAnswer | typeof letGo> {
+  async function readAnswer(recorded: StepRecord): Promise<QuestionAnswer | typeof detached> {
     if (recorded.outcome === "answered") return copyJson(recorded.answer as Json) as QuestionAnswer;
-    return (await host.given(recorded)) as QuestionAnswer | typeof letGo;
+    return (await host.given(recorded)) as QuestionAnswer | typeof detached;
   }
 
   return {
@@ -210,16 +209,16 @@ export function createQuestions(host: StepHost): ToolQuestions {
 }
 
 function formatUnkeptChanges(why: string): string {
-  return `What the tool had changed of the session's data before it asked could not be kept: ${why}`;
+  return `The tool's changes of the session's data before its question could not be stored: ${why}`;
 }
 
 function formatNotDurable(name: string, verb: string): string {
-  return `The tool "${name}" ${verb}, and only a tool with durable: true may: it runs again afterwards. Put all its effects into steps, and set durable: true.`;
+  return `The tool "${name}" ${verb}, but only a tool with durable: true may do so, because it runs again afterwards. Put all its effects into steps, and set durable: true.`;
 }
 
-/** How many signals whose values do not fit one wait passes over. */
+/** How many signals with values that do not match one wait skips. */
 const maxPassedOver = 20;
 
 function misfitText(step: string, key: string): string {
-  return `The values of ${maxPassedOver} signals with the key "${key}" did not fit the schema of "${step}". Check what is sent with this key.`;
+  return `The values of ${maxPassedOver} signals with the key "${key}" did not match the schema of "${step}". Check what is sent with this key.`;
 }

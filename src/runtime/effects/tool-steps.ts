@@ -1,10 +1,10 @@
 /**
- * What a tool has for doing things durably: `ctx.step`, `ctx.ask`, `ctx.sleep` and `ctx.waitFor`.
+ * The durable operations of a tool: `ctx.step`, `ctx.ask`, `ctx.sleep` and `ctx.waitFor`.
  */
 import type { StepContext, StepOptions } from "../../ports/tool.js";
 import { checkStep } from "./check-step.js";
 import { createStepHost, runStep, type StepCall, type StepEnding } from "./step-host.js";
-import { letGo } from "./tool-attempt.js";
+import { detached } from "./tool-attempt.js";
 import { createQuestions, type ToolQuestions } from "./tool-questions.js";
 
 export type ToolSteps = {
@@ -14,7 +14,7 @@ export type ToolSteps = {
   readonly waitFor: ToolQuestions["waitFor"];
   readonly asking: ToolQuestions["asking"];
   readonly end: () => StepEnding | undefined;
-  /** The steps that have begun and are not over. */
+  /** The steps that have begun but not ended. */
   readonly underWay: () => readonly string[];
 };
 
@@ -28,10 +28,10 @@ export function createToolSteps(call: StepCall): ToolSteps {
     const key = host.admit(name);
     return host.pending(async () => {
       const recorded = await host.take(key);
-      if (recorded === letGo) return letGo;
+      if (recorded === detached) return detached;
       if (recorded !== undefined) return host.given(recorded);
       await questions.whenNotAsking();
-      if (host.isSuspended()) return letGo;
+      if (host.isSuspended()) return detached;
       running.add(key);
       try {
         return await runStep(host, key, run, options);

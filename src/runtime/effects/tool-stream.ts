@@ -1,7 +1,7 @@
 /**
  * Tools that yield several results one after another: generators, and other async iterables.
  *
- * 1. Each yielded value is a preliminary result. It is shown while the call runs, and never stored.
+ * 1. Each yielded value is a preliminary result. It is shown while the call runs, but never stored.
  * 2. The result is the returned value; if that is `undefined`, the last yielded value.
  * 3. A stream that never waits does not block the event loop: timers fire, and an abort arrives.
  * 4. When the call is no longer wanted or its time is up, `return()` is called, and no further value is requested.
@@ -23,7 +23,7 @@ export function isStream(value: unknown): value is Stream {
 }
 
 export type StreamReading = {
-  /** The result of the tool. Rejects with what the tool throws. */
+  /** The result of the tool. Rejects with the error that the tool throws. */
   readonly result: Promise<unknown>;
   /** Ends the stream. Its result may still arrive. */
   readonly stop: () => void;
@@ -60,7 +60,7 @@ async function endIterator(iterator: AsyncIterator<unknown> | Iterator<unknown>)
   return end?.value;
 }
 
-/** A value that cannot be shown does not end the call: only the last one must be storable. */
+/** A value that cannot be shown does not end the call: only the last value must be storable. */
 function toPreliminary(value: unknown): ToolOutput {
   try {
     return capPreliminaryOutput(toToolOutput(value));

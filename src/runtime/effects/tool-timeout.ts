@@ -10,10 +10,10 @@ import { toolTimedOut } from "./prompts.js";
 import type { ToolWork } from "./tool-context.js";
 import { isStream, readStream, type StreamReading } from "./tool-stream.js";
 
-/** The time limit of tools that set none. */
+/** The default time limit of tools. */
 export const defaultToolTimeoutMs = 600_000;
 
-/** Stops waiting for a tool when its time is up. A tool that obeys its signal ends; any other may still be running. */
+/** Stops waiting for a tool when its time limit has passed. A tool that obeys its signal ends; any other tool may still be running. */
 export function withTimeout(
   tool: AnyTool,
   callKey: string,
@@ -26,7 +26,7 @@ export function withTimeout(
   let own: AbortController | undefined;
   let isTimedOut = false;
   const signal = () => {
-    own ??= followerOf(getSignal(cancellation));
+    own ??= createFollower(getSignal(cancellation));
     if (isTimedOut) own.abort(createTimeoutError("timeout"));
     return own.signal;
   };
@@ -46,7 +46,7 @@ export function withTimeout(
       reject(error);
     };
     const onTime = () => {
-      // The time that a person took to answer does not count.
+      // The time during which a person was asked does not count.
       const left = work.asking === null ? work.askedMs : timeoutMs;
       work.askedMs = 0;
       if (left > 0) {
@@ -90,7 +90,7 @@ function createTimeoutError(message: string): Error {
   return Object.assign(new Error(message), { name: "TimeoutError" });
 }
 
-function followerOf(signal: AbortSignal): AbortController {
+function createFollower(signal: AbortSignal): AbortController {
   const controller = new AbortController();
   if (signal.aborted) controller.abort(signal.reason);
   else signal.addEventListener("abort", () => controller.abort(signal.reason), { once: true });

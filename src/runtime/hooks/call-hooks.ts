@@ -1,9 +1,9 @@
 /**
  * Calls hooks, whatever they do.
  *
- * 1. Hooks are called one after the other. If all of them answer at once, so does this.
- * 2. A hook that throws, takes too long, or returns what it may not return has no effect but what its `onFailure` says.
- * 3. What a hook does after it was given up has no effect.
+ * 1. Hooks are called one after another. If all of them return synchronously, so does this code.
+ * 2. A hook that throws, takes too long, or returns an invalid value has no effect except for its `onFailure`.
+ * 3. Anything that a hook does after its time limit has no effect.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -19,12 +19,12 @@ import { callInTime, type SettledCall } from "../lib/time-limit.js";
 import type { CancellableHookContext, EffectContext } from "../work/effect-context.js";
 import { getParams } from "../work/run-params.js";
 
-/** What a hook's answer does to the value that the hooks of a point may change. */
+/** The effect of a hook's return value on the value that the hooks of a point can change. */
 export type HookVerdict<Value> =
   | { readonly type: "changed"; readonly to: Value }
-  /** Settles the matter: the hooks after it are not called. */
+  /** Decides: the remaining hooks are not called. */
   | { readonly type: "settled"; readonly to: Value }
-  /** The hook may return this, and it changes nothing now. */
+  /** A valid return value that changes nothing now. */
   | { readonly type: "ignored" }
   | { readonly type: "refused"; readonly message: string };
 
@@ -32,20 +32,20 @@ export type HookCall<Value> = {
   readonly point: HookPoint;
   /** The value before the first hook. */
   readonly initial: Value;
-  /** What a hook sees of the value. */
+  /** Creates the hook's argument from the value. */
   readonly toSubject: (value: Value) => object;
-  /** Checks an answer; what it throws refuses the answer. */
+  /** Checks a return value. If this throws, the return value is refused. */
   readonly accept: (answer: unknown, value: Value) => HookVerdict<Value>;
 };
 
 export type HookCallResult<Value> = {
   readonly value: Value;
   readonly records: readonly HookRecord[];
-  /** Why the run may not go on as if there were no hooks: a hook failed whose `onFailure` is "closed". */
+  /** Why the run must not continue as if there were no hooks: a hook with `onFailure: "closed"` failed. */
   readonly failure?: string;
 };
 
-/** Calls the hooks of a point. Without a `cancellation`, only their own time limit ends the wait for them. */
+/** Calls the hooks of a point. Without a `cancellation`, only the hooks' own time limits end the wait for them. */
 export function callHooks<Value>(
   call: HookCall<Value>,
   context: EffectContext,
@@ -54,18 +54,18 @@ export function callHooks<Value>(
   return wait(callHooksFrom(0, { call, context, cancellation, records: [], value: call.initial, subject: undefined }));
 }
 
-/** What goes from one hook of a point to the next. */
+/** The state that is passed from one hook of a point to the next. */
 type HookSequence<Value> = {
   readonly call: HookCall<Value>;
   readonly context: EffectContext;
   readonly cancellation: Cancellation | undefined;
   readonly records: HookRecord[];
   value: Value;
-  /** What the hooks see of the value; undefined after a change. */
+  /** The argument of the hooks; undefined after a change. */
   subject: object | undefined;
 };
 
-/** A plain loop as long as hooks answer at once: a generator for each point would be most of their cost. */
+/** A plain loop while hooks return synchronously: a generator for each point would be most of their cost. */
 function callHooksFrom<Value>(first: number, sequence: HookSequence<Value>): MaybePromise<HookCallResult<Value>> {
   const { call, context, cancellation } = sequence;
   const { hooks, clock } = context.parts;
@@ -93,7 +93,7 @@ function callHooksFrom<Value>(first: number, sequence: HookSequence<Value>): May
   }
 }
 
-/** Notes the answer of a hook. Gives the result if no other hook of the point is to be called. */
+/** Records a hook's return value. Returns the result if no further hook of the point is called. */
 function applyAnswer<Value>(
   settled: SettledCall,
   { name, isClosed }: CompiledHook,
@@ -136,7 +136,7 @@ function judgeAnswer<Value>(settled: SettledCall, value: Value, { accept }: Hook
   return { outcome: "changed", message: undefined, to: verdict.to, isSettled: verdict.type === "settled" };
 }
 
-/** The context that the last hook of this run left unused, or a new one. Making one costs more than calling a hook. */
+/** Returns the context that the last hook of this run did not keep, or a new one: creating a context costs more than calling a hook. */
 function takeHookContext(context: EffectContext): CancellableHookContext {
   const { spareHookContext: spare } = context.memory;
   context.memory.spareHookContext = null;
@@ -147,7 +147,7 @@ function currentRunId({ transcript }: EffectContext): string {
   return transcript.run?.runId ?? "";
 }
 
-/** The signal is made only for code that reads it. */
+/** Creates the signal only if code reads it. */
 function createHookContext(context: EffectContext): CancellableHookContext {
   const { sessionId, parts, transcript, state } = context;
   const runId = currentRunId(context);
@@ -168,7 +168,7 @@ function createHookContext(context: EffectContext): CancellableHookContext {
   return { hookContext, cancellation };
 }
 
-/** Calls a hook or a permission check, and ends the wait for it when its time is up. */
+/** Calls a hook or a permission check, and stops waiting for it when its time limit has passed. */
 export function callWithContext(
   call: (hookContext: HookContext) => unknown,
   timeoutMs: number,

@@ -1,5 +1,5 @@
 /**
- * Checks the answers of hooks: an answer of an unknown shape is refused as a whole.
+ * Checks the return values of hooks: a value of an unknown shape is refused as a whole.
  */
 import { checkJson } from "../../core/data/json.js";
 import { maxReasonCharacters, truncate } from "../lib/error-text.js";
@@ -7,14 +7,14 @@ import { normaliseJson } from "../tools/to-json.js";
 
 export type Members = { readonly [key: string]: unknown };
 
-/** The members of an answer; undefined if it has none, or any that is not among these keys. */
+/** The members of a return value; undefined if it has none, or has a key that is not listed. */
 export function pickMembers(answer: unknown, keys: readonly string[]): Members | undefined {
   if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return undefined;
   const present = Object.keys(answer);
   return present.length > 0 && present.every((key) => keys.includes(key)) ? (answer as Members) : undefined;
 }
 
-/** The only member of an answer; undefined if it does not have exactly one member, with one of these keys. */
+/** The only member of a return value; undefined if it does not have exactly one member, with one of these keys. */
 export function pickOnlyMember(
   answer: unknown,
   keys: readonly string[],

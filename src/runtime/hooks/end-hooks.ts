@@ -1,5 +1,5 @@
 /**
- * The hooks at the end of a run: `beforeStop` before it is settled, `afterStep` and `afterRun` after it.
+ * The hooks at the end of a run: `beforeStop` before the end is decided, `afterStep` and `afterRun` after it.
  */
 
 import type { UserMessage } from "../../core/data/message.js";
@@ -69,7 +69,7 @@ function createRefusalEnd(
   return { type: "run_finished", runId, reason, fault, refusedSeq, ...pickHookRecords(records) };
 }
 
-/** The combined answer of the `beforeStop` hooks. */
+/** The combined result of the `beforeStop` hooks. */
 type BeforeStopResult =
   | { readonly type: "ends" }
   | { readonly type: "goes_on"; readonly input: readonly UserMessage[] }
@@ -98,7 +98,7 @@ function createBeforeStopCall(state: FinishingState, context: EffectContext): Ho
   };
 }
 
-/** A hook with `onFailure: "closed"` failed. The answer is unchecked, so it is refused. */
+/** Refuses the answer because a hook with `onFailure: "closed"` failed, so the answer is unchecked. */
 function refuseForFailure(
   message: string,
   state: FinishingState,

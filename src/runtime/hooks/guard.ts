@@ -30,7 +30,7 @@ export type GuardOutput = GuardInput & {
   readonly isComplete: boolean;
 };
 
-/** The verdict of a guard: undefined lets the content pass, `trip` ends the run. */
+/** The verdict of a guard: undefined accepts the content, `trip` ends the run. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a guard that lets it pass needs no return statement.
 export type GuardVerdict = void | {
   /** Why the run ends. */
@@ -50,7 +50,7 @@ export type GuardOptions = {
    * are called in each step, and `output` also every 500 characters while the answer is streamed. Default: "run".
    */
   readonly every?: "run" | "step";
-  /** Holds back the deltas of each answer until all guards let it pass. Default: false. */
+  /** Holds back the deltas of each answer until all guards accept it. Default: false. */
   readonly hold?: boolean;
   /** The time limit of one call of the guard, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number;
@@ -69,16 +69,16 @@ const guardRules: OptionTable<GuardOptions> = {
 };
 
 /**
- * Creates a hook from a guard. It runs in parallel with the model: no tool runs and no answer counts before it has
- * answered. After a crash, it is called again.
+ * Creates a hook from a guard. It runs in parallel with the model: no tool runs and no answer counts before the guard has returned. After a
+ * crash, it is called again.
  * @throws PawlError `bad_configuration`
  *
  * @example
  * ```ts
  * const polite = guard({
  *   name: "polite",
- *   input: ({ messages }) => (tellsSecrets(JSON.stringify(messages)) ? { trip: "That may not be asked." } : undefined),
- *   output: ({ text }) => (text.includes(secret) ? { trip: "It tells a secret." } : undefined),
+ *   input: ({ messages }) => (tellsSecrets(JSON.stringify(messages)) ? { trip: "The request asks for a secret." } : undefined),
+ *   output: ({ text }) => (text.includes(secret) ? { trip: "The answer contains a secret." } : undefined),
  * });
  * const agent = createAgent({ model, hooks: [polite] });
  * ```
@@ -87,7 +87,10 @@ export function guard(options: GuardOptions): Hook {
   checkOptions("guard()", guardRules, options);
   const { name, input, output, every = "run", hold, timeoutMs, onFailure } = options;
   if (input === undefined && output === undefined)
-    throw new PawlError("bad_configuration", `The guard "${name}" has neither input nor output. Give it one of them.`);
+    throw new PawlError(
+      "bad_configuration",
+      `The guard "${name}" has neither input nor output. Give it at least one of them.`,
+    );
   const isWanted = (subject: ModelStreamSubject): boolean =>
     every === "step" ||
     (subject.stage === "input" ? subject.modelCallIndex === 1 : subject.isComplete && !subject.hasCalls);

@@ -17,7 +17,7 @@ export type SettledAttempt = FinishedAttempt | Failed;
 /** The delay of a retry that only a hook requested. */
 const hookRetryMs = 1_000;
 
-/** Calls the hooks, except for an attempt that was aborted: that is not a failure. */
+/** Calls the hooks, except for an attempt that was aborted, which is not a failure. */
 export function callAfterAttempt(
   event: SettledAttempt,
   context: EffectContext,
@@ -63,7 +63,7 @@ function toAnswerSubject(event: SettledAttempt): ModelAnswerSubject {
   };
 }
 
-/** The answer of an `onError` hook. */
+/** The verdict of an `onError` hook. */
 type ErrorVerdict = "retry" | "giveUp" | undefined;
 
 function createOnErrorCall({ modelCallIndex, attempt, model, failure, next }: Failed): HookCall<ErrorVerdict> {

@@ -1,8 +1,8 @@
 /**
- * Runs `afterToolCall` hooks on the results of calls that the model's provider ran. The results are part of the model's
- * message, which is not committed yet.
+ * Runs `afterToolCall` hooks on the results of calls that the model's provider ran. The results are part of the model's message, which is
+ * not committed yet.
  *
- * A result that a hook replaces loses its provider's metadata: a signature there is for the original content.
+ * A result that a hook replaces loses its provider metadata, because a signature in it is for the original content.
  */
 import type { AssistantMessage, Json, ToolResultPart } from "../../core/data/message.js";
 import type { HookRecord } from "../../core/machine/event.js";
@@ -57,7 +57,7 @@ function* processResults(event: Finished, context: EffectContext, maxBytes: numb
 
 const tooLong = {
   outcome: "error",
-  output: { type: "text", text: "Error: The output is withheld: what a hook made of it is too long to be stored." },
+  output: { type: "text", text: "Error: The output is withheld: a hook made it too long to be stored." },
 } as const;
 
 function replaceOutput(
@@ -67,7 +67,7 @@ function replaceOutput(
   return { ...part, output, ...(outcome === "ok" ? {} : { isError: true }) };
 }
 
-/** Searches earlier messages too, because a provider that paused its turn sends the result of a call in a later message. */
+/** Also searches earlier messages, because a provider that paused its turn sends the result of a call in a later message. */
 function findInput(toolCallId: string, message: AssistantMessage, { transcript }: EffectContext): Json {
   for (const { role, parts } of [message, ...transcript.messages.toReversed()])
     if (role === "assistant")

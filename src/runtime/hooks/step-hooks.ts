@@ -50,7 +50,7 @@ export function hasStepHooks({ parts: { hooks } }: EffectContext): boolean {
   return onCompacted.length + afterStep.length + beforeRun.length + beforeStep.length + beforeLLMCall.length > 0;
 }
 
-/** Calls all hooks between the end of the last step and the model call of this one. */
+/** Calls all hooks between the end of the last step and the model call of this step. */
 export function* prepareWithHooks(
   state: StepPreparing,
   initial: Preparation,
@@ -218,7 +218,7 @@ function applyChoices(
   return { type: "changed", to };
 }
 
-/** Returns a string with the reason if the list is refused. */
+/** Returns a string with the reason if the list is rejected. */
 function chooseMessages(
   chosen: ModelCallChoices,
   value: unknown,
@@ -315,7 +315,7 @@ function endRunWith(
   return { ...preparation, end: { type: "run_finished", runId, modelCallIndex, reason, fault, ...hooks } };
 }
 
-/** The records of hooks, if there are any. A copy, because the log keeps it, and a grown array has spare capacity. */
+/** The records of hooks, if there are any. A copy, because the log keeps it and a grown array has spare capacity. */
 export function pickHookRecords(hooks: readonly HookRecord[]): { readonly hooks?: readonly HookRecord[] } {
   return hooks.length === 0 ? {} : { hooks: hooks.slice() };
 }

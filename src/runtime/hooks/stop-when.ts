@@ -62,7 +62,7 @@ export function* evaluateStopConditions(
 const missingText =
   "This process does not have the function that the run was started with. The conditions of the agent are used instead. Pass stopWhen to resume() to restore it.";
 
-/** The conditions of the run, else of the agent. `missing`: functions of the run that this process does not have. */
+/** The conditions of the run, or else of the agent. `missing`: functions of the run that this process does not have. */
 function collectConditions({ sessionId, parts, transcript }: EffectContext): {
   readonly conditions: CompiledConditions;
   readonly missing: readonly string[];

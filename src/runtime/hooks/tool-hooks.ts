@@ -23,7 +23,7 @@ export type BeforeToolCall = {
   readonly stopRun?: boolean;
 };
 
-/** An entry of the log is bounded, and contains more than the input. */
+/** The size of a log entry is limited, and the entry contains more than the input. */
 export const maxInputBytes = 900_000;
 
 export function callBeforeToolCall(
@@ -93,7 +93,7 @@ export function callAfterToolCall<Outcome extends FinalToolOutcome>(
   return callAfterToolResult(outcome, { ...callOf(record), durationMs, source: "tool" }, context);
 }
 
-/** The same for a result that is not from a tool of this process. */
+/** The same for a result that does not come from a tool of this process. */
 export function callAfterToolResult<Outcome extends FinalToolOutcome>(
   outcome: Outcome,
   call: FinishedCall,

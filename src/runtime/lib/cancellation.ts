@@ -1,13 +1,13 @@
 /**
- * Cancels work that was started.
+ * Cancellation of work in progress.
  *
- * A process may have many waiting calls, each with a cancellation. So a cancellation is plain data, and its signal is
- * created only for code that asks for it.
+ * A process may have many waiting calls, each with a cancellation. So a cancellation is plain data, and its signal is created only for code
+ * that asks for it.
  */
 
 export type Cancellation = {
   isCancelled: boolean;
-  /** Creates the reason of the signal, for code that asks for it. */
+  /** Creates the signal's `reason`. Called only if code asks for the signal. */
   reason: (() => unknown) | undefined;
   controller: AbortController | undefined;
   listeners: readonly (() => void)[];
@@ -43,7 +43,7 @@ export function onCancel(cancellation: Cancellation, listener: () => void): () =
   };
 }
 
-/** @param reason creates the `reason` of the signal. Default: the platform's own */
+/** @param reason creates the signal's `reason`. Default: the platform's default */
 export function abort(cancellation: Cancellation, reason?: () => unknown): void {
   const { listeners } = cancellation;
   cancellation.isCancelled = true;

@@ -1,5 +1,5 @@
 /**
- * The clock and the random ids of a process.
+ * The process's clock and random ids.
  */
 import type { Clock } from "../../ports/clock.js";
 

@@ -1,5 +1,5 @@
 /**
- * Formats errors and foreign texts, truncated for the log.
+ * Formats errors and foreign strings, truncated for the log.
  */
 
 /** Characters of an error's message or of a reason, unless the caller allows fewer. */
@@ -13,7 +13,7 @@ export function formatError(error: unknown, maxCharacters = maxReasonCharacters)
   try {
     return truncate(error instanceof Error ? formatWithCauses(error, maxCauses) : describe(error), maxCharacters);
   } catch {
-    return "something was thrown that cannot be shown";
+    return "a value that cannot be formatted was thrown";
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Turns of the event loop.
+ * Waits for turns of the event loop.
  */
 
 /** Calls a function after everything that is ready now has run. */
@@ -17,8 +17,8 @@ const maxTurnMs = 100;
 let turnStart: number | null = null;
 
 /**
- * Call it between two values of a foreign iterable, which may yield values forever without waiting for anything. Promises
- * alone would then never let a timer fire or a request in. Returns a promise to await if this turn has lasted too long,
+ * Call this between two values of a foreign iterable. An iterable that never waits for I/O would otherwise keep timers from firing and
+ * requests from being served, because promises alone never end a turn. Returns a promise to await if this turn has lasted too long,
  * whatever the reason. A stream that waits for real input ends its turns by itself, so it never waits here.
  */
 export function yieldTurn(): Promise<void> | undefined {

@@ -1,5 +1,5 @@
 /**
- * Hashes of texts, bytes and tool inputs.
+ * Hashes of strings, bytes and tool inputs.
  */
 import { canonicalJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";

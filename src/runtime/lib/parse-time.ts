@@ -1,16 +1,16 @@
 /**
- * Times as programs give them.
+ * Parses the times that callers pass in.
  */
 import { isCalendarDay } from "../../platform/calendar.js";
 
-/** Ten years with their leap days, in milliseconds: how far ahead times may be. */
+/** How far ahead a time may be: ten years with their leap days, in milliseconds. */
 export const tenYearsMs = 3_653 * 86_400_000;
 
 /** The last time that a `Date` can hold. */
 const maxDate = 8_640_000_000_000_000;
 
 /**
- * Epoch milliseconds of a number, a `Date` or an ISO 8601 string with a UTC offset; undefined for anything else. A string without an
+ * Epoch milliseconds from a number, a `Date` or an ISO 8601 string with a UTC offset; undefined for anything else. A string without an
  * offset would mean another time on each machine.
  */
 export function parseTime(given: unknown): number | undefined {

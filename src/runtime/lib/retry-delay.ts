@@ -8,8 +8,8 @@ import { sha256 } from "./hash.js";
 export const retryDefaults = { attempts: 3, baseMs: 500, maxMs: 30_000 } as const;
 
 /**
- * Exponential backoff, shortened by up to half, so that failures do not all retry at the same time. By how much is derived from
- * `key`, so the delay is deterministic.
+ * Exponential backoff, shortened by up to half as jitter, so that failed calls do not all retry at the same time. The jitter is derived
+ * from `key`, so the delay is deterministic.
  * @param failures how many attempts have failed before this one
  */
 export function retryDelay(backoff: ToolRetry["backoff"], failures: number, key: string): number {

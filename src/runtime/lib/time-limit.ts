@@ -1,14 +1,14 @@
 /**
  * Calls foreign code, and awaits its promise with a time limit.
  *
- * Whatever the code does after the limit has no effect.
+ * Anything the code does after the limit has no effect.
  */
 import type { Clock } from "../../ports/clock.js";
 import { type Cancellation, onCancel } from "./cancellation.js";
 import { isThenable, type MaybePromise } from "./coroutine.js";
 import { formatError } from "./error-text.js";
 
-/** The outcome of such a call. */
+/** The outcome of a call with a time limit. */
 export type SettledCall<Value = unknown> =
   | { readonly type: "returned"; readonly value: Value }
   | { readonly type: "threw" | "timed_out"; readonly message: string };
@@ -16,7 +16,7 @@ export type SettledCall<Value = unknown> =
 export type TimeLimit = {
   readonly timeoutMs: number;
   readonly clock: Clock;
-  /** Also ends the wait, if the call is no longer wanted. */
+  /** Ends the wait early, if the call is no longer wanted. */
   readonly cancellation?: Cancellation | undefined;
   /** Called when the wait ends before the code does. */
   readonly onGivenUp?: () => void;
@@ -58,7 +58,7 @@ export function awaitInTime<Value>(
       (error) => settle(toThrewResult(error)),
     );
     if (cancellation !== undefined)
-      stopListening = onCancel(cancellation, () => giveUp("It is no longer wanted, and was not waited for."));
+      stopListening = onCancel(cancellation, () => giveUp("It is no longer needed, so its result is ignored."));
   });
 }
 

@@ -1,6 +1,5 @@
 /**
- * The ids of traces: hashes of the session and the run, so that all processes that take part in a run compute the same
- * id.
+ * Trace ids: hashes of the session and the run, so that all processes that take part in a run compute the same id.
  */
 import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
 import { sha256 } from "./hash.js";
@@ -10,7 +9,7 @@ export function createTraceId(sessionId: string, runId: string): string {
   return sha256(JSON.stringify([sessionId, runId])).slice(0, 32);
 }
 
-/** The trace id of the request for the run if it was made in a span, else one derived from the session and the run. */
+/** The trace id of the span in which the run was requested, if any; otherwise one derived from the session and the run. */
 export function getTraceId(sessionId: string, runId: string, requestTraceparent: string | undefined): string {
   return parseTraceparent(requestTraceparent)?.traceId ?? createTraceId(sessionId, runId);
 }

@@ -1,6 +1,6 @@
 /**
- * Checks everything that a store returns before it is used: a store may be the user's own code, and its file may come
- * from anywhere. The stores of this package check more, and their messages name the place of the damage.
+ * Checks everything that a store returns before it is used: a store may be the user's own code, and its file may come from anywhere. The
+ * stores of this package check more, and their messages say where the damage is.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -14,7 +14,7 @@ import type { AskingSession, ClaimResult, Store } from "../../ports/store.js";
 import { releaseLease } from "./driver-errors.js";
 import { shareCache } from "./transcript-cache.js";
 
-/** The same store, except that answers of a wrong shape throw `store_corrupt`. */
+/** Wraps a store so that malformed replies throw `store_corrupt`. */
 export function createCheckedStore(store: Store): Store {
   const checked = wrapChecks(store);
   shareCache(store, checked);
@@ -26,12 +26,12 @@ function wrapChecks(store: Store): Store {
     ...delegateTo(store),
     async claim(sessionId, options) {
       const claimed = await store.claim(sessionId, options);
-      if (!isClaim(claimed)) throw corruptError(sessionId, "what it answers to a claim");
+      if (!isClaim(claimed)) throw corruptError(sessionId, "claim result");
       if (claimed.type === "claimed" && claimed.state !== null)
         try {
           checkState(sessionId, claimed.state, claimed.seq);
         } catch (error) {
-          // This process cannot carry the session on. It releases the lease at once, so that others can.
+          // This process cannot continue the session. It releases the lease at once, so that other processes can.
           await releaseLease(store, claimed.lease);
           throw error;
         }
@@ -46,24 +46,24 @@ function wrapChecks(store: Store): Store {
       const loaded = await store.loadAt(sessionId, seq);
       if (loaded === null) return null;
       checkState(sessionId, loaded.state, loaded.seq);
-      if (loaded.seq > seq) throw corruptError(sessionId, "its state");
+      if (loaded.seq > seq) throw corruptError(sessionId, "state");
       return loaded;
     },
     async read(sessionId, after, limit) {
       const entries = await store.read(sessionId, after, limit);
-      if (!Array.isArray(entries) || !entries.every(isEntry)) throw corruptError(sessionId, "an entry of its log");
+      if (!Array.isArray(entries) || !entries.every(isEntry)) throw corruptError(sessionId, "log entry");
       return entries;
     },
     async asking(options) {
       const sessions = await store.asking(options);
-      if (!Array.isArray(sessions) || !sessions.every(isAskingSession)) throw corruptError(null, "a session that asks");
+      if (!Array.isArray(sessions) || !sessions.every(isAskingSession))
+        throw corruptError(null, "list of sessions with open questions");
       for (const { sessionId, state } of sessions) if (state !== null) checkState(sessionId, state, state.seq);
       return sessions;
     },
     async inbox(sessionId) {
       const messages = await store.inbox(sessionId);
-      if (!Array.isArray(messages) || !messages.every(isInboxMessage))
-        throw corruptError(sessionId, "a message in its inbox");
+      if (!Array.isArray(messages) || !messages.every(isInboxMessage)) throw corruptError(sessionId, "inbox message");
       return messages;
     },
   };
@@ -106,9 +106,9 @@ function checkState(sessionId: string, state: State, seq: number): void {
   if (isObject(state) && state.v > formatVersion)
     throw new PawlError(
       "newer_format",
-      `Session ${sessionId} was written in format ${state.v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to carry it on.`,
+      `Session ${sessionId} was written in format ${state.v} by a later version of Pawl; this one reads up to ${formatVersion}. Update Pawl to continue it.`,
     );
-  if (!isState(state) || state.seq !== seq) throw corruptError(sessionId, "its state");
+  if (!isState(state) || state.seq !== seq) throw corruptError(sessionId, "state");
 }
 
 /** A state is small enough to be checked as a whole. */
@@ -130,7 +130,7 @@ function isState(state: State): boolean {
 }
 
 const eventTypes: ReadonlySet<unknown> = new Set(Object.keys(transitionTable.idle));
-/** The compiler misses a type that is left out. */
+/** A record, so that the compiler reports a missing type. */
 const messageTypes: Readonly<Record<InboxMessage["body"]["type"], true>> = {
   input: true,
   answer: true,
@@ -173,9 +173,9 @@ function isObject(value: unknown): value is object {
 }
 
 function corruptError(sessionId: string | null, what: string): PawlError {
-  const whose = sessionId === null ? what : `${what} of session ${sessionId}`;
+  const whose = sessionId === null ? what : `${what} for session ${sessionId}`;
   return new PawlError(
     "store_corrupt",
-    `The store returns ${whose} in an unknown form. Nothing was done. Run store.verify() to find the damage.`,
+    `The store returned a malformed ${whose}. Nothing was changed. Run store.verify() to find the damage.`,
   );
 }

@@ -5,7 +5,7 @@ import type { InterruptedReason } from "../../core/data/reasons.js";
 import { PawlError } from "../../errors.js";
 
 export type Closing =
-  /** Nothing was left to do here. The lease is released. */
+  /** This process has nothing left to do. The lease is released. */
   | { readonly type: "parked" }
   | { readonly type: "interrupted"; readonly reason: InterruptedReason; readonly error?: unknown }
   /** A defect of Pawl, a hook or a store's code. */

@@ -23,12 +23,12 @@ export type CommittedEntry = {
   readonly asked: SentFrom | null;
 };
 
-/** Stands for public events that were not created. */
+/** Marks public events that were not created. */
 export const unheard: readonly PublicEvent[] = Object.freeze([]);
 
 export type SentCall = {
   readonly messages: number;
-  /** How many leading messages are those of the previous call, and whether the tool choice is the same. */
+  /** How many leading messages the request shares with the previous call, and whether the tool choice is the same. */
   readonly reused: number;
   readonly sameChoice: boolean;
   /** The blobs of the system prompt and of the specifications. */
@@ -38,7 +38,7 @@ export type SentCall = {
   readonly settings: ModelSettings | null;
   /** How long the provider is asked to cache the request; null: its default. */
   readonly promptCache: "1h" | "off" | null;
-  /** Why the provider cannot read the previous call from its cache, judging by the request; and how much it could read. */
+  /** Why the request cannot reuse the provider's cache of the previous call, and how much it could reuse. */
   readonly broke: CacheBreak | null;
   readonly expected: number | null;
 };

@@ -6,9 +6,7 @@ import { PawlError } from "../../errors.js";
 import type { Lease, Store } from "../../ports/store.js";
 import type { Closing } from "./closing.js";
 
-/**
- * Why a message was lost with its driver; undefined if another process took over, so that the message can be posted.
- */
+/** Why a message was lost with its driver; undefined if another process took over, so that the message can be posted instead. */
 export function findLossCause(sessionId: string, closing: Closing | null): unknown {
   if (closing?.type === "broken") return brokenError(sessionId, closing.error);
   return closing?.type === "interrupted" && closing.reason === "store_failed" ? closing.error : undefined;
@@ -16,16 +14,18 @@ export function findLossCause(sessionId: string, closing: Closing | null): unkno
 
 /** The store failed after a message was written, or when it is unknown whether the message was written. */
 export function unsettledError(sessionId: string, stored: "perhaps" | "yes", cause: unknown): PawlError {
-  const what = `The store failed (${errorMessage(cause)}), and the message to session ${sessionId}`;
+  const what = `The store failed (${errorMessage(cause)}), and`;
   const known =
-    stored === "yes" ? "is in it. Do not send it again; resume." : "may be in it. Look before you send it again.";
+    stored === "yes"
+      ? `the store has the message to session ${sessionId}. Do not send it again; resume.`
+      : `it may or may not have the message to session ${sessionId}. Check the session before you send it again.`;
   return new PawlError("store_failed", `${what} ${known}`, { cause });
 }
 
 /** A defect of Pawl, or of a store's code. */
 export function brokenError(sessionId: string, cause: unknown): PawlError {
-  const what = `The driver of session ${sessionId} is broken (${errorMessage(cause)}).`;
-  return new PawlError("internal", `${what} What was committed is safe; please report it.`, { cause });
+  const what = `The driver of session ${sessionId} failed (${errorMessage(cause)}).`;
+  return new PawlError("internal", `${what} Everything committed is safe. Please report this defect.`, { cause });
 }
 
 export function throwNoSession(sessionId: string): never {
@@ -39,7 +39,7 @@ export function throwNoSession(sessionId: string): never {
 export function sessionHeldError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `Another process carries session ${sessionId} on. Leave it to that process, or resume with follow: true to wait for it.`,
+    `Another process is running session ${sessionId}. Leave it to that process, or resume with follow: true to wait for it.`,
   );
 }
 
@@ -82,6 +82,6 @@ function errorMessage(error: unknown): string {
 export function busyError(sessionId: string): PawlError {
   return new PawlError(
     "session_busy",
-    `Session ${sessionId} has a run under way. Wait for its end, or send with mode "queue", "steer" or "interrupt".`,
+    `Session ${sessionId} already has a run in progress. Wait for it to end, or send with mode "queue", "steer" or "interrupt".`,
   );
 }

@@ -7,7 +7,7 @@ import { dueAt } from "../../core/machine/effects.js";
 import { isAsleep, type State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 
-/** Whether the sleep of a child, or of one further below, is over by this time, or a signal has come for it. */
+/** Whether a child, or a descendant further down, is due at `now` or has received a signal. */
 export async function isChildDue(store: Pick<Store, "load" | "inbox">, state: State, now: number): Promise<boolean> {
   if (!isAsleep(state)) return false;
   for (const { childId } of findChildCalls(state)) {

@@ -9,19 +9,19 @@ import { PawlError } from "../../errors.js";
 import { type Cursor, formatCursor, formatInvalidCursor, parseCursor } from "../../stream/cursor.js";
 
 /** The cursor of a child: after an event, or after all of its run. */
-export type ChildPlace = Cursor | "end";
+export type ChildCursor = Cursor | "end";
 
 export type FamilyCursor = {
   readonly cursor: Cursor;
   /** By path: `1` is the child of the session's first call, `1-2` the child of that child's second call. */
-  readonly children: ReadonlyMap<string, ChildPlace>;
+  readonly children: ReadonlyMap<string, ChildCursor>;
 };
 
 /** A tree of cursors. */
 export type FamilyNode = {
   readonly cursor: Cursor;
-  /** Whether the session's part is complete (`told`), continues (`telling`) or is omitted. Omitted sessions have no cursor. */
-  readonly part: "telling" | "told" | "omitted";
+  /** Whether the session's part is complete (`done`), continues (`streaming`) or is omitted. Omitted sessions have no cursor. */
+  readonly part: "streaming" | "done" | "omitted";
   readonly children: ReadonlyMap<string, FamilyNode>;
 };
 
@@ -39,8 +39,8 @@ export function formatFamilyCursor(root: FamilyNode): string {
 function addCursors({ children }: FamilyNode, prefix: string, texts: string[]): void {
   for (const [position, child] of children) {
     const path = `${prefix}${position}`;
-    if (child.part === "told") texts.push(`c${path}:end`);
-    else if (child.part === "telling" && child.cursor.seq > 0) {
+    if (child.part === "done") texts.push(`c${path}:end`);
+    else if (child.part === "streaming" && child.cursor.seq > 0) {
       texts.push(`c${path}:${formatCursor(child.cursor)}`);
       addCursors(child, `${path}-`, texts);
     }
@@ -53,7 +53,7 @@ export function parseFamilyCursor(after: number | string): FamilyCursor {
   if (after.length > maxCursor) throw cursorError(after);
   const [first = "", ...rest] = after.split("~", maxOpenSessions + 2);
   if (rest.length > maxOpenSessions) throw cursorError(after);
-  const children = new Map<string, ChildPlace>();
+  const children = new Map<string, ChildCursor>();
   for (const text of rest) {
     const [, path, cursorText] = /^c([\d-]+):([\d.]+|end)$/.exec(text) ?? [];
     if (path === undefined || cursorText === undefined || !isCallPath(path)) throw cursorError(after);

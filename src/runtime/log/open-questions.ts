@@ -26,8 +26,8 @@ type AncestorIds = ReadonlySet<string>;
 const noAncestors: AncestorIds = new Set();
 
 /**
- * The questions that are open now, in call order; a child's questions take the position of the call that waits for it. A
- * question whose answer is in an inbox is omitted.
+ * The questions that are open now, in call order. A child's questions take the position of the call that waits for the child. A question
+ * whose answer is in an inbox is omitted.
  */
 export async function listOpenQuestions(
   store: QuestionStore,
@@ -38,11 +38,11 @@ export async function listOpenQuestions(
   if (!hasCalls(loaded)) return [];
   const state = await applyInbox(store, sessionId, loaded);
   const path = new Set(ancestors).add(sessionId);
-  const present = async (childId: string) => {
+  const readCurrent = async (childId: string) => {
     const child = await store.load(childId);
     return child === null ? [] : listOpenQuestions(store, childId, child.state, path);
   };
-  return collectQuestions(store, sessionId, { state, loaded }, path, present);
+  return collectQuestions(store, sessionId, { state, loaded }, path, readCurrent);
 }
 
 /**
@@ -71,9 +71,9 @@ async function listQuestionsAt(
   let { state } = row;
   for await (const { event } of readEntries(store, childId, state.seq, seq)) state = transition(state, event);
   const path = new Set(ancestors).add(childId);
-  const earlier = async (id: string, at: number | undefined) =>
+  const readEarlier = async (id: string, at: number | undefined) =>
     at === undefined ? [] : listQuestionsAt(store, { childId: id, seq: at }, path);
-  return collectQuestions(store, childId, { state, loaded: state }, path, earlier);
+  return collectQuestions(store, childId, { state, loaded: state }, path, readEarlier);
 }
 
 async function collectQuestions(
@@ -119,9 +119,9 @@ export async function readQuestions(
   known: KnownQuestions,
   reports: readonly ChildPlace[],
 ): Promise<void> {
-  for (const place of reports) {
-    const key = reportKey(place);
-    if (!known.has(key)) known.set(key, await emptyIfUnreadable(() => listQuestionsAt(store, place, noAncestors)));
+  for (const report of reports) {
+    const key = reportKey(report);
+    if (!known.has(key)) known.set(key, await emptyIfUnreadable(() => listQuestionsAt(store, report, noAncestors)));
   }
 }
 
@@ -138,9 +138,9 @@ export function readReportedQuestions(
   const reports = findChildCalls(state).flatMap(({ childId, childSeq: seq }) =>
     seq === undefined ? [] : [{ childId, seq }],
   );
-  // Also for a report that a child no longer waits: questions that are still open then are not new to the next report.
+  // Also for a report that a child no longer waits: questions that are still open at that point are not new to the next report.
   for (const { body } of messages) if (body.type === "child") reports.push({ childId: body.childId, seq: body.seq });
-  return reports.every((place) => known.has(reportKey(place))) ? undefined : readQuestions(store, known, reports);
+  return reports.every((report) => known.has(reportKey(report))) ? undefined : readQuestions(store, known, reports);
 }
 
 export function createQuestionLookup(known: KnownQuestions): ChildQuestions {
@@ -167,7 +167,7 @@ async function readCalls(store: LogStore, sessionId: string, state: CallsState):
     const entries = await store.read(sessionId, first - 1, state.seq - first + 1);
     const calls = collectCalls(entries, state);
     if (calls !== undefined || first === 1) return calls ?? new Map();
-    // The inputs of changed calls come after the model's message, so the message is further back.
+    // The inputs of changed calls come after the model's message, so the message is earlier in the log.
     first = Math.max(1, first - 2 * (state.seq - first + 1));
   }
 }

@@ -9,9 +9,8 @@ import type { Store } from "../../ports/store.js";
 type RunStore = Pick<Store, "load" | "inbox">;
 
 /**
- * The given run or, without an id, the current run, if it has not ended; otherwise null. The request of a run may still be
- * in the inbox.
- * @param state what the caller knows of the session
+ * The given run or, without an id, the current run, if it has not ended; otherwise null. The request of a run may still be in the inbox.
+ * @param state the session's state, as far as the caller knows it
  */
 export async function findOpenRunId(
   store: RunStore,

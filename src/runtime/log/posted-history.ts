@@ -1,6 +1,6 @@
 /**
- * Histories in inbox messages. Such a message is bounded, so the history is stored in blobs, and the process that consumes
- * the message reads them first.
+ * Histories in inbox messages. Inbox messages have a size limit, so the history is stored in blobs, and the process that consumes the
+ * message reads them first.
  */
 import type { Message } from "../../core/data/message.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -28,7 +28,7 @@ export async function storeHistoryInBlobs(
 /** Inbox messages whose histories were loaded, by id. */
 export type LoadedHistories = Map<string, InboxMessage>;
 
-/** Loads the histories of messages that are not known yet; undefined if there are none. */
+/** Loads the histories that `known` does not have yet; undefined if there are none to load. */
 export function readHistories(
   known: LoadedHistories,
   messages: readonly InboxMessage[],
@@ -61,7 +61,7 @@ async function loadPart(hash: string, sessionId: string, store: BlobStore): Prom
   if (bytes === null)
     throw new PawlError(
       "store_corrupt",
-      `The blob ${hash} with the history of session ${sessionId} is missing in the store. Restore it from a copy.`,
+      `The blob ${hash} with the history of session ${sessionId} is missing from the store. Restore it from a backup.`,
     );
   return JSON.parse(new TextDecoder().decode(bytes)) as readonly Message[];
 }

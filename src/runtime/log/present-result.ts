@@ -1,5 +1,5 @@
 /**
- * The result of a session's present or last run, or of any run, from the store.
+ * Loads the result of a session's current or last run, or of any run, from the store.
  */
 import { isSignalMessage } from "../../core/machine/signal-waits.js";
 import { isAsleep, type State } from "../../core/machine/state.js";
@@ -11,8 +11,8 @@ import { findOpenRunId } from "./open-runs.js";
 import { findFinalEvent, readTranscript } from "./read-log.js";
 
 /**
- * The result of the present or last run; null if the run goes on. A run whose questions are all answered, or whose signal
- * has come, goes on, even if no process has read the answers yet.
+ * The result of the current or last run; null if the run is in progress. A run whose questions are all answered, or whose signal has
+ * arrived, is in progress even if no process has read the answers yet.
  */
 export async function loadCurrentResult(
   store: Pick<Store, "read" | "load" | "loadAt" | "inbox" | "getBlob">,
@@ -28,7 +28,7 @@ export async function loadCurrentResult(
 }
 
 /**
- * The result of a run; null if the run has neither ended nor waits for somebody.
+ * The result of a run; null if the run has neither ended nor is waiting for a person.
  * @throws PawlError `no_such_run`
  */
 export async function loadRunResult(
@@ -42,5 +42,8 @@ export async function loadRunResult(
   const finalEvent = await findFinalEvent(store, sessionId, runId);
   if (finalEvent !== null) return finalEvent.result;
   if (isOpen) return null;
-  throw new PawlError("no_such_run", `Session ${sessionId} has no run ${runId}. Its events name its runs.`);
+  throw new PawlError(
+    "no_such_run",
+    `Session ${sessionId} has no run ${runId}. Read the session's events to find its run ids.`,
+  );
 }

@@ -1,8 +1,8 @@
 /**
- * Reads a log: its entries, the transcript at a state, and public events from any position on.
+ * Reads a log: its entries, the transcript at a state, and public events from any position.
  *
- * 1. The cost depends on what is read. To give public events, reading begins at the last row before the requested
- *    position. The transcript before that row costs as much as the messages that the model sees.
+ * 1. The cost depends on what is read. To produce public events, reading starts at the last row before the requested position. The
+ *    transcript before that row costs as much as the messages that the model sees.
  * 2. A page that is shorter than requested is the last.
  */
 
@@ -158,8 +158,8 @@ function skipEntry(follower: Follower, entry: Entry): void {
 }
 
 /**
- * The end of a run, from the log; null if the run has not ended, or if there is no such run. The newest entries are
- * read first, because the requested run is mostly a recent one.
+ * The end of a run, from the log; null if the run has not ended, or if there is no such run. The newest entries are read first, because the
+ * requested run is usually a recent one.
  */
 export async function findFinalEvent(store: LogStore, sessionId: string, runId: string): Promise<FinalEvent | null> {
   const state = (await store.load(sessionId))?.state ?? initialState;

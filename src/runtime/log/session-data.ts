@@ -1,8 +1,8 @@
 /**
  * Loads the data of a session at a compaction: from the compaction's blob, or from the log before it.
  *
- * Changes between the first entry that is read and the compaction are already in the blob, and are applied again. A
- * change sets or unsets whole keys, so this is idempotent.
+ * Changes between the first entry that is read and the compaction are already in the blob, and are applied a second time. A change sets or
+ * unsets whole keys, so this is idempotent.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -28,7 +28,7 @@ export async function loadDataAtCompaction(
   return foldData(store, sessionId, readFrom - 1);
 }
 
-/** For a lost blob: the log has every change, so the data can be rebuilt from its beginning. */
+/** Rebuilds the data when the blob is lost: the log has every change from the beginning. */
 async function foldData(store: Pick<Store, "read">, sessionId: string, last: number): Promise<SessionData> {
   const transcript = createTranscript();
   for await (const entry of readEntries(store, sessionId, 0, last)) appendEntry(transcript, entry);

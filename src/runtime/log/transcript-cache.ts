@@ -1,11 +1,11 @@
 /**
- * Caches the transcripts of long conversations for later readers in this process. A reader near the end of a session that
- * was never compacted needs the whole conversation before it, and a page in a browser reads many times.
+ * Caches the transcripts of long conversations for later readers in this process. A reader near the end of a session that was never
+ * compacted needs the whole conversation before it, and a page in a browser reads many times.
  *
  * 1. A cached transcript is never changed. A reader gets a copy, which shares the messages, and adds the entries that follow.
- * 2. It is used only if the log still has the entry after which it was cached: a session may have been deleted, and another
- *    one begun under its id. Nor is it used if content was redacted since.
- * 3. Only conversations that begin with their log are cached: what a compaction leaves is short.
+ * 2. It is used only if the log still has the entry after which it was cached: a session may have been deleted, and another one started
+ *    under its id. Nor is it used if content was redacted since.
+ * 3. Only conversations that begin with their log are cached: a compacted conversation is short.
  * 4. The cache of a store has a few sessions, with a few positions each.
  */
 import { readEntry } from "../../context/read-entry.js";
@@ -26,10 +26,10 @@ type CachedTranscript = {
 /** By session, in LRU order: the most recently read session comes last. */
 const cachesByStore = new WeakMap<object, Map<string, CachedTranscript[]>>();
 
-/** Shorter conversations are read again as fast as they are copied. */
+/** Rereading a shorter conversation is as fast as copying it. */
 const minEntries = 1_024;
 const maxSessions = 3;
-const maxPlaces = 12;
+const maxPositions = 12;
 /** How many positions are cached where readers have stopped: the next reader often stops there again. */
 const maxEnds = 3;
 /** A reader reads this many entries at once, so a position this close to a cached one is not cached. */
@@ -123,6 +123,6 @@ function isWorthCaching({ seq, context }: State): boolean {
 /** The distance between two cached positions, in entries. */
 function gridSpacing(lastSeq: number): number {
   let entries = minEntries;
-  while (lastSeq / entries > maxPlaces) entries *= 2;
+  while (lastSeq / entries > maxPositions) entries *= 2;
   return entries;
 }

@@ -1,5 +1,5 @@
 /**
- * Reads an assembly: the message so far, the parts that may still grow, and how the attempt ended.
+ * Reads an assembly: the message so far, the parts that may still grow, and the end of the attempt.
  */
 import { defined } from "../../core/data/defined.js";
 import type {
@@ -33,7 +33,7 @@ export type OpenTextPart = {
   readonly index: number;
 };
 
-/** The arguments of a tool call that the model has written so far. */
+/** The arguments of a tool call as far as the model has written them. */
 export type WrittenInput = {
   /** The id in the deltas. */
   readonly id: string;

@@ -1,8 +1,8 @@
 /**
  * Checks the shape of each delta before it is used: a model may be third-party code (SEC-12).
  *
- * The end of an answer is repaired if possible: an invalid count is dropped, and an unknown finish reason becomes `other`.
- * Every other delta of the wrong shape is a failure of the provider.
+ * The end of an answer is repaired if possible: an invalid count is dropped, and an unknown finish reason becomes `other`. Any other
+ * malformed delta is a provider failure.
  */
 import { toUnifiedReason } from "../../core/data/finish-reason.js";
 import type { FinishReason, ModelFailure, ModelFailureKind, ToolOutput, Usage } from "../../core/data/message.js";
@@ -123,9 +123,9 @@ function toFailure(delta: Extract<ModelDelta, { kind: "error" }>): ModelDelta {
   return { ...delta, failure, ...(delta.usage === undefined ? {} : { usage: toUsage(delta.usage) }) };
 }
 
-/** Characters of a failure's message. */
+/** In characters. */
 const maxMessage = 10_000;
-/** Characters of a finish reason or an error code. */
+/** The maximum length of a finish reason or an error code, in characters. */
 const maxWord = 200;
 
 function isCount(value: unknown): value is number {

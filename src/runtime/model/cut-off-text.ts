@@ -1,7 +1,5 @@
 /**
- * The text of an answer that was cut off while it was streamed (FIN-10).
- *
- * Only text is kept. Half a call cannot be run, and half of the reasoning has no signature, so a provider would refuse it.
+ * Only text is kept. An incomplete call cannot run, and incomplete reasoning has no signature, so a provider would reject it.
  */
 
 import { untrimmedTextOf } from "../../core/data/message.js";
@@ -9,7 +7,7 @@ import { byteLength } from "../../platform/bytes.js";
 import { toMessage } from "./assembled-message.js";
 import type { MessageAssembly } from "./message-assembly.js";
 
-/** An entry of the log is bounded. A UTF-16 code unit takes at most six bytes as JSON. */
+/** The size of a log entry is limited. A UTF-16 code unit takes at most six bytes as JSON. */
 const maxBytes = 1_000_000;
 const maxSafeCharacters = Math.floor(maxBytes / 6);
 
@@ -21,7 +19,7 @@ export function cutOffText(assembly: MessageAssembly): { readonly text: string }
   return text.trim() === "" ? undefined : { text };
 }
 
-/** Providers refuse a text that ends with the first half of a surrogate pair. */
+/** Providers reject text that ends with the first half of a surrogate pair. */
 function trimHalfCharacter(text: string): string {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;

@@ -12,10 +12,10 @@ import type { DeltaBody, MessageDelta, ModelDelta, RequestIdentity } from "../..
 import { checkDelta } from "./check-delta.js";
 import { isTooLong, parseToolCall } from "./parse-tool-call.js";
 
-/** Characters of one message, because an entry of the log is bounded. */
+/** The maximum length of one message in characters, because the size of a log entry is limited. */
 const maxMessageCharacters = 900_000;
 
-/** Calls in one message: the work of a step grows with the square of this number. */
+/** The maximum number of calls in one message: the work of a step grows with the square of this number. */
 const maxMessageCalls = 500;
 
 const tooManyCalls: ModelFailure = {
@@ -27,7 +27,7 @@ export type MessageAssembly = {
   readonly identity: RequestIdentity;
   /** The number of the last published delta. */
   seq: number;
-  /** How many deltas of the model were accepted; a model may number its deltas itself. */
+  /** How many of the model's deltas were accepted. A model may number its deltas itself. */
   takenDeltas: number;
   readonly parts: OpenPart[];
   /** Parts that may still grow, by the model's ids. */
@@ -100,7 +100,7 @@ export function addDelta(assembly: MessageAssembly, yielded: ModelDelta): readon
 const maxWarnings = 20;
 const maxWarning = 1_000;
 
-/** Warnings are stored with the answer, so they are bounded. Anything but a list of strings is dropped. */
+/** Warnings are stored with the answer, so their size is limited. Anything but a list of strings is dropped. */
 function recordWarnings(assembly: MessageAssembly, start: Start): Start {
   const { warnings, ...rest } = start;
   if (warnings === undefined) return start;
@@ -238,7 +238,7 @@ function addToParts(assembly: MessageAssembly, delta: DeltaBody): ModelFailure |
   }
 }
 
-/** The call in question must have arrived before. Only the first request about a call counts. */
+/** The call must have arrived before. Only the first request for a call's approval counts. */
 function addApprovalRequest(
   assembly: MessageAssembly,
   { id, approvalId }: Extract<ModelDelta, { kind: "tool-approval-request" }>,
@@ -282,11 +282,11 @@ function addSource(
 function checkMetadata(assembly: MessageAssembly, delta: DeltaBody): ModelFailure | undefined {
   if (!("providerMetadata" in delta) || delta.providerMetadata === undefined) return undefined;
   const checked = checkJson(delta.providerMetadata);
-  if (!checked.ok) return providerFailure(`The provider's metadata cannot be kept: ${checked.error}`);
+  if (!checked.ok) return providerFailure(`The provider's metadata cannot be stored: ${checked.error}`);
   return addCharacters(assembly, JSON.stringify(checked.value).length);
 }
 
-/** For spreading into a part: no key if there is no metadata. */
+/** For spreading into a part: adds no key if there is no metadata. */
 export function metadata(providerMetadata: ProviderMetadata | undefined): {
   readonly providerMetadata?: ProviderMetadata;
 } {
@@ -324,7 +324,7 @@ function openInput(
   return assembly.inputs.size > maxMessageCalls ? tooManyCalls : undefined;
 }
 
-/** A snapshot shows at most as much of the arguments as a message may have. */
+/** A snapshot contains at most as much of the arguments as a message can have. */
 function addInput(assembly: MessageAssembly, id: string, text: string): void {
   const input = assembly.inputs?.get(id);
   assembly.inputCharacters += text.length;

@@ -1,6 +1,6 @@
 /**
- * The models of an agent: its own, and the fallbacks that a run tries in order after it gives the model up (RTRY-7).
- * Each has a retry policy and timeouts.
+ * The models of an agent: its own model, and the fallbacks that a run tries in order after it gives up on that model (RTRY-7). Each has a
+ * retry policy and timeouts.
  */
 import { anyValue, checkOptions, checkPlainOptions, type OptionTable, timeLimit } from "../../check-options.js";
 import type { State } from "../../core/machine/state.js";
@@ -9,7 +9,7 @@ import type { Model, ModelTimeouts, RunModel } from "../../ports/model.js";
 import type { RetryOptions, RetryPolicy } from "../../ports/retry.js";
 import { createRetryPolicy } from "./retry.js";
 
-/** A model to fall back on, with a retry policy and timeouts of its own if they differ from the agent's. */
+/** A model to fall back on. It may have its own retry policy and timeouts, if they differ from the agent's. */
 export type Fallback<ModelLike = Model> = {
   /** The model. */
   readonly model: ModelLike;
@@ -19,14 +19,14 @@ export type Fallback<ModelLike = Model> = {
   readonly timeouts?: ModelTimeouts;
 };
 
-/** A model, and how it is called. */
+/** A model, and the policies with which it is called. */
 export type CalledModel = {
   readonly model: Model;
   readonly retry: RetryPolicy;
   readonly timeouts: Required<ModelTimeouts>;
 };
 
-/** The agent's own, then its fallbacks. */
+/** The agent's own model, then its fallbacks. */
 export type CalledModels = readonly [CalledModel, ...CalledModel[]];
 
 /** The models of an agent, and those that a run or a hook can choose by name. */
@@ -60,7 +60,7 @@ export function compileModels<ModelLike>(
 
 function checkModelName(name: string): string {
   if (name !== "" && name.length <= 100) return name;
-  throw new PawlError("bad_configuration", "The names in models are texts of 1 to 100 characters.");
+  throw new PawlError("bad_configuration", "The names in models must be strings of 1 to 100 characters.");
 }
 
 const fallbackRules: OptionTable<Fallback<unknown>> = { model: anyValue, retry: anyValue, timeouts: anyValue };
@@ -70,7 +70,7 @@ function checkFallback<ModelLike>(fallback: Fallback<ModelLike>): Fallback<Model
   return fallback;
 }
 
-/** What says which model is called: the state, and the run's options in the log. */
+/** The state and the run's options in the log, which determine the model to call. */
 type ModelCallState = {
   readonly parts: ModelsOfAgent;
   readonly state: State;
@@ -78,8 +78,8 @@ type ModelCallState = {
 };
 
 /**
- * The model that is called now: the one that was chosen for this call, else the run's present one. A model whose name
- * the agent does not know counts as not chosen. If an agent with fewer fallbacks carries a session on, it is the last.
+ * The model to call now: the model that was chosen for this call, or else the run's current model. If the agent does not know the chosen
+ * name, it is ignored. If an agent with fewer fallbacks continues the session, its last fallback is used.
  */
 export function chooseModel({ parts, state, transcript }: ModelCallState): CalledModel {
   const { models, named } = parts;
@@ -91,7 +91,7 @@ export function chooseModel({ parts, state, transcript }: ModelCallState): Calle
   return models[Math.min(index, models.length - 1)] ?? models[0];
 }
 
-/** A model can stream; a fallback holds a model instead. */
+/** Distinguishes a fallback from a model: a model can stream, and a fallback contains a model. */
 export function isFallback<ModelLike>(value: ModelLike | Fallback<ModelLike>): value is Fallback<ModelLike> {
   return typeof value === "object" && value !== null && "model" in value && !("stream" in value || "doStream" in value);
 }
@@ -112,7 +112,7 @@ function compileTimeouts(timeouts: ModelTimeouts): Required<ModelTimeouts> {
   return { ...defaultTimeouts, ...Object.fromEntries(set) };
 }
 
-/** The model's own stream, or that of the agent's `runModel`. */
+/** The model's own stream, or the stream of the agent's `runModel`. */
 export function findStream(
   { name, runModel }: { readonly name: string; readonly runModel?: RunModel },
   model: Model,

@@ -1,5 +1,5 @@
 /**
- * Parses a model's tool call, and bounds it for the log.
+ * Parses a model's tool call, and limits its size for the log.
  */
 import { parseJson } from "../../core/data/json.js";
 import type { Json, ToolCallPart } from "../../core/data/message.js";
@@ -21,10 +21,10 @@ export function parseToolCall(delta: Extract<ModelDelta, { kind: "tool-call" }>)
   };
 }
 
-/** Names and ids are short. A longer name cannot be a tool's, and is truncated so that it can still be shown. */
+/** Names and ids are short. A longer name cannot be a tool's name, and is truncated so that it can still be shown. */
 const maxName = 512;
 
-/** Characters of one call's arguments. If they are longer, only this call fails, with a result that says why. */
+/** In characters. If the arguments of a call are longer, only this call fails, with a result that says why. */
 const maxArgumentCharacters = 500_000;
 
 export function isTooLong(text: string): boolean {

@@ -1,7 +1,7 @@
 /**
  * Parses JSON while it is being written, and returns its value so far.
  *
- * 1. Each character is read once, and nothing recurses. So the cost is linear in the text.
+ * 1. Each character is read once, and nothing recurses, so the cost is linear in the length of the text.
  * 2. A returned value never changes. Only open containers are copied; closed ones are frozen and shared.
  * 3. Nothing is guessed: a number, a word or a key counts when it is complete. A string may be incomplete.
  */

@@ -21,8 +21,8 @@ export type DeepPartial<Value> = Value extends readonly (infer Item)[]
     : Value;
 
 /**
- * The answer so far of a run with the option `output`, while it is streamed. It is not validated. A new attempt starts
- * again. Live only: it is in no event of the log and in no result.
+ * The answer so far of a run with the option `output`, while it is streamed. It is not validated. A new attempt starts over. Live only: it
+ * is in no event of the log and in no result.
  */
 export type PartialOutput<Output = never> = {
   readonly type: "partial_output";
@@ -35,7 +35,7 @@ export type PartialOutput<Output = never> = {
 
 export type PartialOutputReader = {
   readonly take: (delta: MessageDelta) => void;
-  /** Ends the reading, and the timer. */
+  /** Ends the reader and its timer. */
   readonly end: () => void;
 };
 
@@ -59,7 +59,7 @@ export function readPartialOutput({ identity, before, clock, publish }: ReaderOp
     cancel?.();
     cancel = null;
     const value = json.value();
-    // A piece of text may not change the value, such as the digits of a number.
+    // A piece of text may not change the value: for example, the digits of a number.
     if (value === undefined || (last !== undefined && isSameJson(value, last))) return;
     last = value;
     publishedAt = clock.elapsed();

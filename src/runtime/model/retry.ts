@@ -28,16 +28,16 @@ const retryRules: OptionTable<RetryOptions> = {
 const maxRetryAfterMs = 60_000;
 
 /**
- * Delays if nothing listens on an address of this machine. Waiting does not start a server, so there is only one more
- * attempt, unless the server has answered before: it may be restarting.
+ * The delays if nothing listens on an address of this machine. Waiting does not start a server, so there is only one more attempt, unless
+ * the server has answered before: it may be restarting.
  */
 const nothingListensDelayMs = 250;
 const maxNothingListensDelayMs = 4_000;
 const serverMayStartForMs = 30_000;
 
 /**
- * Exponential backoff from `baseDelayMs` to `maxDelayMs`, shortened at random by up to half, so that clients do not all retry at the same
- * time. If a provider asks for a delay of up to 60 s (`Retry-After`), the delay is exactly that long.
+ * Exponential backoff from `baseDelayMs` to `maxDelayMs`, shortened at random by up to half as jitter, so that clients do not all retry at
+ * the same time. If a provider asks for a delay of up to 60 s (`Retry-After`), exactly that delay is used.
  *
  * @param random returns a number from 0 (inclusive) to 1 (exclusive). Default: `Math.random`
  * @throws PawlError `bad_configuration` for an unknown option, or a count or a time that is negative or not a number
@@ -87,8 +87,8 @@ function afterServerLeft(attempt: number, elapsedMs: number): ReturnType<RetryPo
 }
 
 /**
- * Milliseconds until the next attempt; undefined if the policy gives up. A policy may be a user's code: if it throws, or
- * returns no time, it gives up.
+ * Milliseconds until the next attempt; undefined if the policy gives up. A policy may be a user's code: if it throws, or returns no valid
+ * time, it counts as giving up.
  *
  * @param attempts failed attempts so far
  */
@@ -109,7 +109,7 @@ export function retryDelayMs(
   }
 }
 
-/** Why a failure is not worth another attempt; undefined if it is. */
+/** Why a failure should not be retried; undefined if it should. */
 function findRefusal(failure: ModelFailure, statusCodes: ReadonlySet<number>): string | undefined {
   switch (failure.kind) {
     case "rate_limit":
@@ -124,7 +124,7 @@ function findRefusal(failure: ModelFailure, statusCodes: ReadonlySet<number>): s
         ? "A provider's failure without a status is not retried."
         : `Status ${failure.statusCode} is not retried.`;
     case "context_overflow":
-      return "The request does not fit the model's context window: it has to be made smaller, not sent again.";
+      return "The request does not fit the model's context window: it has to be shortened, not retried.";
     case "quota":
     case "auth":
     case "invalid_request":
@@ -137,5 +137,5 @@ function findRefusal(failure: ModelFailure, statusCodes: ReadonlySet<number>): s
 function refuseLongWait(retryAfterMs: number | undefined): string | undefined {
   if (retryAfterMs === undefined || retryAfterMs <= maxRetryAfterMs) return undefined;
   const wantedSeconds = Math.ceil(retryAfterMs / 1_000);
-  return `The provider asks to wait ${wantedSeconds} s, longer than the ${maxRetryAfterMs / 1_000} s that are waited for.`;
+  return `The provider asks to wait ${wantedSeconds} s, which is longer than the limit of ${maxRetryAfterMs / 1_000} s.`;
 }

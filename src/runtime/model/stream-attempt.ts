@@ -1,11 +1,11 @@
 /**
- * The stream of one attempt, from its first delta to its end. The end is the model's own, or is made here if the model stalls,
- * is aborted or breaks its own rules.
+ * The stream of one attempt, from its first delta to its end. The end is the model's own, or is created here if the model stalls, is
+ * aborted or violates the protocol.
  *
- * 1. The end is settled once, and at once: nothing waits for a model that does not look at its signal (RTRY-5).
+ * 1. The end is settled once, and at once: nothing waits for a model that ignores its signal (RTRY-5).
  * 2. Deltas after the end are dropped.
- * 3. A request of which nothing was answered is sent again at once, within the attempt: no delta of it is published. But it is
- *    not sent if the attempt is over, or if the process is not sure of its lease any more: then the attempt has failed.
+ * 3. A request that received no part of an answer is sent again immediately, within the attempt: none of its deltas is published. It is not
+ *    sent again if the attempt has ended, or if the lease may have expired: the attempt has then failed.
  */
 import type { ModelFailure } from "../../core/data/message.js";
 import { mayHaveListeners } from "../../platform/process.js";
@@ -22,17 +22,17 @@ export type StreamOptions = {
   readonly clock: Clock;
   readonly cancellation: Cancellation;
   readonly publish: (deltas: readonly MessageDelta[]) => void;
-  /** Whether the process is sure of its lease. */
+  /** Whether the lease is certainly still held. */
   readonly isLeaseFresh: () => boolean;
 };
 
 /**
- * The controller of an attempt that is over and whose signal has no listeners: one for the process. Creating and collecting a signal takes
- * a quarter of the time of a step on Node 20 (`npm run bench -- loop`).
+ * The controller of an ended attempt whose signal has no listeners, reused within the process. Creating and collecting a signal takes a
+ * quarter of the time of a step on Node 20 (`npm run bench -- loop`).
  */
 let spareController: AbortController | null = null;
 
-/** Streams into the assembly; resolves when the assembly has its end. */
+/** Streams into the assembly. Resolves when the assembly has ended. */
 export function streamMessage(assembly: MessageAssembly, request: ModelRequest, options: StreamOptions): Promise<void> {
   const { stream, timeouts, clock, cancellation, publish, isLeaseFresh } = options;
   const attempt = spareController ?? new AbortController();
@@ -65,7 +65,7 @@ export function streamMessage(assembly: MessageAssembly, request: ModelRequest, 
       abortWith(failure, new DOMException(failure.message, "TimeoutError"));
     }
 
-    /** True if nothing came of the request, and it is to be sent again. */
+    /** Returns true if the request received no answer and must be sent again. */
     async function readStream(): Promise<boolean> {
       const deltas = getIterator(stream(request, attempt.signal));
       for (let next = await deltas.next(); !isOver && next.done !== true; next = await deltas.next()) {
@@ -101,7 +101,7 @@ export function streamMessage(assembly: MessageAssembly, request: ModelRequest, 
   });
 }
 
-/** How often a request is sent again at once. After that it is a failed attempt. */
+/** How often a request is sent again immediately. After that, it is a failed attempt. */
 const maxResends = 2;
 
 function isUnanswered(delta: ModelDelta | undefined): boolean {
@@ -109,18 +109,18 @@ function isUnanswered(delta: ModelDelta | undefined): boolean {
 }
 
 function getIterator(stream: AsyncIterable<ModelDelta>): AsyncIterator<ModelDelta> {
-  if (typeof stream?.[Symbol.asyncIterator] !== "function") throw new Error("The model gave no stream.");
+  if (typeof stream?.[Symbol.asyncIterator] !== "function") throw new Error("The model did not return a stream.");
   return stream[Symbol.asyncIterator]();
 }
 
-/** Lets the model clean up, and does not wait for it. */
+/** Lets the model clean up, without waiting for it. */
 function endStream(deltas: AsyncIterator<unknown>): void {
   Promise.resolve(deltas.return?.()).catch(() => {});
 }
 
 type StallTimer = { readonly onDelta: () => void; readonly stop: () => void };
 
-/** One timer for each attempt instead of one for each delta: it checks when the last delta came. */
+/** One timer per attempt instead of one per delta: it checks when the last delta arrived. */
 function createStallTimer(
   { firstChunkMs, chunkMs, totalMs }: Required<ModelTimeouts>,
   clock: Clock,

@@ -2,9 +2,9 @@
  * Calls observers and callbacks off the loop's path (HOOK-5).
  *
  * 1. Listeners can change nothing: values are frozen, errors become warnings, and returned promises are not awaited.
- * 2. Listeners are called in order, in a later turn of the event loop. The agent loop has continued by then.
- * 3. All queued calls are made before a run's result is returned, before a run waits for a person, and before a
- *    shutdown ends. The queue of calls is bounded: when it is full, all its calls are made at once.
+ * 2. Listeners are called in order, in a later turn of the event loop, when the agent loop has already continued.
+ * 3. All queued calls are made before a run's result is returned, before a run waits for a person, and before a shutdown ends. The queue is
+ *    bounded: when it is full, all its calls are made immediately.
  */
 
 import { aBoolean, aFunction, anyValue, checkPlainOptions, type OptionTable } from "../../check-options.js";
@@ -30,13 +30,13 @@ export type Callbacks = {
   readonly onStepFinish?: (event: PublicEventOf<"step_finished">) => unknown;
   /** Called with the result of a run. */
   readonly onResponse?: (result: RunResult) => unknown;
-  /** Called when a conversation was compacted. */
+  /** Called when a conversation has been compacted. */
   readonly onCompacted?: (event: PublicEventOf<"compacted">) => unknown;
 };
 
-/** Who observes an agent's runs, and what is redacted. */
+/** The observers and callbacks of an agent's runs, and what is redacted for them. */
 export type WatchOptions = Callbacks & {
-  /** They receive events, and cannot change anything. */
+  /** Observers receive events, and cannot change anything. */
   readonly observers?: readonly Observer[];
   /** Redacts text before it goes into a trace or a warning. Default: removes keys of known shapes. */
   readonly redact?: Redact;
@@ -47,7 +47,7 @@ export type Listener = {
   readonly delta?: (delta: MessageDelta, sessionId: string) => void;
   /** Traces are built only if a listener has this. */
   readonly trace?: TraceListener;
-  /** Makes all queued calls at once. */
+  /** Makes all queued calls immediately. */
   readonly catchUp: () => void;
 };
 
@@ -130,7 +130,7 @@ function toCallbackWatcher(callbacks: Callbacks, call: SafeCall): ListenerSource
   };
 }
 
-/** The maximum number of calls in the queue. */
+/** The maximum number of queued calls. */
 const maxQueued = 1_024;
 
 /** Listeners that queue the calls of these watchers: one listener for events and deltas, and one for each trace. */
@@ -181,7 +181,7 @@ type SafeCall = <Arguments extends readonly unknown[]>(
 
 function createSafeCall(redact: Redact): SafeCall {
   const warnAbout = (name: string, error: unknown) =>
-    warn(`${name} failed (${redact(formatError(error))}); the run goes on without it`, "PAWL_OBSERVER");
+    warn(`${name} failed (${redact(formatError(error))}); the run continues without it`, "PAWL_OBSERVER");
   return (name, listener, ...values) => {
     if (listener === undefined) return;
     try {

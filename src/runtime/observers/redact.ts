@@ -10,7 +10,7 @@ import { createMask, mapStrings, mapStringsAndNumbers, mask } from "../../core/d
 import type { FilePart, Json, ToolOutput, UserPart } from "../../core/data/message.js";
 import { decodeBase64, encodeBase64 } from "../../platform/bytes.js";
 
-/** Returns a text without its secrets. */
+/** Returns text without its secrets. */
 export type Redact = (text: string) => string;
 
 /** What to remove from text. */
@@ -27,11 +27,11 @@ export type RedactOptions = {
 const redactRules: OptionTable<RedactOptions> = { values: anArray, shapes: anArray };
 
 /**
- * Keys, tokens and passwords as their issuers write them. The first group, if there is one, stays in the text. No
- * pattern matches a quote, so that JSON stays JSON.
+ * Keys, tokens and passwords as their issuers write them. The first group, if any, stays in the text. No pattern matches a quote, so that
+ * JSON stays valid.
  */
 const knownShapes: readonly RegExp[] = [
-  // Anthropic, OpenAI, OpenRouter, DeepSeek and their like
+  // Anthropic, OpenAI, OpenRouter, DeepSeek and similar providers
   /\b(sk-(?:ant-|proj-|or-|svcacct-)?)[A-Za-z0-9_-]{16,}/g,
   // Stripe
   /\b((?:sk|rk|pk)_(?:live|test)_)[A-Za-z0-9]{10,}/g,
@@ -45,7 +45,7 @@ const knownShapes: readonly RegExp[] = [
   /\b(xox[abeoprs]-)[A-Za-z0-9-]{10,}/g,
   // JSON Web Tokens
   /(?<![\w-])(eyJ)[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g,
-  // HTTP authorization, and passwords in addresses
+  // HTTP authorization, and passwords in URLs
   /\b((?:Bearer|Basic) )[A-Za-z0-9+/_.~=-]{16,}/g,
   /(:\/\/[^\s/:@"]{1,100}:)[^\s/@"]{1,200}(?=@)/g,
   /(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)(?:[A-Za-z0-9+/=\s]|\\(?!")){1,20000}/g,
@@ -82,7 +82,7 @@ export function createGuardedRedact(redact: Redact): Redact {
   };
 }
 
-/** Returns a copy with all strings and keys redacted. Numbers stay, because the value may be an event, which needs them. */
+/** Returns a copy with all strings and keys redacted. Numbers are kept, because the value may be an event, which needs them. */
 export function redactJson(value: Json, redact: Redact): Json {
   return mapStrings(value, redact);
 }
@@ -119,7 +119,7 @@ function redactPart(part: UserPart, redact: Redact): UserPart {
   if (!isTextFile(part)) return { ...part, ...filename };
   const text = new TextDecoder().decode(decodeBase64(part.data));
   const redacted = redact(text);
-  // Bytes that are not UTF-8 stay unchanged unless something in them is masked.
+  // Files that are not UTF-8 stay unchanged unless something in them is masked.
   return {
     ...part,
     ...filename,

@@ -2,9 +2,9 @@
  * Reads the attempts of a session's model calls from its log, as a recording.
  *
  * 1. Together, the deltas produce the committed message or the failure. The log does not store how the provider split them.
- * 2. The current code builds the requests from the log. They have no system prompt and no tools: the log has only their
- *    hashes, and the blobs are not loaded. Nor is a message of a list that the log stores in a blob: it is replaced by the
- *    text `blob:` and its hash.
+ * 2. The current code builds the requests from the log. They have no system prompt and no tools: the log has only their hashes, and the
+ *    blobs are not loaded. A message of a list that the log stores in a blob is not loaded either: it is replaced by the text `blob:` and
+ *    its hash.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -22,7 +22,7 @@ import { blobScheme } from "../../core/transcript/blob-references.js";
 import { appendEntry, createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import { trimMessages } from "../../core/transcript/trim-results.js";
 import type { DeltaBody, RecordedAttempt } from "../../ports/model.js";
-import { lastSummaryRequest } from "../effects/model-request.js";
+import { getSummaryRequest } from "../effects/model-request.js";
 import { rawTextOf } from "../work/tool-input.js";
 
 export type AttemptEvent = EventOf<"model_finished" | "model_failed">;
@@ -43,7 +43,7 @@ export function recordedAttempts(sessionId: string, entries: readonly Entry[]): 
   return deepFreeze(attempts);
 }
 
-/** One attempt for each request, including requests that were sent again. */
+/** One attempt per request, including requests that were sent again. */
 function toRecordedAttempts(
   sessionId: string,
   event: AttemptEvent,
@@ -52,7 +52,7 @@ function toRecordedAttempts(
   const { run, sentList } = transcript;
   const messages = sentList?.map(toPlainMessage) ?? trimMessages(transcript);
   const { runId, modelCallIndex, attempt, model } = event;
-  const asked = run?.purpose === "summary" ? [...messages, lastSummaryRequest(run)] : [...messages];
+  const asked = run?.purpose === "summary" ? [...messages, getSummaryRequest(run)] : [...messages];
   const request = { sessionId, runId, modelCallIndex, attempt, messages: asked };
   return splitRequests(event).map((deltas) => ({ model, request, isWhole: false, deltas }));
 }
@@ -90,7 +90,7 @@ function toPartialDeltas({ partial }: EventOf<"model_failed">): readonly DeltaBo
   return partial === undefined ? [] : toPartDeltas({ type: "text", text: partial.text }, "1");
 }
 
-/** An empty answer, or one with nothing but calls, is not a failure of the stream: the loop rejects it afterwards. */
+/** An empty answer, or an answer with only calls, is not a failure of the stream: the loop rejects it afterwards. */
 function toFailureEnd({ failure, usage }: EventOf<"model_failed">): DeltaBody {
   if (failure.code === emptyResponseCode || failure.code === onlyCallsCode)
     return { kind: "done", finishReason: { unified: "stop" }, usage: usage ?? {} };

@@ -1,11 +1,11 @@
 /**
- * Computes the event that the present code would record in place of an entry of a log. Nothing outside is touched: the
- * model answers from the recording, and tools only note that they would have run.
+ * Computes the event that the current code would record instead of an entry of a log. Nothing outside is called: the model answers from the
+ * recording, and tools only record that they would have run.
  *
- * 1. Events that people, time, crashes, hooks and other programs caused are taken from the recording.
- * 2. The outputs of models and tools are taken from the recording, too. The present code decides whether it would call
- *    them, and what it makes of their outputs.
- * 3. Everything else (preparing, deciding, reacting to a failure, ending a run) is done again.
+ * 1. Events that were caused by people, time, crashes, hooks and other programs are taken from the recording.
+ * 2. The outputs of models and tools are also taken from the recording. The current code decides whether it would call them, and what
+ *    follows from their outputs.
+ * 3. Everything else (preparing, deciding, reacting to a failure, ending a run) is computed again.
  */
 import { defined } from "../../core/data/defined.js";
 import type { Event, EventBody, EventOf } from "../../core/machine/event.js";
@@ -44,18 +44,18 @@ import { isOfRunAlone, type Recorded, withRecordedTools } from "./recorded-tools
 export type EventReplayOptions = {
   readonly sessionId: string;
   readonly parts: CompiledAgent;
-  /** A scratch store. It takes the messages that the present code would post to other sessions. */
+  /** A scratch store, which receives the messages that the current code would post to other sessions. */
   readonly store: Store;
-  /** Whether `canExecuteTool` is asked again, or its recorded decisions count. */
+  /** Whether `canExecuteTool` is called again, or its recorded decisions are used. */
   readonly policy: "present" | "recorded";
   /** Whether durable tools run again, with their recorded steps. */
   readonly durable: "present" | "recorded";
-  /** Answers instead of the recording, if given. */
+  /** A model that answers instead of the recording. */
   readonly model?: Model;
 };
 
 export type EventReplay = {
-  /** The event that the present code makes in place of this one; undefined if the recorded event counts. */
+  /** The event that the current code creates instead of this one; undefined if the recorded event is used. */
   readonly recomputeEvent: (event: Event, state: State, transcript: Transcript) => Promise<EventBody | undefined>;
 };
 
@@ -68,7 +68,7 @@ export function createEventReplay({
   model,
 }: EventReplayOptions): EventReplay {
   const resetMemory = () => createProcessMemory(sessionId, parts.store, "replay");
-  /** What the session kept is read, for example the large values of tool steps. Nothing is written to its store. */
+  /** Reads what the session stored, for example the large values of tool steps. Nothing is written to its store. */
   const readable: Store = {
     ...store,
     getBlob: async (id, hash) => (await store.getBlob(id, hash)) ?? parts.store.getBlob(id, hash),
@@ -79,7 +79,7 @@ export function createEventReplay({
   const clock: Clock = { now: () => now, elapsed: () => now, after: () => () => {} };
   const shouldRunAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
   const getTools = cacheTools((tool) => (shouldRunAgain(tool) ? tool : wrapTool(tool, () => (wasToolReached = true))));
-  /** A durable tool that runs again may wait for something, and may be stuck. */
+  /** A durable tool that runs again may wait for a timer, and may be stuck. */
   const waitingClock: Clock = { ...clock, after: parts.clock.after };
 
   async function performEffect(
@@ -89,7 +89,7 @@ export function createEventReplay({
     changes: Partial<CompiledAgent> = {},
     recorded: Recorded | null = null,
   ) {
-    // A replay recalls the results of tools and models by itself.
+    // A replay recalls the results of tools and models itself.
     const {
       runTool: _,
       runModel: __,
@@ -166,7 +166,7 @@ export function createEventReplay({
     return { type, key: "replay", runId: event.runId, callKey: call.callKey, attempt };
   }
 
-  /** Also for an entry that is not made again: later calls of the run have the same texts and params. */
+  /** Also for an entry that is not computed again: later calls of the run have the same texts and params. */
   async function restoreFromEvent(event: EventOf<"prepared">, state: State): Promise<void> {
     const { name, context } = getSessionAgent(parts, state);
     const runMemory = openRunMemory(memory, event.runId);
@@ -178,7 +178,7 @@ export function createEventReplay({
 
   async function prepareAgain(event: EventOf<"prepared">, state: State, transcript: Transcript) {
     const { runId, contextSeq } = event;
-    // How many entries the preparation had seen depends on timing, so the recorded number counts.
+    // How many entries the preparation had seen depends on timing, so the recorded number is used.
     const named = event.toolsHash === undefined ? transcript.toolsHash : event.toolsHash;
     const recorded = await withRecorded(getSessionAgent(parts, state), transcript, named);
     const effect = { type: "prepare", key: "replay", runId } as const;
@@ -196,7 +196,7 @@ export function createEventReplay({
     if (call?.status === "reconciling")
       return performEffect(createCallEffect("reconcile", event, call), state, transcript);
     if (event.type === "tool_decided" && event.decision.repair?.by === "custom") return undefined;
-    // What a tool of the run alone does, and whether it asks, is not in the log.
+    // The log does not show what a tool of a single run does, or whether it asks.
     if (isOfRunAlone(event, getSessionAgent(parts, state), transcript)) return undefined;
     if (event.type === "tool_decided") return decideAgain(event, state, transcript);
     // A result without an attempt came from another program.
@@ -269,14 +269,14 @@ export function createEventReplay({
   return { recomputeEvent };
 }
 
-/** A person, a limit or the time ended the call in the middle: how far the tool came does not follow from its code. */
+/** A person, a limit or a timer ended the call midway: how far the tool got does not follow from its code. */
 function wasCutOff(event: Event, state: State, { tool }: CompiledTool): boolean {
   if ("stopping" in state && state.stopping !== null) return true;
   if (event.type !== "tool_finished" && event.type !== "tool_failed") return false;
   return (event.timing?.durationMs ?? 0) >= (tool.timeoutMs ?? defaultToolTimeoutMs);
 }
 
-/** Nothing is loaded: the texts are taken from the recording. */
+/** Loads nothing: the texts are taken from the recording. */
 function withoutLoading({ name }: ContextSource): ContextSource {
   return { name, load: () => [] };
 }
@@ -287,7 +287,7 @@ function withToolsOf({ toolsHash }: EventOf<"prepared">, made: Prepared): Prepar
   return { ...rest, ...defined({ toolsHash }) };
 }
 
-/** Takes fields that only affect what a provider's cache costs from the recording. They change no answer. */
+/** Takes fields that only affect the cost of a provider's cache from the recording. They do not change the answer. */
 function copyCacheFields({ promptCache, summaryKeepsTools }: EventOf<"prepared">, made: Prepared): Prepared {
   const { promptCache: _, summaryKeepsTools: __, ...rest } = made;
   return { ...rest, ...defined({ promptCache, summaryKeepsTools }) };
@@ -295,12 +295,12 @@ function copyCacheFields({ promptCache, summaryKeepsTools }: EventOf<"prepared">
 
 type Prepared = Extract<EventBody, { type: "prepared" }>;
 
-/** An effect that is performed, rather than only waited for. */
+/** An effect that is performed, rather than only awaited. */
 type ActiveEffect = Parameters<typeof perform>[0];
 
 const noHooks = compileHooks([]);
 
-/** The tools of each agent, as a replay calls them. */
+/** The tools of each agent, in the form in which a replay calls them. */
 function cacheTools(of: (tool: CompiledTool) => CompiledTool): (parts: CompiledAgent) => CompiledAgent["tools"] {
   const known = new Map<CompiledAgent["tools"], CompiledAgent["tools"]>();
   return ({ tools }) => {
@@ -323,7 +323,7 @@ const replayRecorder: Recorder = {
   detachJob: () => {},
 };
 
-/** A tool that calls `note` instead of running. */
+/** Replaces a tool with one that calls `note` instead of running. */
 function wrapTool(compiled: CompiledTool, note: () => void): CompiledTool {
   const { toModelOutput: _, ...tool } = compiled.tool;
   const noted: AnyTool = {

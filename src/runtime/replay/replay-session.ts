@@ -1,12 +1,11 @@
 /**
  * Replay: runs the log of a session again with the current code and agent (REC-6).
  *
- * 1. Nothing is written and nothing outside is touched: no model is called, no tool runs, the store is only read.
- * 2. Every entry must be possible in the state before it, and must be the entry that the current code would write
- *    there.
+ * 1. Nothing is written and nothing outside is called: no model is called, no tool runs, and the store is only read.
+ * 2. Every entry must be possible in the state before it, and must be the entry that the current code would write there.
  * 3. An immediate consequence must be the next entry, and no consequence may be missing at the end of the log.
- * 4. It cannot be known what the current code would do with redacted content: from the first redacted entry on, entries are
- *    only checked to be possible.
+ * 4. What the current code would do with redacted content cannot be known: from the first redacted entry on, the replay only checks that
+ *    entries are possible.
  * 5. The first difference ends the replay: the entries after it would be different anyway.
  */
 
@@ -91,7 +90,7 @@ async function compareEntry(
 function compareEvents(seq: number, recorded: Event, present: EventBody, prompt: Prompt): Finding | undefined {
   const difference = firstDifference(toComparable(recorded, prompt), toComparable(present, prompt));
   if (difference === undefined) return undefined;
-  const message = `Entry ${seq} (${recorded.type}) would be another one: ${differenceText(difference)}.`;
+  const message = `Entry ${seq} (${recorded.type}) would be different: ${differenceText(difference)}.`;
   return { seq, event: recorded.type, ...difference, message };
 }
 
@@ -123,7 +122,7 @@ function toComparable(event: Event | EventBody, prompt: Prompt): object {
       return expires ? { ...rest, decision: { ...decision, expiresAt: "some time" } } : rest;
     }
     case "tool_waiting": {
-      // A fork keeps the children of its source. Their ids derive from the id of the source.
+      // A fork keeps the children of its source, whose ids derive from the source's id.
       const { childId: _child, ...waiting } = rest;
       return waiting;
     }
@@ -169,7 +168,7 @@ function compareEnd(state: State, stored: State): Finding | undefined {
   // If a process drives the session, the stored state may be newer than the entries that were read.
   const difference = stored.seq === state.seq ? firstDifference(stored, state) : undefined;
   if (difference === undefined) return undefined;
-  const message = `The state after entry ${state.seq} would be another one: ${differenceText(difference)}.`;
+  const message = `The state after entry ${state.seq} would be different: ${differenceText(difference)}.`;
   return { seq: state.seq, event: null, ...difference, message };
 }
 

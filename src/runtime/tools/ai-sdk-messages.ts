@@ -1,5 +1,5 @@
 /**
- * Converts a conversation to the AI SDK's `ModelMessage`s, which its tools receive. A run's option `history` accepts them.
+ * Converts a conversation to the AI SDK's `ModelMessage`s, which the AI SDK's tools receive. A run's option `history` accepts them.
  */
 import type {
   AssistantPart,
@@ -13,7 +13,7 @@ import type {
 
 type ModelMessage = { readonly role: Message["role"]; readonly content: readonly object[] };
 
-/** Sources are omitted: a `ModelMessage` cannot have any. */
+/** Sources are omitted, because a `ModelMessage` cannot contain them. */
 export function toModelMessages(messages: readonly Message[]): readonly ModelMessage[] {
   return messages.map(({ role, parts }) => ({ role, content: parts.flatMap(toModelParts) }));
 }

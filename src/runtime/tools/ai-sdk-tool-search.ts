@@ -1,5 +1,5 @@
 /**
- * `toolSearch()` of AI SDK 7. Outside the AI SDK it has no effect of its own: `find_tools` replaces it, with its settings.
+ * `toolSearch()` of AI SDK 7. It has no effect outside the AI SDK: `find_tools` replaces it, with its settings.
  */
 
 /** The settings of a `toolSearch()`. */

@@ -38,7 +38,7 @@ export type AiSdkTool = {
   readonly inputExamples?: unknown;
   /** Whether the tool is deferred, as by `defer: true` (version 7). */
   readonly deferLoading?: unknown;
-  /** The schema of the context that `execute` gets (version 7). The agent's `deps` are validated against it at each call. */
+  /** The schema of the context that `execute` gets (version 7). The agent's `deps` are validated against it on each call. */
   readonly contextSchema?: unknown;
 };
 
@@ -55,18 +55,18 @@ type CallOptions = {
 };
 
 /**
- * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `context` (`experimental_context` in
- * version 6), validated against the tool's `contextSchema`, and the conversation as `ModelMessage`s, which are created when
- * it reads them. If `execute` yields several values, the last is the result, and each is shown as a preliminary result.
- * Without `execute`, the call waits for `session.provideResult`, unless the model's provider runs it.
+ * Turns a tool of the AI SDK into a `Tool`. `execute` gets the agent's `deps` as `context` (`experimental_context` in version 6), validated
+ * against the tool's `contextSchema`, and the conversation as `ModelMessage`s, which are created when `execute` reads them. If `execute`
+ * yields several values, the last is the result, and each is shown as a preliminary result. Without `execute`, the call waits for
+ * `session.provideResult`, unless the model's provider runs it.
  *
- * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to
- * the model as the provider's own tool.
+ * A tool that a provider defines (`openai.tools.shell({ execute })`, `anthropic.tools.webSearch_20250305()`) is sent to the model as the
+ * provider's own tool.
  *
  * A field that Pawl does not use, such as `onInputStart`, causes the process warning `PAWL_TOOL_OPTION`.
  *
- * @throws PawlError `bad_configuration` for an option that only Pawl's own tools have, such as `durable`, and for a
- * `description` that is a function and needs a context: the tools of a conversation stay the same
+ * @throws PawlError `bad_configuration` for an option that only Pawl's own tools have, such as `durable`, and for a `description` that is a
+ * function and needs a context: the tools of a conversation stay the same
  *
  * @example
  * ```ts
@@ -108,7 +108,7 @@ function adaptExecute(name: string, aiTool: AiSdkTool, execute: Execute): NonNul
   };
 }
 
-/** Options of Pawl's own tools. On a tool of the AI SDK they would be ignored, and their guarantees would not hold. */
+/** Options of Pawl's own tools. On a tool of the AI SDK, they would be ignored, and their guarantees would not hold. */
 const ownOptions = ["durable", "readOnly", "recover", "retry", "sequential", "timeoutMs", "graceMs", "maxOutputBytes"];
 
 function refuseOwnOptions(name: string, aiTool: AiSdkTool): void {
@@ -116,7 +116,7 @@ function refuseOwnOptions(name: string, aiTool: AiSdkTool): void {
   if (ownOption === undefined) return;
   throw new PawlError(
     "bad_configuration",
-    `The tool "${name}" is a tool of the AI SDK, which has no option ${ownOption}. Make it with defineTool({ name, description, input, ${ownOption}, execute }): input is the schema that it was made with, and execute may call its execute.`,
+    `The tool "${name}" is a tool of the AI SDK, which has no option ${ownOption}. Create it with defineTool({ name, description, input, ${ownOption}, execute }): input is the schema that it was created with, and execute may call its execute.`,
   );
 }
 
@@ -141,7 +141,9 @@ function warnOfUnusedFields(name: string, aiTool: AiSdkTool): void {
   warn(`The tool "${name}": ${unused.map(([, what]) => what).join("; ")}.`, "PAWL_TOOL_OPTION");
 }
 
-/** A function is called once, when the agent is created: providers cache the tools, so they must not change later. */
+/**
+ * If the description is a function, it is called once, when the agent is created: providers cache the tools, so they must not change later.
+ */
 function readDescription(name: string, aiTool: AiSdkTool): string {
   const { description } = aiTool;
   if (typeof description !== "function") return typeof description === "string" ? description : "";
@@ -161,7 +163,7 @@ function readDescription(name: string, aiTool: AiSdkTool): string {
   );
 }
 
-/** Not checked here: the fields of every tool are checked when the agent is created. */
+/** Not checked here, because the fields of every tool are checked when the agent is created. */
 function pickProviderFields({ providerOptions, strict, inputExamples, deferLoading }: AiSdkTool): Partial<Tool> {
   return {
     ...(providerOptions === undefined ? {} : { providerOptions: providerOptions as ProviderMetadata }),
@@ -182,7 +184,7 @@ async function checkContext(name: string, schema: unknown, deps: unknown): Promi
   const [issue] = result.issues ?? [];
   const problem = issue?.message ?? (result.success === false ? errorMessage(result.error) : undefined);
   if (problem === undefined) return result.value;
-  throw new Error(`The agent's deps do not fit the contextSchema of the tool "${name}": ${problem}`);
+  throw new Error(`The agent's deps do not match the contextSchema of the tool "${name}": ${problem}`);
 }
 
 /** The result of a Standard Schema, or of the AI SDK's own schema. */
@@ -223,7 +225,7 @@ function adaptNeedsApproval(name: string, tool: AiSdkTool): NonNullable<Tool["ne
   };
 }
 
-/** The messages are converted only for code that reads them. */
+/** Converts the messages only if code reads them. */
 function createCallOptions(context: Pick<ToolContext, "toolCallId" | "signal" | "deps" | "messages">): CallOptions {
   let made: readonly unknown[] | undefined;
   return {

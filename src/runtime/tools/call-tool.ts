@@ -7,7 +7,7 @@ import { callToolName } from "../../core/data/tool-search-names.js";
 
 export type InnerCall = { readonly name: string; readonly input: Json };
 
-/** Null if the input names no tool. Small models write the inner input as a string of JSON. */
+/** Null if the input does not name a tool. Small models write the inner input as a string of JSON. */
 export function parseInnerCall(input: Json): InnerCall | null {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
   const { name, input: inner = {} } = input as { readonly [key: string]: Json };
@@ -16,7 +16,7 @@ export function parseInnerCall(input: Json): InnerCall | null {
   return { name, input: parsed?.ok === true ? parsed.value : inner };
 }
 
-/** The call as an author's code sees it: `call_tool` must not bypass a rule about a tool's name. */
+/** The call in the form in which an author's code sees it: `call_tool` must not bypass a rule about a tool's name. */
 export function unwrapCall(part: ToolCallPart, hasDeferredTools: boolean): ToolCallPart {
   const inner = hasDeferredTools && part.name === callToolName ? parseInnerCall(part.input as Json) : null;
   return inner === null ? part : { ...part, ...inner };

@@ -31,7 +31,7 @@ export function normaliseTools(tools: Tools): ReadonlyMap<string, CompiledTool> 
   const compiled = new Map<string, CompiledTool>();
   for (const tool of listTools(tools)) {
     if (compiled.has(tool.name))
-      throw new PawlError("duplicate_tool", `Two tools are named "${tool.name}". Give one of them another name.`);
+      throw new PawlError("duplicate_tool", `Two tools are named "${tool.name}". Rename one of them.`);
     compiled.set(tool.name, compileTool(tool));
   }
   return compiled;
@@ -72,7 +72,7 @@ function checkRepeatable({ name, retry, readOnly, recover, durable }: AnyTool): 
   );
 }
 
-/** Fields that providers are sent with the tool, as plain JSON: the session keeps them. */
+/** Fields that are sent to providers with the tool. They are plain JSON, because the session stores them. */
 function pickProviderFields({ providerOptions, strict, inputExamples }: AnyTool): Partial<ToolSpecification> {
   return {
     ...(providerOptions === undefined ? {} : { providerOptions: normaliseJson(providerOptions) as ProviderMetadata }),
@@ -88,7 +88,7 @@ function pickProvider(provider: AnyTool["provider"]): Pick<ToolSpecification, "p
   if (typeof id !== "string" || !/^[^.]+\../.test(id))
     throw new PawlError("bad_configuration", `its provider's id ${JSON.stringify(id)} is not like "openai.shell".`);
   if (settings === null || typeof settings !== "object" || Array.isArray(settings))
-    throw new PawlError("bad_configuration", "the settings for its provider (`args`) are no object.");
+    throw new PawlError("bad_configuration", "the settings for its provider (`args`) are not an object.");
   const named = id as ProviderToolReference["id"];
   return { provider: { id: named, args: settings as ProviderToolReference["args"] } };
 }
@@ -102,7 +102,7 @@ export function listTools(tools: Tools): readonly AnyTool[] {
     if (tool.name !== name)
       throw new PawlError(
         "bad_configuration",
-        `The tool "${tool.name}" stands under the key "${name}". Make them the same.`,
+        `The tool "${tool.name}" is listed under the key "${name}". Use the same name for both.`,
       );
     return tool;
   });
@@ -116,7 +116,7 @@ function checkListed(tool: AnyTool): AnyTool {
   if ("inputSchema" in tool)
     throw new PawlError(
       "bad_configuration",
-      "A tool of the AI SDK has no name of its own. Give the tools as a record, { name: tool }, or use fromAiSdkTool(name, tool).",
+      "A tool of the AI SDK has no name. Give the tools as a record, { name: tool }, or use fromAiSdkTool(name, tool).",
     );
   return tool;
 }

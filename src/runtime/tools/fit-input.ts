@@ -1,9 +1,9 @@
 /**
- * Corrects arguments that nearly match a tool's JSON Schema, as small models often write them. Properties that the schema does
- * not have are removed. Strings with numbers and booleans are converted.
+ * Corrects arguments that nearly match a tool's JSON Schema, as small models often write them. Properties that the schema does not have are
+ * removed. Strings with numbers and booleans are converted.
  *
- * 1. Only what the schema certainly refuses is changed. Where the schema has alternatives, nothing is changed.
- * 2. A property whose name is close to that of a missing one is taken for it. It is renamed if only case and separators
+ * 1. Only values that the schema certainly rejects are changed. Where the schema has alternatives, nothing is changed.
+ * 2. A property whose name is close to the name of a missing property is taken for that property. It is renamed if only case and separators
  *    differ; otherwise it stays, and the model reads the error.
  * 3. If a required property is missing, its object does not change: the model then reads everything that is wrong.
  */
@@ -20,7 +20,7 @@ export type FittedInput = {
 };
 
 const maxChanges = 20;
-/** Characters of a name in the description of a change. */
+/** The maximum length of a name in the description of a change, in characters. */
 const maxName = 100;
 
 /** @returns null if nothing needs to be changed */
@@ -71,14 +71,14 @@ function fitObject(schema: JsonObject, value: JsonObject, path: readonly Propert
   return fitted;
 }
 
-/** The missing property that an unknown one stands for; `nothing` if it is close to none; null if that is uncertain. */
+/** Finds the missing property that an unknown property stands for; `nothing` if it is close to none; null if that is uncertain. */
 function findMeantProperty(key: string, missing: readonly string[]): { readonly name: string } | "nothing" | null {
   const [same, ...others] = missing.filter((name) => normalizeName(name) === normalizeName(key));
   if (same !== undefined && others.length === 0) return { name: same };
   return same === undefined && findNearNames(key, missing).length === 0 ? "nothing" : null;
 }
 
-/** Whether the schema refuses every property that it does not name. */
+/** Whether the schema rejects every property that it does not name. */
 function isClosed(schema: JsonObject): boolean {
   return schema.additionalProperties === false && schema.patternProperties === undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * Describes why a value does not match a JSON Schema: what was expected, and what was found. A model uses the description to
- * correct its call.
+ * Describes why a value does not match a JSON Schema: what was expected, and what was found. The model uses the description to correct its
+ * call.
  *
  * The description is bounded: a long string is quoted in part, and an array or an object is described by its size.
  */
@@ -89,7 +89,7 @@ function quoteValue(value: Json): string {
   return String(value);
 }
 
-/** Lists as many alternatives as fit. */
+/** Lists as many alternatives as fit into the limit. */
 function joinAlternatives(items: readonly string[]): string {
   let text = "";
   for (const [index, item] of items.entries()) {

@@ -1,6 +1,5 @@
 /**
- * Checks whether a JSON Schema is well-formed: `{ type: "object", properties: 3 }` is not, and would silently refuse or accept
- * everything.
+ * Checks whether a JSON Schema is well-formed: `{ type: "object", properties: 3 }` is not, and would silently reject or accept everything.
  */
 import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../core/data/message.js";

@@ -24,12 +24,12 @@ export type InputResult =
 
 export type CompiledInput = {
   readonly jsonSchema: JsonSchema;
-  /** Never throws: if the schema throws, the result has an issue. Most schemas answer synchronously. */
+  /** Never throws: if the schema throws, the result has an issue. Most schemas validate synchronously. */
   readonly validate: (value: Json) => InputResult | Promise<InputResult>;
 };
 
 const maxIssues = 20;
-/** Characters of an issue's path or message. */
+/** The maximum length of an issue's path or message, in characters. */
 const maxIssue = 1_000;
 
 /**
@@ -43,7 +43,7 @@ export function compileInput(schema: InputSchema<unknown>): CompiledInput {
 }
 
 /**
- * The same for a person's answer, which may be of any type: a boolean, a number, one of several strings.
+ * The same for a person's answer, which may be of any type: a boolean, a number, or one of several strings.
  * @throws PawlError `bad_configuration`
  */
 export function compileAnswer(schema: InputSchema<unknown>): CompiledInput {
@@ -86,8 +86,8 @@ function compileAny(schema: InputSchema<unknown>, asSchema = toInputSchema): Com
 }
 
 /**
- * Why an object that is meant as a JSON Schema is not one; null if it may be one. MCP's SDK accepts a record of schemas. As a
- * JSON Schema, every member of it would be an unknown keyword, and any input would pass.
+ * Why an object that is passed as a JSON Schema is not one; null if it may be one. MCP's SDK accepts a record of schemas. As a JSON Schema,
+ * each of its members would be an unknown keyword, and any input would be accepted.
  */
 function findRecordOfSchemas(schema: object): string | null {
   for (const [where, members] of [
@@ -128,13 +128,13 @@ type ToSchema = typeof toInputSchema;
 function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>, asSchema: ToSchema): CompiledInput {
   const standard: StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props> = schema["~standard"];
   if (standard.jsonSchema === undefined)
-    throw unusableSchemaError(`its library (${standard.vendor}) gives no JSON Schema`);
+    throw unusableSchemaError(`its library (${standard.vendor}) does not provide a JSON Schema`);
   let jsonSchema: unknown;
   try {
     jsonSchema = standard.jsonSchema.input({ target: "draft-07" });
   } catch (cause) {
     throw unusableSchemaError(
-      `its library (${standard.vendor}) cannot write it as JSON Schema: ${errorMessage(cause)}`,
+      `its library (${standard.vendor}) cannot convert it to JSON Schema: ${errorMessage(cause)}`,
       cause,
     );
   }
@@ -207,7 +207,7 @@ function measureOrThrow(schema: JsonSchema): SchemaMeasure {
   return measure;
 }
 
-/** Work that certainly takes at most a few milliseconds: schema values times checked values. */
+/** An amount of work that certainly takes at most a few milliseconds: schema values times checked values. */
 const cheapWork = 100_000;
 
 /** A time limit costs 0.1 ms, so a check that cannot take long has none. */
@@ -229,7 +229,7 @@ function guardValidate(validate: (value: Json) => InputResult | Promise<InputRes
   };
 }
 
-/** Every provider requires an object schema, but reports a wrong one only in a model call. */
+/** Every provider requires an object schema, but reports an invalid schema only during a model call. */
 function toInputSchema(schema: unknown): JsonSchema {
   const jsonSchema = toAnswerSchema(schema);
   if (jsonSchema.type !== undefined && jsonSchema.type !== "object" && jsonSchema.type !== "string")
@@ -271,7 +271,7 @@ function fromStandardIssue({ path = [], message }: StandardSchemaV1.Issue): Inpu
   return { path: formatPath(keys), message: String(message) };
 }
 
-/** `{ success, value }` or `{ success, error }`. The error, or its cause, may carry the library's issues. */
+/** `{ success, value }` or `{ success, error }`. The error, or its cause, may contain the library's issues. */
 function fromAiSdkResult(result: unknown): InputResult {
   const { success, value, error } = result as { success?: unknown; value?: unknown; error?: unknown };
   if (success === true) return { ok: true, value };

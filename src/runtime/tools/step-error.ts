@@ -17,9 +17,9 @@ export type StepErrorCode =
   | "step_mismatch"
   /** Steps ran in parallel in this call with the same name twice, so their results could not be told apart. */
   | "step_ambiguous"
-  /** A step or a question began within a step. */
+  /** A step or a question was started within a step. */
   | "step_nested"
-  /** Only a tool with `durable: true` may ask. */
+  /** The tool asks, sleeps or waits, and does not have `durable: true`. */
   | "not_durable";
 
 /** Thrown by `ctx.step` and `ctx.ask`. */

@@ -160,7 +160,7 @@ function notStorableError(conversion: Conversion, what: string, cause?: unknown)
     conversion.path.length > 20 ? `${formatPath(conversion.path.slice(0, 20))}…` : formatPath(conversion.path);
   return new PawlError(
     "not_storable",
-    `The result cannot be stored: ${path === "" ? "the value" : path} ${what}. Return plain JSON, or a text.`,
+    `The result cannot be stored: ${path === "" ? "the value" : path} ${what}. Return plain JSON or a string.`,
     { cause },
   );
 }
@@ -169,7 +169,7 @@ function errorMessage(cause: unknown): string {
   try {
     return cause instanceof Error ? cause.message : String(cause);
   } catch {
-    return "something that cannot be shown";
+    return "an error that cannot be formatted";
   }
 }
 
@@ -191,7 +191,7 @@ function isContentPart(part: Json): part is TextPart | FilePart {
   return part.type === "file" && typeof part.mediaType === "string" && isFileData(part.data);
 }
 
-/** A tool may not refer to blobs: only Pawl puts files into the store. */
+/** A tool must not refer to blobs: only Pawl writes files to the store. */
 function isFileData(data: Json | undefined): boolean {
   return typeof data === "string" && !data.startsWith(blobScheme);
 }

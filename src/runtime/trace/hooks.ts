@@ -6,7 +6,7 @@ import type { TracedHook } from "../../ports/trace.js";
 import type { Redact } from "../observers/redact.js";
 
 /** Derives when each hook ran: hooks run one after another, and the event is created when the last hook has returned. */
-export function tracedHooks(event: Event, redact: Redact): readonly TracedHook[] {
+export function traceHooks(event: Event, redact: Redact): readonly TracedHook[] {
   const { hooks = [], at } = event;
   const callKey = "callKey" in event && event.callKey !== undefined ? { callKey: event.callKey } : {};
   let endedAt = at;
@@ -15,11 +15,11 @@ export function tracedHooks(event: Event, redact: Redact): readonly TracedHook[]
     .map((record) => {
       const startedAt = endedAt - record.ms;
       endedAt = startedAt;
-      return { ...shownHook(record, redact), startedAt, durationMs: record.ms, ...callKey };
+      return { ...pickHookFields(record, redact), startedAt, durationMs: record.ms, ...callKey };
     })
     .reverse();
 }
 
-function shownHook({ name, hook, outcome, message }: HookRecord, redact: Redact) {
+function pickHookFields({ name, hook, outcome, message }: HookRecord, redact: Redact) {
   return { name, hook, outcome, ...(message === undefined ? {} : { message: redact(message) }) };
 }

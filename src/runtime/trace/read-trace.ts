@@ -1,7 +1,7 @@
 /**
  * Reads the trace of a session from any entry of its log on.
  *
- * 1. The records of steps need the log from the previous step on. So the cost of a page does not depend on its position.
+ * 1. The records of steps need the log from the previous step on. Therefore the cost of a page does not depend on its position.
  * 2. The record of a run's end needs all of the run: a caller that needs it reads the run from its start.
  */
 import { initialState, isResting } from "../../core/machine/state.js";

@@ -19,18 +19,18 @@ export type SessionStep = {
   readonly runId: string;
   readonly modelCallIndex: number;
   readonly purpose: Purpose;
-  /** Epoch milliseconds. */
+  /** In epoch milliseconds. */
   readonly startedAt: number;
   readonly durationMs: number;
   /** How long the model was running, with the delays between its attempts. */
   readonly modelMs: number;
-  /** How long the session waited for a person or an outside result, and nothing ran. */
+  /** How long the session waited for a person or an outside result while nothing ran. */
   readonly waitingMs: number;
   /** The attempts of the model call so far. */
   readonly attempts: number;
   /** The usage of all attempts. */
   readonly usage: Usage;
-  /** `under_way`: the step is not over. `retried`: an attempt failed. `failed`: all attempts did. `waits`: a call waits now. */
+  /** `under_way`: the step has not ended. `retried`: an attempt failed. `failed`: all attempts failed. `waits`: a call is waiting now. */
   readonly flags: readonly ("under_way" | "retried" | "failed" | "waits")[];
   /** Its tool calls. */
   readonly calls: readonly SessionStepCall[];
@@ -52,7 +52,7 @@ export type StepsOptions = {
   readonly after?: number;
   /** The maximum number of steps. Default: 100. */
   readonly limit?: number;
-  /** Epoch milliseconds. If given, the last page ends with the unfinished step as of this time. */
+  /** In epoch milliseconds. If given, the last page ends with the unfinished step as of this time. */
   readonly asOf?: number;
   /** The types of public events to return with the steps, for example `compacted`. Default: none. */
   readonly events?: readonly PublicEventType[];
@@ -76,8 +76,8 @@ const stepRules: OptionTable<StepsOptions> = {
 };
 
 /**
- * A page of the steps of a session, in the order of the log. The cost does not depend on the position of the page. Empty if
- * there is no such session.
+ * A page of the steps of a session, in the order of the log. The cost does not depend on the position of the page. Empty if the session
+ * does not exist.
  * @throws PawlError `bad_input`, `store_corrupt`; also what the store throws
  */
 export async function sessionSteps(store: LogStore, sessionId: string, options: StepsOptions = {}): Promise<StepsPage> {

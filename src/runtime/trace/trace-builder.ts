@@ -2,9 +2,8 @@
  * Builds a trace from committed entries, one after another (TRC-1).
  *
  * 1. A record contains only data from the log, so a trace that is built later equals the live trace.
- * 2. Every text is redacted before it goes into a record (TRC-2).
- * 3. The record of a step is created when the next step, a compaction or the end of the run begins, so that it is
- *    complete.
+ * 2. All text is redacted before it goes into a record (TRC-2).
+ * 3. The record of a step is created when the next step, a compaction or the end of the run begins, so that it is complete.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -27,7 +26,7 @@ import { runIdOfCall } from "../../stream/call-key.js";
 import { createTraceId, getTraceId } from "../lib/trace-ids.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
-import { tracedHooks } from "./hooks.js";
+import { traceHooks } from "./hooks.js";
 import { pickUsage, traceFailedAttempt, traceFinishedAttempt } from "./traced-attempts.js";
 import {
   addCallEvent,
@@ -59,7 +58,7 @@ const inputCharacters = 200;
 
 type OpenRun = {
   readonly runId: string;
-  /** Null until an entry of the run was seen. */
+  /** Null until an entry of the run has been seen. */
   traceId: string | null;
   readonly startedAt: number;
   restarts: number;
@@ -85,7 +84,7 @@ type OpenStep = {
   readonly states: StateChange[];
 };
 
-/** @param startedRun the run within which the entries begin; null if they begin before a run */
+/** @param startedRun the run in which the entries begin; null if they begin before a run */
 export function createTraceBuilder(
   { sessionId, redact, content }: TraceBuilderOptions,
   startedRun: { readonly runId: string; readonly startedAt: number } | null = null,
@@ -290,7 +289,7 @@ export function createTraceBuilder(
     const firstNew = started === undefined ? records.length : 0;
     if (started !== undefined) beginRun(started, after, asked);
     else if (run?.traceId === null) run.traceId = getTraceId(sessionId, run.runId, asked?.traceparent);
-    const hooks = tracedHooks(event, redact);
+    const hooks = traceHooks(event, redact);
     const previous = step;
     applyEntry(committed, hooks);
     addHooks(event, hooks, previous);
@@ -307,7 +306,7 @@ export function createTraceBuilder(
   return { add, runRecords: () => [...records], underWay };
 }
 
-/** For the first call of a run, the prompt and the tools are those of the previous call if the entry names no others. */
+/** For the first call of a run, the prompt and the tools are those of the previous call unless the entry names others. */
 function compareRequests(event: EventOf<"prepared">, sent: SentCall | null, last: SentCall | null): OpenStep["reused"] {
   if (sent === null) return { messages: 0, prompt: false, tools: false };
   if (last === null && sent.reused === 0) {

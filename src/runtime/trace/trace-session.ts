@@ -22,11 +22,11 @@ import type { TraceBuilderOptions } from "./trace-builder.js";
 
 /** Options of a trace. */
 export type TraceOptions = {
-  /** Redacts all texts. Default: removes keys of known shapes. */
+  /** Redacts all text. Default: removes keys of known shapes. */
   readonly redact?: Redact;
   /** If true, the records contain the texts of models, and the inputs and outputs of tools. Default: false. */
   readonly content?: boolean;
-  /** Epoch milliseconds. If given, the trace ends with the unfinished step as of this time, marked `underWay`. */
+  /** In epoch milliseconds. If given, the trace ends with the unfinished step as of this time, marked `underWay`. */
   readonly asOf?: number;
   /** Only records that were completed after this entry of the log. Default: 0, all records. */
   readonly after?: number;
@@ -75,7 +75,7 @@ const traceRules: OptionTable<TraceOptions> = {
 };
 
 /**
- * The trace of a session, from its log: the traces of its runs, one after another. Empty if there is no such session.
+ * The trace of a session, from its log: the traces of its runs, one after another. Empty if the session does not exist.
  * @throws PawlError `store_corrupt`; also what the store throws
  */
 export async function traceSession(store: LogStore, sessionId: string, options: TraceOptions = {}): Promise<LoopTrace> {
@@ -87,7 +87,7 @@ export async function traceSession(store: LogStore, sessionId: string, options: 
   return deepFreeze(records.slice(0, limit));
 }
 
-/** As `traceSession`, by page. @returns `next`: where the next page begins; null if this is the last one */
+/** Like `traceSession`, in pages. @returns `next`: where the next page begins; null if this is the last page */
 export async function sessionTracePage(
   store: LogStore,
   sessionId: string,

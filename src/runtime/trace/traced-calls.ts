@@ -15,7 +15,7 @@ type OpenCall = { -readonly [Key in keyof Omit<TracedCall, "waits" | "steps">]: 
   waiting: (Pick<TracedWait, "for" | "childId" | "step"> & { readonly since: number }) | null;
 };
 
-/** Writes content into records. It redacts before it cuts, because a redaction would not recognise half a secret. */
+/** Writes content into records. It redacts before it truncates, because a redaction would not recognize half a secret. */
 export type ContentWriter = { readonly text: (text: string) => string; readonly json: (value: Json) => string };
 
 const contentCharacters = 16_000;
@@ -30,7 +30,7 @@ export function createContentWriter(redact: Redact): ContentWriter {
 /** The calls by key, in the order in which the model requested them. */
 export type OpenCalls = Map<string, OpenCall>;
 
-/** @param now if given, the end of waits that are not over */
+/** @param now if given, the end of waits that have not ended */
 export function toTracedCalls(calls: OpenCalls, now?: number): readonly TracedCall[] {
   return [...calls.values()].map(({ waiting, ...call }) => {
     if (waiting === null || now === undefined) return call;
@@ -42,7 +42,7 @@ function toTracedWait({ since, ...wait }: NonNullable<OpenCall["waiting"]>, unti
   return { ...wait, startedAt: since, durationMs: Math.max(0, until - since) };
 }
 
-/** Takes what only the log has of a call: waits for other sessions and programs, and when the call ran. */
+/** Adds what only the log has about a call: waits for other sessions and programs, and when the call ran. */
 export function addCallEvent(
   calls: OpenCalls,
   event: EventOf<"tool_waiting" | "tool_failed" | "tool_finished">,
@@ -69,7 +69,7 @@ export function addCallEvent(
   if (timing !== undefined) call.ran = { startedAt: timing.startedAt, durationMs: timing.durationMs, attempt };
 }
 
-/** Takes a tool step. */
+/** Adds a tool step. */
 export function addToolStep(
   calls: OpenCalls,
   { callKey, step, outcome, value, fault, tries, timing }: EventOf<"tool_step_finished">,
@@ -90,7 +90,7 @@ export function addToolStep(
   });
 }
 
-/** Takes what the public events have of the calls. */
+/** Adds what the public events have about the calls. */
 export function addCallEvents(
   calls: OpenCalls,
   events: readonly PublicEvent[],
@@ -124,7 +124,7 @@ export function addCallEvents(
   }
 }
 
-/** Without the problem, which may quote the arguments. */
+/** Omits the problem, which may quote the arguments. */
 function traceRepair({ by, name, changes }: Repair, redact: Redact): NonNullable<TracedCall["repair"]> {
   return {
     by,

@@ -1,8 +1,8 @@
 /**
  * Live traces: turns the entries that a session's driver commits into records for trace listeners.
  *
- * If a driver resumes an unfinished run, the builders first read the run's earlier entries from the log. So the live
- * trace equals the trace from the log.
+ * If a driver resumes an unfinished run, the builders first read the run's earlier entries from the log. The live trace therefore equals
+ * the trace from the log.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -53,10 +53,10 @@ export function createTracing(
     for (const { builder, listeners: recordListeners } of builders) {
       const records = builder.add(committed);
       if (records.length === 0) continue;
-      const ofRun = builder.runRecords();
+      const runRecords = builder.runRecords();
       for (const record of records)
         for (const { notify } of recordListeners)
-          notify(deepFreeze(record), deepFreeze(ofRun.slice(0, ofRun.indexOf(record) + 1)));
+          notify(deepFreeze(record), deepFreeze(runRecords.slice(0, runRecords.indexOf(record) + 1)));
     }
   }
 

@@ -1,5 +1,6 @@
 /**
- * What a step's model call sends beside the conversation: the prompt, the tools, and messages that follow the conversation.
+ * Determines what a step's model call sends in addition to the conversation: the prompt, the tools, and messages that follow the
+ * conversation.
  */
 import { defaultContextManager } from "../../context/context-manager.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -12,8 +13,8 @@ import type { Context, RunData } from "../../ports/context.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import { createFoundToolsHint } from "../agent/tool-search.js";
 import { formatError } from "../lib/error-text.js";
-import type { EffectContext, ToldSources } from "./effect-context.js";
-import { sourcesFor } from "./loaded-sources.js";
+import type { CallSources, EffectContext } from "./effect-context.js";
+import { getSources } from "./loaded-sources.js";
 import { checkList, pickPaused } from "./message-lists.js";
 import { listOfferedTools } from "./offered-tools.js";
 import { getAgentPrompt } from "./run-prompt.js";
@@ -26,19 +27,16 @@ export type BuiltContext =
       readonly systemPrompt: string | undefined;
       readonly specifications: readonly ToolSpecification[];
       readonly append: readonly UserMessage[];
-      /** What is sent instead of the conversation and the additions; null: nothing. */
+      /** The list that is sent instead of the conversation and the additions; null if there is none. */
       readonly list: readonly Message[] | null;
-      /** What the model would be shown without the list. Null if there is none. */
+      /** What the model would be shown without the list; null if there is no list. */
       readonly shown: ShownMessages | null;
-      /** One for each hint that failed. */
+      /** One record for each hint that failed. */
       readonly records: readonly HookRecord[];
     }
   | { readonly type: "failed"; readonly message: string };
 
-/**
- * A context manager may be anybody's code: an error of it is returned, and ends the run.
- * @param input the run's input, if a hook changed it
- */
+/** A context manager may be third-party code, so its error is returned and ends the run. */
 export function buildContext(
   state: StepPreparing,
   context: EffectContext,
@@ -48,7 +46,7 @@ export function buildContext(
   const { manager } = parts.context;
   const run = toRunData(state, context);
   const { hints, records } = collectHints(state, run, context);
-  // The built-in manager changes nothing. Another one gets copies, because the transcript grows.
+  // The built-in manager changes nothing. Any other manager gets copies, because the transcript grows.
   const shown =
     manager === defaultContextManager ? null : nextMessages(transcript, state, { input, append: noMessages });
   const newInput = nextInput(transcript, state);
@@ -72,7 +70,7 @@ export function buildContext(
     const { systemPrompt, tools: specifications } = built;
     if (!specifications.every(({ name }) => parts.tools.has(name)))
       return { type: "failed", message: "it named a tool that the agent does not have" };
-    const sources = sourcesFor(state, context);
+    const sources = getSources(state, context);
     const append = pickAdditions(built, sources, state);
     const result = {
       type: "built",
@@ -90,17 +88,17 @@ export function buildContext(
 
 const noMessages: readonly UserMessage[] = Object.freeze([]);
 
-/** A provider that paused has not finished its turn: nothing may come between its messages. */
+/** A provider that paused has not finished its turn, so nothing may come between its messages. */
 function pickAdditions(
   { append }: Context,
-  sources: ToldSources | null,
+  sources: CallSources | null,
   { purpose }: StepPreparing,
 ): readonly UserMessage[] {
   const own = append.length === 0 || purpose === "unpause" ? noMessages : deepFreeze(structuredClone(append));
   return sources === null || sources.note === null ? own : Object.freeze([...own, sources.note.message]);
 }
 
-/** The manager's own additions, which the list may hold, stand for the copies that the log keeps. */
+/** The list may contain the manager's own additions, which stand for the copies that the log keeps. */
 function checkContextList(
   result: Omit<Extract<BuiltContext, { type: "built" }>, "list" | "shown">,
   messages: readonly Message[],
@@ -121,7 +119,7 @@ function checkContextList(
   return { type: "failed", message: checked.reason };
 }
 
-/** The texts of context sources follow what the manager gave. */
+/** Appends the texts of context sources to the manager's system prompt. */
 function appendSources(systemPrompt: string | undefined, texts = ""): string | undefined {
   if (texts === "") return systemPrompt;
   return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
@@ -132,7 +130,7 @@ export function toRunData({ runId, startedAt }: Preparing, { sessionId, parts }:
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }
 
-/** Only a step gets hints: an answer that goes on, and the final summary, do not. */
+/** Only a normal step gets hints; a continued answer and the final summary do not. */
 function collectHints({ purpose }: StepPreparing, run: RunData, { parts, transcript }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];

@@ -1,5 +1,5 @@
 /**
- * Limits the size of a tool's output for the log, whether it comes from the tool, a person, a child or an outside program.
+ * Limits the size of an output for the log, whether it comes from a tool, a person, a child or an outside program.
  */
 
 import { formatNotStored } from "../../context/prompts.js";
@@ -12,7 +12,7 @@ import { isThenable, type MaybePromise } from "../lib/coroutine.js";
 import { awaitInTime } from "../lib/time-limit.js";
 
 /**
- * Truncates an output that is too long for the model. The full output goes to the store, so hooks must run before this.
+ * Truncates an output that is too long for the model. The full output is written to the store, so hooks must run before this.
  * @throws PawlError `not_storable` for an output that is too large for the log
  */
 export function capOutput(
@@ -61,7 +61,7 @@ async function capReturned(
   sessionId: string,
   { services, clock }: Pick<CompiledAgent, "services" | "clock">,
 ): Promise<ToolOutput> {
-  const room = Math.max(maxStoredBytes - bytesOf(output), leastRoom);
+  const room = Math.max(maxStoredBytes - bytesOf(output), minRoom);
   try {
     for (const maxBytes of services.output === null ? [] : [defaultMaxOutputBytes, smallBytes]) {
       const capped = services.output?.cap(returned, { sessionId, maxBytes }) ?? returned;
@@ -70,13 +70,13 @@ async function capReturned(
     }
     if (services.output === null && bytesOf(returned) <= room) return returned;
   } catch {
-    // The tool has run, and the model has its output.
+    // The tool has run, and the model already has its output.
   }
   return { type: "text", text: formatNotStored(bytesOf(returned)) };
 }
 
-/** The bytes that an entry always has left for a tool's return value, however large the model's output is. */
-const leastRoom = 32 * 1024;
+/** The minimum number of bytes that an entry leaves for a tool's return value, however large the model's output is. */
+const minRoom = 32 * 1024;
 const smallBytes = 4 * 1024;
 
 function bytesOf(output: ToolOutput): number {
@@ -92,10 +92,10 @@ const capTimeoutMs = 60_000;
 async function awaitCapped(capped: PromiseLike<ToolOutput>, clock: Clock): Promise<ToolOutput> {
   const settled = await awaitInTime(capped, { timeoutMs: capTimeoutMs, clock });
   if (settled.type === "returned") return settled.value;
-  throw new Error(`The output could not be kept: ${settled.message}`);
+  throw new Error(`The output could not be stored: ${settled.message}`);
 }
 
-/** The same for a child's answer, which is already bounded: if the service fails, the answer is used as it is. */
+/** The same for a child's answer, whose size is already limited: if the service fails, the answer is used unchanged. */
 export async function capOrKeepWhole(
   output: ToolOutput,
   sessionId: string,

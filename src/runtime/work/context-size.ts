@@ -1,5 +1,5 @@
 /**
- * How much of the model's context window a conversation takes, and whether compaction can make it smaller.
+ * Measures how much of the model's context window a conversation takes, and whether compaction can make it smaller.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -14,12 +14,12 @@ import type { EffectContext } from "./effect-context.js";
 import { listOfferedTools } from "./offered-tools.js";
 import { getAgentPrompt } from "./run-prompt.js";
 
-/** From this part of the budget on, an answer that ended with `length` filled the context window (FIN-3). */
+/** If the request took at least this share of the budget, an answer that ended with `length` filled the context window (FIN-3). */
 const nearLimitRatio = 0.8;
 
 type StartedState = Exclude<State, Idle>;
 
-/** The size of the next request: the provider's last count, and an estimate of the messages since (CTX-7). */
+/** The size of the next request: the provider's last count, and an estimate of the messages since then (CTX-7). */
 export function measureContext(context: EffectContext): ContextSize {
   const { parts, transcript } = context;
   const { tokens: estimator } = parts.services;
@@ -31,7 +31,7 @@ export function measureContext(context: EffectContext): ContextSize {
   return { tokens, budget: parts.compaction.computeBudget(chooseModel(context).model).tokens };
 }
 
-/** The size of a request with another list than the conversation: no provider has counted it before. */
+/** The size of a request with a list instead of the conversation, which no provider has counted before. */
 function measureList(messages: readonly Message[], context: EffectContext): ContextSize {
   const { parts, transcript } = context;
   const sourceTokens = estimateSourceTokens(transcript);
@@ -39,7 +39,7 @@ function measureList(messages: readonly Message[], context: EffectContext): Cont
   return { tokens, budget: parts.compaction.computeBudget(chooseModel(context).model).tokens };
 }
 
-/** An estimate of the texts of context sources: of those that the log names, so that a replay finds the same size. */
+/** An estimate of the context source texts that the log refers to, so that a replay computes the same size. */
 function estimateSourceTokens({ sources }: Transcript): number {
   return sources === null ? 0 : sources.prompt.reduce((sum, { bytes }) => sum + bytes / bytesPerToken, 0);
 }
@@ -53,7 +53,7 @@ function pickPromptAndTools(context: EffectContext) {
 }
 
 /**
- * Whether to compact before the next step: what is sent is large enough, the run may compact, and something can be cut.
+ * Whether to compact before the next step: the request is large enough, the run may compact, and something can be cut.
  * @param list what a context manager sends instead of the conversation
  */
 export function isCompactionDue(
@@ -75,7 +75,7 @@ export function canCompact(run: StartedState, context: EffectContext): boolean {
   );
 }
 
-/** Whether a model that stopped at a limit of tokens has filled the context window, and not just its limit for an answer. */
+/** Whether a model that stopped at a token limit has filled the context window, and not just its limit for an answer. */
 export function isNearContextLimit(inputTokens: number | undefined, context: EffectContext): boolean {
   const { parts } = context;
   const budget = parts.compaction.computeBudget(chooseModel(context).model);
@@ -84,8 +84,8 @@ export function isNearContextLimit(inputTokens: number | undefined, context: Eff
 }
 
 /**
- * Where the conversation would be cut; null if nothing can be replaced. If the size is within the budget, the provider has still
- * refused it, and the cut must make it smaller than it is.
+ * Where the conversation would be cut; null if nothing can be replaced. If the size is within the budget but the provider has still
+ * rejected the request, the cut must make it smaller.
  */
 export function findCut(run: StartedState, context: EffectContext, { tokens, budget }: ContextSize): number | null {
   const { parts, transcript } = context;
@@ -107,9 +107,9 @@ export function findCut(run: StartedState, context: EffectContext, { tokens, bud
 }
 
 /**
- * Where a conversation may be cut: between entries of the log, never between calls and their results, nor within a turn that a
- * provider paused. These stay whole: the input of a run until a model has seen it, an answer that is still to go on, and,
- * unless the provider has refused the conversation, the messages since the last answer.
+ * Where a conversation may be cut: between entries of the log, never between calls and their results, nor within a turn that a provider
+ * paused. The following are never cut: the input of a run until a model has seen it, an answer that will be continued, and, unless the
+ * provider has rejected the conversation, the messages since the last answer.
  */
 function listCuts(
   { messages, seqs, compaction, run }: Transcript,
@@ -128,7 +128,7 @@ function listCuts(
   return cuts;
 }
 
-/** Whether a cut before a message would part the answers of one turn, or a provider's call from its later result. */
+/** Whether a cut before a message would separate the answers of one turn, or a provider's call from its later result. */
 function createTurnCheck(messages: readonly Message[]): (index: number) => boolean {
   const calledAt = new Map<string, number>();
   const turns: { readonly first: number; readonly last: number }[] = [];
@@ -146,7 +146,7 @@ function createTurnCheck(messages: readonly Message[]): (index: number) => boole
   return (index) => turns.some((turn) => turn.first < index && index <= turn.last);
 }
 
-/** The first entry that stays. At rest, nothing waits for a model to see it. */
+/** The first entry that is kept. At rest, no message is waiting for a model to see it. */
 function findKeptFromSeq(state: StartedState, answerSeq: number, isForced: boolean): number {
   if (isTerminal(state)) return Number.POSITIVE_INFINITY;
   if (state.modelCallIndex === 1) return state.startSeq;
@@ -155,8 +155,8 @@ function findKeptFromSeq(state: StartedState, answerSeq: number, isForced: boole
 }
 
 /**
- * Whether this compaction is made because a person asked for it, between two steps, or at rest. A request after the
- * preparation of the step had begun does not count: `seq` is what the preparation has seen.
+ * Whether this compaction takes place because a person requested it, between two steps or at rest. A request that came after the
+ * preparation of the step had begun does not count: `seq` is the last entry that the preparation has seen.
  */
 function isCompactionRequested({ compactionAsked, seq, failing }: StartedState): boolean {
   if (compactionAsked === undefined || compactionAsked.dropped !== undefined) return false;
@@ -171,7 +171,7 @@ function isDue(size: ContextSize, { parts }: EffectContext): boolean {
   return tryOr(false, () => parts.services.compaction?.isDue(size) === true);
 }
 
-/** A service may be anybody's code: if it throws, it counts as if it had said no. */
+/** A service may be third-party code: if it throws, it counts as returning the fallback. */
 function tryOr<Result>(fallback: Result, call: () => Result): Result {
   try {
     return call();

@@ -57,7 +57,7 @@ export function addChange({ list }: CallChanges, change: DataChange): void {
   if (list.length >= maxChanges)
     throw new PawlError(
       "bad_input",
-      `A call may make ${maxChanges} changes of the session's data before they are committed. Change several things in one update.`,
+      `A call may make at most ${maxChanges} changes of the session's data before they are committed. Combine several changes in one update.`,
     );
   list.push(change);
 }
@@ -91,7 +91,10 @@ function applyUpdate(key: string, make: (old: Json | undefined) => unknown, old:
   const value = make(old);
   if (isThenable(value)) {
     Promise.resolve(value).catch(() => {});
-    throw new PawlError("bad_input", `The update of "${key}" gave a promise. It must give the new value at once.`);
+    throw new PawlError(
+      "bad_input",
+      `The update of "${key}" returned a promise. It must return the new value synchronously.`,
+    );
   }
   return toDataValue(value);
 }
@@ -107,7 +110,7 @@ export function checkDataKey(key: unknown): asserts key is string {
   const shown = typeof key === "string" ? JSON.stringify(key.slice(0, 120)) : `of type ${typeof key}`;
   throw new PawlError(
     "bad_input",
-    `A key of the session's data must be a string of 1 to ${maxDataKeyCharacters} characters, and not "__proto__", "constructor" or "prototype". This one is ${shown}.`,
+    `A key of the session's data must be a string of 1 to ${maxDataKeyCharacters} characters, and not "__proto__", "constructor" or "prototype". Got ${shown}.`,
   );
 }
 
@@ -115,7 +118,7 @@ function isWithinDataLimit(data: SessionData): boolean {
   return byteLength(JSON.stringify(data)) <= maxDataBytes;
 }
 
-/** Whether the data stays within its limit with an outside change. */
+/** Whether an outside change keeps the data within its limit. */
 export function fitsDataLimit(data: SessionData, patch: DataPatch): boolean {
   return isWithinDataLimit(applyPatch(data, patch));
 }
@@ -123,7 +126,7 @@ export function fitsDataLimit(data: SessionData, patch: DataPatch): boolean {
 export function dataTooLargeError(): PawlError {
   return new PawlError(
     "bad_input",
-    `The session's data would take more than ${maxDataBytes} bytes as JSON. Keep less of it, or keep it elsewhere and name it here.`,
+    `The session's data would take more than ${maxDataBytes} bytes as JSON. Store less, or store it elsewhere and keep only a reference here.`,
   );
 }
 
@@ -133,7 +136,7 @@ export type TakeChangesResult =
   /** The changes cannot be applied, for this reason, and were dropped. */
   | { readonly ok: false; readonly message: string };
 
-/** Removes and returns the changes that an attempt has made so far. It may make more, unless it is over. */
+/** Removes and returns the changes that an attempt has made so far. It may make more, unless it has ended. */
 export function takeChanges(
   { memory, transcript }: { readonly memory: PendingDataChanges; readonly transcript: { readonly data: SessionData } },
   { callKey, attempt }: { readonly callKey: string; readonly attempt?: number | undefined },
@@ -172,7 +175,7 @@ export function attachChanges<Event extends ToolFinishedBody>(
   const taken = takeChanges(work, event, true);
   if (!taken.ok) {
     const { done: _, ...rest } = event;
-    const text = `The tool ran, and its change of the session's data could not be kept: ${taken.message}`;
+    const text = `The tool ran, but its change of the session's data could not be stored: ${taken.message}`;
     return { ...rest, outcome: "error", output: { type: "text", text } };
   }
   return taken.data === undefined ? event : { ...event, data: taken.data };

@@ -1,5 +1,5 @@
 /**
- * What an effect has in hand while it runs: the agent, the session as it stands, and those who follow it.
+ * What an effect works with while it runs: the agent, the session's state, and its subscribers.
  */
 import type { ToolOutput, UserMessage } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
@@ -21,48 +21,48 @@ import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 export type EffectContext = {
   readonly sessionId: string;
   readonly parts: CompiledAgent;
-  /** The state that asks for the effect. */
+  /** The state that wants the effect. */
   readonly state: State;
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
   readonly runMemory: RunMemory;
   now(): number;
   readonly hold: LeaseHold;
-  /** Commits what happens while the effect goes on. */
+  /** Commits events while the effect is in progress. */
   readonly recorder: Recorder;
-  /** Who hears of deltas and progress. */
+  /** Receive deltas and progress. */
   readonly subscribers: Subscribers;
 };
 
-/** What an effect may commit before it settles. */
+/** Commits events of an effect before it settles. */
 export type Recorder = {
   /**
-   * Adds events to the next commit; `events` makes them for the state that they will be applied to. `recorded`: they
-   * are durable. `stale`: `events` gave none, because the work is over. `closed`: this process does not drive the
-   * session any more, and the work goes on elsewhere.
+   * Adds events to the next commit; `events` creates them for the state that they will be applied to. `recorded`: they are durable.
+   * `stale`: `events` returned none, because the work has ended. `closed`: this process no longer drives the session, and the work
+   * continues elsewhere.
    */
   readonly record: (events: (state: State) => readonly EventBody[]) => Promise<"recorded" | "stale" | "closed">;
-  /** This process drives the session no more, or gives it back, and `isOpen` says that the work was not over then. */
+  /** True if this process no longer drives the session, or is releasing it, and `isOpen` says that the work had not ended at that point. */
   readonly isLost: (isOpen: (state: State) => boolean) => boolean;
-  /** This process drives the session, and `isOpen` says that the work was not over in the last commit. */
+  /** True if this process drives the session, and `isOpen` says that the work had not ended in the last commit. */
   readonly isDriving: (isOpen: (state: State) => boolean) => boolean;
-  /** Ends with the commits that are under way. Null if there are none. */
+  /** Resolves when the commits in progress have ended. Null if there are none. */
   readonly committing: () => Promise<void> | null;
-  /** A replay: nothing may be done that is not recorded. */
+  /** Set in a replay: nothing may be done that is not recorded. */
   readonly isReplay?: true;
-  /** The lease is being given back: another process may have the session, so nothing may start here. */
+  /** Whether the lease is being released: another process may have the session, so nothing may start here. */
   readonly isReleased: () => boolean;
-  /** The process shuts down. */
+  /** Whether the process is shutting down. */
   readonly isDraining: () => boolean;
-  /** Calls the listener when the process begins to shut down, or at once if it has. @returns removes the listener */
+  /** Calls the listener when the process begins to shut down, or immediately if it already has. @returns removes the listener */
   readonly onDraining: (listener: () => void) => () => void;
-  /** The effect of this key will not settle here: a shutdown does not wait for it. */
+  /** Marks the effect with this key as one that will not settle here, so that a shutdown does not wait for it. */
   readonly detachJob: (key: string) => void;
 };
 
-/** What a hook or a permission check gets beside its subject, and the way to abort its signal. */
+/** The context that a hook or a permission check gets, and the cancellation of its signal. */
 export type CancellableHookContext = { readonly hookContext: HookContext; readonly cancellation: Cancellation };
-/** This process's hold on the session. It may be lost without a word: while the process sleeps, or its clock jumps. */
+/** This process's hold on the session. It may be lost unnoticed, while the process sleeps or its clock jumps. */
 export type LeaseHold = {
   /** Whether no other process can have claimed the session. */
   readonly isFresh: () => boolean;
@@ -70,37 +70,37 @@ export type LeaseHold = {
   readonly refresh: () => Promise<boolean>;
 };
 
-/** The texts of context sources that a run goes by. */
+/** The texts of context sources that a run uses. */
 export type LoadedSources = {
-  /** The agent whose sources they are. A run may be handed over, and the next one may begin with another agent. */
+  /** The agent whose sources they are. A run may be handed over, and the next run may begin with another agent. */
   readonly agent: string;
   readonly list: readonly SourceReference[];
-  /** The words of these texts, and of those in the system prompt, by blob; null if the store has lost them. */
+  /** The contents of these texts, and of the texts in the system prompt, by blob; null if the store has lost them. */
   readonly words: ReadonlyMap<string, string | null>;
-  /** How a recording told what changed, for a replay. */
-  readonly recorded?: { readonly told: EventOf<"prepared">["sourcesTold"] };
-  /** How the model is told; made anew when the transcript has other texts. */
-  told: { readonly of: unknown; readonly sources: ToldSources } | null;
+  /** How a recording informed the model of changes, for a replay. */
+  readonly recorded?: { readonly report: EventOf<"prepared">["sourcesTold"] };
+  /** How the model is informed; computed again when the transcript has other texts. */
+  cached: { readonly of: unknown; readonly sources: CallSources } | null;
 };
 
 /** How a model call gets the texts of context sources. */
-export type ToldSources = {
+export type CallSources = {
   readonly list: readonly SourceReference[];
-  /** The texts in the system prompt: those that count, or earlier ones. */
+  /** The texts in the system prompt: the current ones, or earlier ones. */
   readonly inPrompt: readonly SourceReference[];
-  /** As they follow the system prompt; empty if there are none. */
+  /** The texts in the form in which they follow the system prompt; empty if there are none. */
   readonly prompt: string;
-  /** The texts that count, in the same form. It is sent if the messages that tell changes are left out. */
+  /** The current texts, in the same form. Sent if the messages that report changes are omitted. */
   readonly present: string;
-  /** How the texts differ from those of the run before. */
+  /** How the texts differ from those of the previous run. */
   readonly changes: readonly SourceChange[];
-  /** The message that tells what changed; null if there is nothing to tell. */
+  /** The message that reports the changes; null if there is nothing to report. */
   readonly note: { readonly kind: "changes" | "prompt"; readonly message: UserMessage } | null;
 };
 
 /**
- * What a process has loaded for one run. Each run has its own: a run may still load texts when its end has been decided and the
- * next run has begun, and must not replace what the next run has loaded.
+ * What a process has loaded for one run. Each run has its own memory: a run may still be loading texts when its end has been decided and
+ * the next run has begun, and must not replace what the next run has loaded.
  */
 export type RunMemory = {
   /** Null before the session's first run. */
@@ -117,7 +117,7 @@ export type RunMemory = {
   hasReportedTools: boolean;
 };
 
-/** The memory of this run: the one that this process has, or a new one. */
+/** The memory of this run: the existing one, or a new one. */
 export function openRunMemory(memory: ProcessMemory, runId: string | null): RunMemory {
   if (memory.run.runId !== runId) memory.run = createRunMemory(runId);
   return memory.run;
@@ -134,27 +134,27 @@ function createRunMemory(runId: string | null): RunMemory {
   };
 }
 
-/** What one process remembers of a session. Another process can go on without it. */
+/** What one process remembers about a session. Another process can continue without it. */
 export type ProcessMemory = {
   /** The name of the process as a holder of leases. */
   readonly holder: string;
-  /** Prompts and specifications that the log names by their hashes. */
+  /** Prompts and specifications that the log refers to by hash. */
   readonly texts: PromptBlobs;
   /** What was loaded for the run whose effects started last. */
   run: RunMemory;
-  /** The texts of context sources that were loaded last, by blob: the next run mostly needs the same. */
+  /** The texts of context sources that were loaded last, by blob: the next run usually needs the same texts. */
   words: LoadedSources["words"] | null;
   /** Validated inputs by call key, until their tools take them. */
   validated: Map<string, unknown> | null;
-  /** What running calls have changed in the session's data and is not committed, by call key. */
+  /** Uncommitted changes of the session's data by running calls, by call key. */
   changes: Map<string, CallChanges> | null;
-  /** The context of a hook that did not read its signal: the next hook of the run gets it. */
+  /** The context of a hook that did not read its signal. The next hook of the run reuses it. */
   spareHookContext: CancellableHookContext | null;
   /** The message that is being streamed. */
   partial: MessageAssembly | null;
-  /** The newest preliminary results of the calls that are running, by call key. */
+  /** The latest preliminary results of running calls, by call key. */
   preliminary: Map<string, ToolOutput> | null;
-  /** Who waits for the answers to questions of calls that are running, by call key and question. */
+  /** The waiters for answers to questions of running calls, by call key and question. */
   answerWaiters: Map<string, (answer: QuestionAnswer) => void> | null;
 };
 

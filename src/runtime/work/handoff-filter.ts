@@ -25,7 +25,7 @@ import type { EffectContext } from "./effect-context.js";
 import { toTexts } from "./handoff-texts.js";
 import { checkList } from "./message-lists.js";
 
-/** Bytes of all messages that a filter adds, as JSON. They are stored in one entry of the log. */
+/** The maximum size of all messages that a filter adds, in bytes of JSON. They are stored in one entry of the log. */
 const maxAddedBytes = 512 * 1024;
 
 export type FilterResult =
@@ -62,7 +62,7 @@ function referenceTexts(context: EffectContext): FilterResult {
   );
 }
 
-/** The messages since the run began. If a compaction has removed the run's input, they begin with the summary. */
+/** The messages since the run began. If a compaction has removed the run's input, the messages begin with the summary. */
 function sliceLastTurn({ startSeq }: HandoffState, { transcript }: EffectContext): readonly Message[] {
   const { messages, seqs } = transcript;
   const since = seqs.findIndex((seq) => seq >= startSeq);
@@ -97,7 +97,7 @@ function ensureUserEnd(list: unknown): unknown {
   return hasCalls ? list : [...list, createGoOnMessage()];
 }
 
-/** A new object each time: one that is already in the conversation would count as that message. */
+/** A new object each time, because an object that is already in the conversation would count as that message. */
 function createGoOnMessage(): UserMessage {
   return deepFreeze({ role: "user", parts: [{ type: "text", text: handedOverPrompt }] });
 }
@@ -118,7 +118,7 @@ function checkAndReference(list: unknown, { transcript }: EffectContext, ownerSe
     if (position === undefined) {
       bytes += byteLength(JSON.stringify(message));
       if (bytes > maxAddedBytes)
-        return refuse(`messages[${index}]: what it adds and changes takes more than ${maxAddedBytes} bytes`);
+        return refuse(`messages[${index}]: the added and changed messages take more than ${maxAddedBytes} bytes`);
       continue;
     }
     if (position <= last)

@@ -8,7 +8,7 @@ import { textOfOutput } from "../../core/transcript/results.js";
 import { byteLength } from "../../platform/bytes.js";
 
 /**
- * Characters of an input or an output. The largest limit that fits is used. The log has the full text; the request only
+ * The limits on the characters of an input or an output. The largest limit that fits is used. The log has the full text; the request only
  * needs an outline.
  */
 const maxCharacters = [4_000, 1_000, 200] as const;

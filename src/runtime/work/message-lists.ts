@@ -1,10 +1,10 @@
 /**
- * Lists of messages that an author's code sends in place of the conversation: checked, stored, and read again.
+ * Lists of messages that an author's code sends instead of the conversation: checked, stored, and read again.
  *
  * 1. A list is accepted only if every provider accepts it. Otherwise the reason names the message.
- * 2. The log references a list; it does not repeat the text of the conversation. A message that is not in the conversation
- *    is stored inline if it is small, and otherwise as a blob under its hash: the same message is stored once in a session.
- * 3. A blob is written before the commit that references it. A blob that is missing in the store is never guessed.
+ * 2. The log references a list; it does not repeat the text of the conversation. A message that is not in the conversation is stored inline
+ *    if it is small, and otherwise as a blob under its hash: the same message is stored once in a session.
+ * 3. A blob is written before the commit that references it. A blob that is missing from the store is never guessed.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import { checkJson } from "../../core/data/json.js";
@@ -20,12 +20,12 @@ import { sha256 } from "../lib/hash.js";
 import { normaliseJson } from "../tools/to-json.js";
 import { type PromptBlobs, readPromptBlob } from "./prompt-blobs.js";
 
-/** The maximum bytes of a list as JSON, and the maximum number of messages. */
+/** The maximum size of a list in bytes of JSON, and the maximum number of messages. */
 const maxListBytes = 8 * 1024 * 1024;
 const maxMessages = 100_000;
 
-/** A message of at most this many bytes is stored in its entry. */
-const maxBytesInPlace = 1_024;
+/** A message of at most this many bytes is stored inline in its entry. */
+const maxInlineBytes = 1_024;
 
 export type ListCheck =
   | { readonly ok: true; readonly messages: readonly Message[] }
@@ -50,9 +50,9 @@ export function pickPaused(
 
 /** Checks a list from an author's code. The result is frozen, and shares only known messages with the input. */
 export function checkList(value: unknown, { known, paused }: ListRules): ListCheck {
-  if (!Array.isArray(value)) return { ok: false, reason: "messages is no array" };
+  if (!Array.isArray(value)) return { ok: false, reason: "messages is not an array" };
   if (value.length > maxMessages)
-    return { ok: false, reason: `messages has ${value.length} messages; the most is ${maxMessages}` };
+    return { ok: false, reason: `messages has ${value.length} messages; the maximum is ${maxMessages}` };
   const knownMessages = new Set(known);
   const messages: Message[] = [];
   let bytes = 0;
@@ -69,7 +69,7 @@ export function checkList(value: unknown, { known, paused }: ListRules): ListChe
   return { ok: false, reason: `messages[${fault.index}]: ${fault.reason}` };
 }
 
-/** The same object if the message is known, else a copy. Returns a string with the reason if it is not a valid message. */
+/** Returns the same object if the message is known, otherwise a copy. Returns a string with the reason if it is not a valid message. */
 function toCheckedMessage(value: unknown, known: ReadonlySet<unknown>): Message | string {
   if (known.has(value)) return value as Message;
   try {
@@ -102,7 +102,7 @@ export function createListReferences(
 ): readonly MessageRef[] {
   const stored = new Map<string, Message>();
   const storeMessage = (message: Message): AddedMessage => {
-    if (measureMessage(message) <= maxBytesInPlace) return { message };
+    if (measureMessage(message) <= maxInlineBytes) return { message };
     const blob = queueMessage(message, texts);
     stored.set(blob, texts.messages?.get(blob) ?? message);
     return { blob };
@@ -126,7 +126,7 @@ function queueMessage(message: Message, texts: PromptBlobs): string {
 
 export type ResolvedList =
   | { readonly type: "found"; readonly messages: readonly Message[] }
-  /** The store does not have a blob that the log references. */
+  /** The store does not have a blob that the log refers to. */
   | { readonly type: "missing"; readonly message: string };
 
 /** The messages of a list in the log. Synchronous, unless a blob has to be read. */
@@ -148,7 +148,7 @@ async function readList(list: readonly ListedMessage[], texts: PromptBlobs): Pro
     texts.missing = [...texts.missing.filter((hash) => !missing.includes(hash)), ...missing];
     return {
       type: "missing",
-      message: `The store lacks messages that the log names (blob ${missing.join(", blob ")})`,
+      message: `The store lacks messages that the log refers to (blob ${missing.join(", blob ")})`,
     };
   }
   texts.messages = read;

@@ -1,5 +1,5 @@
 /**
- * Which of an agent's tools a model is offered.
+ * Selects the tools that a model is offered.
  */
 import { trimMessages } from "../../core/transcript/trim-results.js";
 import type { ToolSpecification } from "../../ports/model.js";
@@ -7,10 +7,9 @@ import { chooseModel } from "../model/models.js";
 import type { EffectContext } from "./effect-context.js";
 
 /**
- * The tools that read the rest of an output are offered when the model sees that an output was truncated or omitted. Small
- * models would call them earlier, and waste steps. A model with a prompt cache is offered them from the start: tools come
- * first in a request, so a change of the list would invalidate the cache of the whole conversation. Each of the two lists
- * stays the same array.
+ * The tools that read the rest of an output are offered only once the model sees that an output was truncated or omitted. Small models
+ * would call them earlier and waste steps. A model with a prompt cache is offered them from the start: tools come first in a request, so a
+ * change of the list would invalidate the cache of the whole conversation. Each of the two lists stays the same array.
  */
 export function listOfferedTools(
   context: Pick<EffectContext, "parts" | "transcript" | "state">,

@@ -3,8 +3,8 @@
  *
  * 1. A blob is written before the commit that references it.
  * 2. A session whose prompt and tools stay the same writes each once in a process.
- * 3. A request contains the texts that the log references. A text that is missing in the store is never guessed: the step is
- *    prepared again, and the current text is referenced and written.
+ * 3. A request contains the texts that the log references. A text that is missing from the store is never guessed: the step is prepared
+ *    again, and the current text is referenced and written.
  */
 import type { Message } from "../../core/data/message.js";
 import type { SessionData } from "../../core/data/session-data.js";
@@ -40,7 +40,7 @@ export type PromptBlobs = {
   readonly sessionId: string;
   readonly store: Pick<Store, "putBlob" | "getBlob">;
   prompt: HashedPrompt | null;
-  /** The messages in blobs of the last list that was sent in place of the conversation, by hash. */
+  /** The messages in blobs of the last list that was sent instead of the conversation, by hash. */
   messages: ReadonlyMap<string, Message> | null;
   unwritten: readonly HashedText[];
   /** Hashes of texts that the store has lost. */
@@ -93,7 +93,7 @@ export function writePromptBlobs(blobs: PromptBlobs): Promise<void> | undefined 
   return Promise.all(unwritten.map(({ bytes }) => store.putBlob(sessionId, bytes))).then(() => {});
 }
 
-/** The texts that the log references. Those of `present` need no read, and are used if the log references none. */
+/** The texts that the log refers to. The texts of `present` need no read, and are used if the log refers to none. */
 export function resolvePrompt(
   blobs: PromptBlobs,
   transcript: Transcript,
@@ -187,12 +187,12 @@ async function readPrompt(
   const specifications = found.specifications ?? parseSpecifications(await readText(toolsHash));
   if (missing.length === 0) return { type: "found", systemPrompt, specifications };
   blobs.missing = [...blobs.missing.filter((hash) => !missing.includes(hash)), ...missing];
-  const message = `What the log names for this model call is not in the store (blob ${missing.join(", blob ")}): the step is prepared again.`;
+  const message = `The store lacks texts that the log refers to for this model call (blob ${missing.join(", blob ")}): the step is prepared again.`;
   return { type: "missing", message };
 }
 
 /**
- * Reads a text that a log references; null if it is missing in the store, or damaged.
+ * Reads a text that a log references; null if it is missing from the store or damaged.
  * @throws PawlError `store_failed`
  */
 export async function readPromptBlob(
@@ -207,7 +207,7 @@ export async function readPromptBlob(
     if (cause instanceof PawlError && cause.code === "store_corrupt") return null;
     throw new PawlError(
       "store_failed",
-      `Blob ${hash} of session ${sessionId} could not be read (${formatError(cause)}). Look at the store, then resume.`,
+      `Blob ${hash} of session ${sessionId} could not be read (${formatError(cause)}). Check the store, then resume.`,
       { cause },
     );
   }

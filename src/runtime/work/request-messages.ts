@@ -1,6 +1,6 @@
 /**
- * The conversation in the form that a model accepts. Old results are omitted if the run's options say so. Files are read
- * from their blobs; a file that the model does not accept becomes a sentence about it.
+ * The conversation in the form that a model accepts. Old results are omitted if the run's options say so. Files are read from their blobs;
+ * a file that the model does not accept becomes a sentence about it.
  *
  * A message is prepared for a model once, and is the same object in every later request.
  */

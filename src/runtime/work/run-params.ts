@@ -23,7 +23,7 @@ export function needsParams({ parts, transcript: { run }, runMemory }: EffectCon
   return run.preparedSeq === run.startSeq && runMemory.params === null;
 }
 
-/** Validates the params, and stores the result in memory. @returns why they do not fit; null if they do */
+/** Validates the params, and stores the result in memory. @returns why they do not match; null if they do */
 export function* validateParams({ parts, transcript, runMemory }: EffectContext): Coroutine<string | null> {
   const given = transcript.run?.options.params ?? noParams;
   const checked = yield* wait(parts.params?.validate(given) ?? { ok: true as const, value: given });
@@ -48,8 +48,8 @@ export function pickChangedParams({
 }
 
 /**
- * The params that a `compacted` event has to store: those of a run under way, once they are validated. Otherwise the next process
- * would validate them again, perhaps with a changed schema.
+ * The params that a `compacted` event has to store: those of a run in progress, once they are validated. Otherwise the next process would
+ * validate them again, perhaps with a changed schema.
  */
 export function pickValidatedParams(context: EffectContext): Pick<EventOf<"compacted">, "params"> {
   const { state, parts, transcript } = context;

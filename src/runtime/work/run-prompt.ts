@@ -28,7 +28,7 @@ export function getAgentPrompt({ parts, runMemory: { prompt } }: RunContext): st
   return prompt !== null && prompt.agent === parts.name && prompt.text !== "" ? prompt.text : undefined;
 }
 
-/** Whether this process has yet to load the prompt that the run needs. */
+/** Whether this process still has to load the prompt that the run needs. */
 export function needsRunPrompt({ parts, transcript: { run }, runMemory: { prompt } }: RunContext): boolean {
   if (typeof parts.systemPrompt !== "function" || run === null || run.options.systemPrompt !== undefined) return false;
   return prompt === null || prompt.agent !== parts.name;

@@ -1,6 +1,6 @@
 /**
- * The messages that the model saw when it requested the calls of the current step, for code that decides about the calls or
- * runs them.
+ * Returns the messages that the model saw when it requested the calls of the current step, for code that decides about the calls or runs
+ * them.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Message } from "../../core/data/message.js";
