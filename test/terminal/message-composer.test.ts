@@ -92,6 +92,10 @@ test("nothing is sent if a resource cannot be read, and what joined it joins the
     "@off:note://a cannot be read, so nothing was sent: The MCP server off is off: its file is not trusted: pawl trust.",
     "@docs:note://b cannot be read, so nothing was sent: you have stopped the request",
   ]);
+  send(Array.from({ length: 21 }, (_, at) => `@docs:note://${at}`).join(" "));
+  await settle();
+  expect(failures.at(-1)).toMatch(/mentions 21 resources of MCP servers, and it can have 20\. Nothing was sent\.$/);
+  expect(reads).toHaveLength(2);
   send("@unknown:note://a and me@docs:x");
   expect(sent[0]?.map((part) => (part.type === "text" ? part.text : ""))).toEqual([
     "@unknown:note://a and me@docs:x",

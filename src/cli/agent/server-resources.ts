@@ -13,7 +13,8 @@ import { createDataPart, fileMediaTypes, listMentions } from "./attachments.js";
 const maxCharacters = 64 * 1024;
 /** The maximum size of a picture or a PDF, as for files of the folder; characters of base64. */
 const maxBase64Characters = Math.ceil(1_000_000 / 3) * 4;
-
+/** The maximum number of resources that are read for one message. */
+const maxResources = 20;
 /** The maximum length of what a server says about a failure. */
 const maxErrorCharacters = 500;
 
@@ -31,11 +32,16 @@ export function findResourceMentions(text: string, servers: Pick<StartedServers,
   });
 }
 
-/** @throws PawlError `bad_input` if one of them cannot be read */
+/** @throws PawlError `bad_input` if one of them cannot be read, or if there are too many */
 export async function readMentionedResources(
   mentions: readonly ResourceMention[],
   signal: AbortSignal,
 ): Promise<MentionedResources> {
+  if (mentions.length > maxResources)
+    throw new PawlError(
+      "bad_input",
+      `The message mentions ${mentions.length} resources of MCP servers, and it can have ${maxResources}. Nothing was sent.`,
+    );
   const read = mentions.map(async ({ mention, started, uri }) => {
     try {
       const { parts } = await readResource(requireRunning(started), uri, signal);
@@ -92,6 +98,7 @@ function formatContent(content: McpResourceContent): string {
 /** @throws PawlError `bad_input` if the server does not run */
 export function requireRunning({ name, server, off }: StartedServer): McpServer {
   if (server !== null) return server;
-  const why = off === null ? `was not started. Try again: /mcp restart ${name}` : `is off: ${off}.`;
+  const why =
+    off === null ? `was not started. To see why: /mcp restart ${name}, or pawl mcp test ${name}` : `is off: ${off}.`;
   throw new PawlError("bad_input", `The MCP server ${name} ${why}`);
 }
