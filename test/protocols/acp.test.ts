@@ -3,6 +3,7 @@
  */
 import * as sdk from "@agentclientprotocol/sdk";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { finishPlan } from "../../src/cli/agent/finish-plan.js";
 import { type Agent, createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { type AcpAgent, type AcpHost, serveAcp } from "../../src/protocols/acp/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
@@ -123,6 +124,21 @@ describe("a prompt", () => {
     const later = await editorOf(made);
     await later.request("session/load", { sessionId, ...open });
     expect(plans(later.updates)).toEqual(kept);
+  });
+
+  test("shows the plan that the person is asked about", verifies("PROT-3"), async () => {
+    const script = [{ calls: [{ name: "finish_plan", input: { steps: ["Read.", "Write."] } }] }, { text: "Done." }];
+    const model = createScriptedModel(script);
+    const store = createMemoryStore();
+    const agent = createAgent({ name: "pawl", root: cwd, model, tools: [finishPlan()], store });
+    const editor = await editorOf({ agent, store, paid: [] });
+    const { sessionId } = await editor.request("session/new", open);
+    await editor.prompt(sessionId, "Plan.");
+    const entries = ["Read.", "Write."].map((content) => ({ content, priority: "medium", status: "pending" }));
+    expect(editor.updates.filter(({ sessionUpdate }) => sessionUpdate === "plan")).toEqual([
+      { sessionUpdate: "plan", entries },
+    ]);
+    expect(editor.updates).toContainEqual(expect.objectContaining({ name: "finish_plan", kind: "switch_mode" }));
   });
 
   test("sends texts, links and images to the model", async () => {

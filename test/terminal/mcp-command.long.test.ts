@@ -60,11 +60,15 @@ test("a server that could not be started is started again, and the same session 
   expect(await person.screen()).not.toContain(secret);
 });
 
-async function startWithLibrary(script: Parameters<typeof startConversation>[1]) {
+async function worldWithLibrary(): Promise<ReturnType<typeof createWorld>> {
   const world = createWorld({ "AGENTS.md": "The rules of the folder." });
   const command = ["mcp", "add", "notes", "--", process.execPath, working, "library"];
   expect((await world.pawl(command)).code).toBe(0);
-  return startConversation(world, script, ["--yes"]);
+  return world;
+}
+
+async function startWithLibrary(script: Parameters<typeof startConversation>[1]) {
+  return startConversation(await worldWithLibrary(), script, ["--yes"]);
 }
 
 test("a tool that a server adds is offered once the person has seen and accepted it", {
@@ -119,6 +123,42 @@ test("a resource joins the next message, and a prompt is sent once the person ha
   expect(reviewed).toContain("Review the plan well and @AGENTS.md.");
   // What a server writes names no files of the folder.
   expect(reviewed).not.toContain("as it is now");
+});
+
+test("@ and / complete resources and prompts, and @server:uri reads the resource when it is sent", {
+  ...verifies("PROT-6#resources", "PROT-6#prompts", "CHAT-1#paths"),
+}, async () => {
+  const { person, server } = await startWithLibrary([{ type: "answer", text: "Read." }]);
+  person.type("/not");
+  await person.sees("/notes:review");
+  person.type("\t");
+  await person.sees("/notes:review what [how] · a prompt of notes");
+  person.type("\x15/help\r");
+  await person.sees(/Prompts of MCP servers\s+\/notes:review what \[how\]/);
+  person.type("@gone");
+  person.type("\x15explain @tod");
+  await person.sees("notes:notes://today");
+  person.type("\t");
+  await person.sees("> explain @notes:notes://today");
+  person.type("and @notes:notes://lost\r");
+  await person.sees(/@notes:notes:\/\/lost cannot be read, so nothing was\s+sent: There is no such\s+note\./);
+  person.type("explain @notes:notes://today\r");
+  await person.sees(/\+ The resource notes:\/\/today[\s\S]*Read\.[\s\S]*ready/);
+  expect(server.requests).toHaveLength(1);
+  expect(JSON.stringify(server.requests[0]?.body.messages)).toContain("The text of notes://today.");
+});
+
+test("pawl run reads @server:uri, and starts no run if it cannot", verifies("PROT-6#resources"), async () => {
+  const world = await worldWithLibrary();
+  const run = (task: string) => world.pawl(["run", "--model", "demo", "--json", task]);
+  expect(await run("Explain @notes:notes://today")).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining("The text of notes://today."),
+  });
+  const refused = await run("Explain @notes:notes://lost");
+  expect(refused.code).toBe(2);
+  expect(refused.stdout).not.toContain("run_started");
+  expect(refused.stderr).toContain("@notes:notes://lost cannot be read, so nothing was sent");
 });
 
 /** What is kept of a log begins in the middle of the token. */

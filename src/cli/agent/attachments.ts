@@ -1,5 +1,6 @@
 /**
- * Data that joins a message: files that it names as `@path`, and the output of commands that the person ran.
+ * Data that joins a message: files that it names as `@path`, resources of MCP servers that it names as `@server:uri`, and the output
+ * of commands that the person ran.
  *
  * 1. The text of a message comes first. Each further part begins with a line that describes it, so that the screen shows only
  *    that line and not the whole part.
@@ -26,6 +27,9 @@ const mediaTypes: { readonly [extension: string]: string | undefined } = {
   webp: "image/webp",
 };
 
+/** The media types of files that a message can have. */
+export const fileMediaTypes: ReadonlySet<string> = new Set(Object.values(mediaTypes).flatMap((type) => type ?? []));
+
 export type ComposedMessage = {
   readonly input: readonly UserPart[];
   /** Why files did not join, one string for each. */
@@ -43,57 +47,60 @@ export type ComposeOptions = {
   readonly before?: readonly UserPart[];
   /** The string whose `@path` mentions are read. Default: the text. */
   readonly named?: string;
+  /** The parts of mentions that name no file of the folder, by the mention without its `@`. */
+  readonly resources?: ReadonlyMap<string, readonly UserPart[]>;
 };
 
 /** Creates a message from a text and the files that it mentions. */
 export function composeMessage(
   text: string,
-  { root, mayReach = () => true, whyRefused = () => null, before = [], named = text }: ComposeOptions,
+  {
+    root,
+    mayReach = () => true,
+    whyRefused = () => null,
+    before = [],
+    named = text,
+    resources = new Map(),
+  }: ComposeOptions,
 ): ComposedMessage {
   const parts: UserPart[] = [{ type: "text", text }, ...before];
   const problems: string[] = [];
   let remainingCharacters = maxCharacters;
-  for (const [at, path] of parseMentionedPaths(named).entries()) {
-    const file = readFolderFile(root, path);
-    if (file.type === "missing") {
-      // A word that begins with @ is not always a path.
-      if (/[./\\]/.test(path))
-        problems.push(`@${path} does not join the message: there is no such file in the folder.`);
-      continue;
-    }
-    if (file.type === "refused") {
-      problems.push(`@${path} does not join the message: ${file.why}.`);
-      continue;
-    }
-    if (![path, file.path].every((one) => mayReach(resolve(root, one), "read"))) {
-      problems.push(`@${path} does not join the message: a rule closes it. pawl permissions lists the rules.`);
-      continue;
-    }
-    const part = at < maxFiles ? toUserPart(file.path, file.bytes) : null;
-    const size = part?.type === "text" ? part.text.length : 0;
-    if (part === null || size > remainingCharacters) {
-      const why =
-        at >= maxFiles
-          ? `more than ${maxFiles} files`
-          : size > remainingCharacters
-            ? "the message would be too long"
-            : "it is no text";
-      problems.push(`@${path} does not join the message: ${why}.`);
-      continue;
-    }
+  let remainingFiles = maxFiles;
+
+  /** @returns why the part does not join; null if it does */
+  function add(part: UserPart): string | null {
+    const size = part.type === "text" ? part.text.length : 0;
+    if (remainingFiles === 0) return `more than ${maxFiles} files`;
+    if (size > remainingCharacters) return "the message would be too long";
     const refused = part.type === "file" ? whyRefused(part) : null;
-    if (refused !== null) {
-      problems.push(`@${path} does not join the message: ${refused}.`);
-      continue;
-    }
+    if (refused !== null) return refused;
     remainingCharacters -= size;
+    remainingFiles -= 1;
     parts.push(part);
+    return null;
   }
+
+  /** @returns why the file does not join; null if it does */
+  function addFile(path: string): string | null {
+    const file = readFolderFile(root, path);
+    // A word that begins with @ is not always a path.
+    if (file.type === "missing") return /[./\\]/.test(path) ? "there is no such file in the folder" : null;
+    if (file.type === "refused") return file.why;
+    if (![path, file.path].every((one) => mayReach(resolve(root, one), "read")))
+      return "a rule closes it. pawl permissions lists the rules";
+    const part = toUserPart(file.path, file.bytes);
+    return part === null ? "it is no text" : add(part);
+  }
+
+  for (const mention of listMentions(named))
+    for (const why of resources.get(mention)?.map(add) ?? [addFile(mention)])
+      if (why !== null) problems.push(`@${mention} does not join the message: ${why}.`);
   return { input: parts, problems };
 }
 
-/** The distinct paths after an `@` at the start of a word: `@src/a.ts`, `@"a name.txt"`. */
-function parseMentionedPaths(text: string): readonly string[] {
+/** The distinct names after an `@` at the start of a word: `@src/a.ts`, `@"a name.txt"`. */
+export function listMentions(text: string): readonly string[] {
   const mentions = [...text.matchAll(/(?:^|\s)@(?:"([^"\n]{1,1000})"|(\S{1,1000}))/g)];
   return [...new Set(mentions.map(([, quoted, plain = ""]) => quoted ?? plain.replace(/[,;:.!?)]+$/, "")))].filter(
     (path) => path !== "",

@@ -7,7 +7,14 @@
 import { mostDataBytes } from "../../core/index.js";
 import { type Agent, createClient, PawlError, type Store } from "../../index.js";
 import { loadSessionData } from "../permissions/save-rule.js";
-import { type FileRecord, isOwnRecord, readRecords, readUndone, recordKeys, type UndoneChild } from "./file-records.js";
+import {
+  type FileRecord,
+  isOwnRecord,
+  readDoneRecords,
+  readUndone,
+  recordKeys,
+  type UndoneChild,
+} from "./file-records.js";
 
 export type FamilyRecords = {
   /** Changes that can be undone, the oldest first. */
@@ -30,7 +37,7 @@ export async function loadFamilyRecords({ agent, store, sessionId }: FamilyRecor
   const byChild = new Map<string, readonly FileRecord[]>();
   for (const [childId, via] of children) {
     const childData = await loadSessionData(createClient({ store }).session(childId));
-    const records = readRecords(childData?.[recordKeys.done]);
+    const records = childData === null ? [] : readDoneRecords(childData);
     byChild.set(
       childId,
       records.map((record) => ({ ...record, childId, via })),
@@ -41,7 +48,7 @@ export async function loadFamilyRecords({ agent, store, sessionId }: FamilyRecor
   const undoneChildren = new Set(undone.map(({ childId }) => childId));
   const below = [...byChild].flatMap(([childId, records]) => (undoneChildren.has(childId) ? [] : records));
   return {
-    done: sortRecords([...readRecords(data[recordKeys.done]), ...below], [...runIds]),
+    done: sortRecords([...readDoneRecords(data), ...below], [...runIds]),
     undone: sortRecords(undone, undone.map(runIdOfRecord)),
   };
 }

@@ -4,10 +4,12 @@
  *
  * 1. The bytes from before a change are in the store before the file changes.
  * 2. A change that cannot be recorded (the file is too large, or the session's data is full) never fails a call.
+ * 3. What a hook after the call changes in the file, such as a formatter, is part of the call's change. If anything else has
+ *    changed the file since the last call of Pawl that wrote it, a hook's change is not recorded.
  */
 import { relative, resolve } from "node:path";
-import type { AnyTool, Json, Store, ToolContext } from "../../index.js";
-import { readFolderFile } from "../files/folder-file.js";
+import { type AnyTool, createClient, type Json, type SessionData, type Store, type ToolContext } from "../../index.js";
+import { hashFolderFile, readFolderFile } from "../files/folder-file.js";
 
 /** One change to a file, made by one call. The hashes name blobs of the session; null means that there was no file. */
 export type FileRecord = {
@@ -25,6 +27,8 @@ export type FileRecord = {
 
 /** Keys in the session's data: changes that can be undone, and changes that were undone. The newest is last. */
 export const recordKeys = { done: "files", undone: "files undone" } as const;
+/** The key of the hashes of files after hooks, by the key of the call. A hook runs when the call's own record is closed. */
+const hookedKey = "files after hooks";
 /** The maximum number of records of a session. The oldest are dropped. */
 const maxRecords = 100;
 
@@ -34,22 +38,123 @@ export function isFileWriter(tool: string): boolean {
   return fileWriters.has(tool);
 }
 
-/** Wraps a tool that writes files, so that each change is recorded. Other tools are returned unchanged. */
-export function recordFileChanges(tool: AnyTool, root: string, store: Store): AnyTool {
-  const { execute } = tool;
-  if (!isFileWriter(tool.name) || execute === undefined) return tool;
+/** A call of a tool, as a hook gets it. */
+type HookedCall = { readonly name: string; readonly input: unknown };
+
+type HookedSession = { readonly sessionId: string; readonly data: SessionData };
+
+type FileRecorder = {
+  /** Wraps a tool that writes files, so that each change is recorded. Other tools are returned unchanged. */
+  readonly wrap: (tool: AnyTool) => AnyTool;
+  /** Runs a hook after a call, and records what the hook changes in the file that the call has written. */
+  readonly runHook: <Result>(call: HookedCall, session: HookedSession, run: () => Promise<Result>) => Promise<Result>;
+};
+
+/** The last change of a file by Pawl. */
+type LastChange = { readonly callKey: string; readonly hash: string | null };
+
+/** The files of this process whose last change is remembered. */
+const maxRemembered = 1_000;
+
+export function createFileRecorder(root: string, store: Store): FileRecorder {
+  /** By session and path. */
+  const lastChanges = new Map<string, LastChange>();
+  /** The calls and hooks that may be changing a file now, by session and path. Those of one step run at the same time. */
+  const underWay = new Map<string, number>();
+  /** The hashes after hooks, by session. The data that a hook gets may be older. */
+  const hookedHashes = new Map<string, HookedHashes>();
+
+  async function trackWork<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
+    underWay.set(key, (underWay.get(key) ?? 0) + 1);
+    try {
+      return await work();
+    } finally {
+      const remaining = (underWay.get(key) ?? 1) - 1;
+      if (remaining === 0) underWay.delete(key);
+      else underWay.set(key, remaining);
+    }
+  }
+
+  async function recordHookChange(key: string, path: string, { sessionId, data }: HookedSession): Promise<void> {
+    const hash = await storeFileContent(root, path, sessionId, store);
+    // Another call may have written the file during the hook. Then the change belongs to that call, which is the last one.
+    const last = lastChanges.get(key);
+    if (last === undefined || hash === undefined || hash === last.hash) return;
+    setBounded(lastChanges, key, { ...last, hash });
+    const hooked = { ...readHookedHashes(data), ...hookedHashes.get(sessionId), [last.callKey]: hash };
+    const kept = Object.fromEntries(Object.entries(hooked).slice(-maxRecords));
+    setBounded(hookedHashes, sessionId, kept);
+    await createClient({ store })
+      .session(sessionId)
+      .setData({ set: { [hookedKey]: kept } });
+  }
+
   return {
-    ...tool,
-    execute: async (input, context) => {
-      const path = pathOfInput(input, root);
-      const before = path === null ? undefined : await storeFileContent(root, path, context.sessionId, store);
-      const output = await execute(input, context);
-      const after = path === null ? undefined : await storeFileContent(root, path, context.sessionId, store);
-      if (path !== null && before !== undefined && after !== undefined)
-        appendRecord({ callKey: context.idempotencyKey, path, before, after, at: Date.now() }, context);
-      return output;
+    wrap(tool) {
+      const { execute } = tool;
+      if (!isFileWriter(tool.name) || execute === undefined) return tool;
+      return {
+        ...tool,
+        execute: async (input, context) => {
+          const { sessionId, idempotencyKey: callKey } = context;
+          const path = pathOfInput(input, root);
+          if (path === null) return await execute(input, context);
+          return await trackWork(toFileKey(sessionId, path), async () => {
+            const before = await storeFileContent(root, path, sessionId, store);
+            const output = await execute(input, context);
+            const after = await storeFileContent(root, path, sessionId, store);
+            if (before !== undefined && after !== undefined) {
+              setBounded(lastChanges, toFileKey(sessionId, path), { callKey, hash: after });
+              appendRecord({ callKey, path, before, after, at: Date.now() }, context);
+            }
+            return output;
+          });
+        },
+      };
+    },
+    async runHook({ name, input }, session, run) {
+      const path = isFileWriter(name) ? pathOfInput(input, root) : null;
+      if (path === null) return await run();
+      const key = toFileKey(session.sessionId, path);
+      const last = lastChanges.get(key);
+      const isOurs = last !== undefined && (underWay.has(key) || hashFolderFile(root, path) === last.hash);
+      if (!isOurs) return await run();
+      try {
+        return await trackWork(key, run);
+      } finally {
+        // If it cannot be recorded, /undo reports that something else has changed the file.
+        await recordHookChange(key, path, session).catch(() => {});
+      }
     },
   };
+}
+
+const toFileKey = (sessionId: string, path: string) => `${sessionId} ${path}`;
+
+/** Drops the oldest entry if there are too many. */
+function setBounded<Value>(map: Map<string, Value>, key: string, value: Value): void {
+  map.delete(key);
+  const [oldest] = map.keys();
+  if (map.size >= maxRemembered && oldest !== undefined) map.delete(oldest);
+  map.set(key, value);
+}
+
+type HookedHashes = { readonly [callKey: string]: string | null };
+
+/** Any client can write the session's data, so invalid hashes are skipped. */
+function readHookedHashes(data: SessionData): HookedHashes {
+  const value = data[hookedKey];
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
+  return Object.fromEntries(Object.entries(value).filter(([, hash]) => isHash(hash))) as HookedHashes;
+}
+
+/** The changes of the session that can be undone, each with what hooks have made of it. */
+export function readDoneRecords(data: SessionData): readonly FileRecord[] {
+  const hooked = readHookedHashes(data);
+  return readRecords(data[recordKeys.done]).map((record) => {
+    const after = Object.hasOwn(hooked, record.callKey) ? hooked[record.callKey] : undefined;
+    return after === undefined ? record : { ...record, after };
+  });
 }
 
 function pathOfInput(input: unknown, root: string): string | null {
@@ -80,8 +185,8 @@ function appendRecord(change: FileRecord, { data }: ToolContext): void {
 /** The changes of a child session that were undone: all of them, which that session has. */
 export type UndoneChild = { readonly childId: string };
 
-/** Reads the session's own records from its data. Any client can write that data, so invalid records are skipped. */
-export function readRecords(value: Json | undefined): readonly FileRecord[] {
+/** The records as the calls wrote them. Any client can write the session's data, so invalid records are skipped. */
+function readRecords(value: Json | undefined): readonly FileRecord[] {
   return readUndone(value).filter(isOwnRecord);
 }
 

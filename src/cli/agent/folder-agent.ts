@@ -56,7 +56,7 @@ import { agentName } from "./agent-name.js";
 import { fallbacksFor } from "./choose-fallbacks.js";
 import { openCommandSandbox } from "./command-sandbox.js";
 import { createEnvironment } from "./environment.js";
-import { recordFileChanges } from "./file-records.js";
+import { createFileRecorder } from "./file-records.js";
 import { finishPlan, planHint } from "./finish-plan.js";
 import { createPlanShell, withReadOnlyFolder } from "./plan-shell.js";
 import { createPreparation } from "./preparation.js";
@@ -105,9 +105,14 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const settings = resolveSettings(options);
   const { tools: ownTools, createPermissionCheck, background, hookDeps } = createFolderTools({ ...options, settings });
   const { hooks = [] } = options;
+  const recorder = createFileRecorder(root, store);
   const hooksFor = (agent: string | null) =>
-    createHooks(hooks, agent, { root, store, ...hookDeps, onCommand: options.onHookCommand });
-  const tools = ownTools.map((tool) => recordFileChanges(tool, root, store));
+    createHooks(hooks, agent, {
+      ...{ root, store, ...hookDeps },
+      runAfterCall: recorder.runHook,
+      onCommand: options.onHookCommand,
+    });
+  const tools = ownTools.map(recorder.wrap);
   const hasShell = tools.some(({ name }) => name === "shell");
   const environment = createEnvironment(root, hasShell ? findShell().name : undefined);
   const promptCache = settings.promptCache ?? options.promptCache ?? "auto";

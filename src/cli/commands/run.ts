@@ -50,9 +50,10 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
         after: existing?.seq ?? 0,
         ...(lastModel === undefined ? {} : { lastModel }),
         wantsData: output !== undefined,
+        named,
       },
-      (agent, canAsk, _, files) => {
-        const { input, problems } = composeMessage(task, { root, ...files, before: piped, named });
+      (agent, canAsk, _, mentions) => {
+        const { input, problems } = composeMessage(task, { root, ...mentions, before: piped, named });
         for (const problem of problems) terminal.err(`${terminal.style("yellow", sanitize(problem))}\n`);
         const startOptions = { sessionId, ...toStartOptions(options, canAsk) };
         return outputSchema === undefined || output === undefined

@@ -220,6 +220,7 @@ function createTalk(
     root,
     mayReach: permissions.mayReach,
     ...(model.whyRefused === undefined ? {} : { whyRefused: model.whyRefused }),
+    servers: servers.current(),
     redaction: terminal.redaction,
     by: resolveUserName(),
     columns: front.columns,

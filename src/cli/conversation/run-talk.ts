@@ -7,6 +7,7 @@ import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.j
 import { type ResolvedCommands, resolveCommands } from "../configuration/resolve-commands.js";
 import { findSettingValue, type ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
+import { listResourceNames, listServerPrompts } from "../mcp/list-content.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { sanitize } from "../terminal/text.js";
 import type { SuppliedFile } from "../trust/trust.js";
@@ -51,7 +52,7 @@ const signals = ["SIGTERM", "SIGHUP"] as const;
 
 export async function runTalk(conversation: ConversationDeps, setup: TalkSetup): Promise<TalkEnd> {
   const { agent, permissions, control, configured, root, draft } = setup;
-  const { front, terminal } = conversation;
+  const { front, servers, terminal } = conversation;
   const custom = resolveCommands(configured.trust);
   await showWelcome(conversation, setup, custom);
   const ownCommands = createOwnCommands(control, root, terminal.redaction);
@@ -72,9 +73,11 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
       custom: custom.list,
       command: commands.run,
       runOwn: (commandLine) => void ownCommands.run(commandLine),
-      // Both are stopped if both are running.
-      stopOwn: () => [commands.stop(), ownCommands.stop()].includes(true),
+      // All that are running are stopped.
+      stopOwn: () => [commands.stop(), ownCommands.stop(), control.stopReading()].includes(true),
       fileNames: () => listFileNames(root, talkEnded.signal),
+      resourceNames: () => listResourceNames(servers.current(), talkEnded.signal),
+      prompts: () => listServerPrompts(servers.current(), talkEnded.signal),
       rings: findSettingValue(configured.settings, "ui.bell") === "when-waiting",
       quit,
     });

@@ -9,11 +9,11 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { hasCalls, isResting } from "../../core/index.js";
 import type { Agent, ApprovalDecision, Model, RunResult, RunWait, Store, StreamItem, UserPart } from "../../index.js";
 import { isHeldHere, isHolderDead } from "../../inspect.js";
-import { composeMessage } from "../agent/attachments.js";
 import { isUnfinished } from "../agent/session-progress.js";
 import { sendDecision } from "../decisions/send-decision.js";
 import { formatError } from "../exit.js";
 import { readFolderText } from "../files/folder-file.js";
+import type { StartedServers } from "../mcp/start-servers.js";
 import { modeKey } from "../permissions/mode.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { isAgentTool } from "../permissions/rule.js";
@@ -24,6 +24,7 @@ import type { Redaction } from "../terminal/redaction.js";
 import { truncate } from "../terminal/text.js";
 import { loadHighlighting } from "./lines/highlight.js";
 import { wrapNote } from "./lines/view-lines.js";
+import { createMessageComposer } from "./message-composer.js";
 import { createRunSettingsStore, type RunSettingsStore } from "./run-settings.js";
 import { createSessionMode, type SessionMode } from "./session-mode.js";
 import type { Activity } from "./view/fold.js";
@@ -44,6 +45,8 @@ export type SessionControlDeps = {
   readonly mayReach: Permissions["mayReach"];
   /** Returns why the model's provider would refuse a file. */
   readonly whyRefused?: Model["whyRefused"];
+  /** The MCP servers whose resources a message can mention. */
+  readonly servers: Pick<StartedServers, "all">;
   readonly redaction: Redaction;
   /** The person at the terminal, for the log. */
   readonly by: string;
@@ -65,9 +68,13 @@ export type SessionControl = {
   readonly join: (part: UserPart) => void;
   /**
    * Starts a run. A run in progress gets the text before its next model call; if a run is being stopped, the text starts the next
-   * run. Files that are mentioned in the text, or in `named`, join it.
+   * run. Files and resources that are mentioned in the text, or in `named`, join it.
    */
   readonly send: (text: string, named?: string) => void;
+  /** Whether a message waits for the resources that it mentions. */
+  readonly isReading: () => boolean;
+  /** Stops a message that waits for its resources: it is not sent. @returns whether there was one */
+  readonly stopReading: () => boolean;
   /** Makes the text the next run. */
   readonly queue: (text: string) => void;
   /** Starts the queued runs, after a run was stopped. */
@@ -100,7 +107,7 @@ const maxHookName = 24;
 const sliceMs = 8;
 
 export function createSessionControl(deps: SessionControlDeps): SessionControl {
-  const { agent, store, sessionId, root, mayReach, whyRefused = () => null, redaction, by, columns, onChange } = deps;
+  const { agent, store, sessionId, root, redaction, by, columns, onChange } = deps;
   const session = agent.session(sessionId);
   const ownView = createView({ fileOf, models: deps.models });
   /** The commands of hooks that run now. Agents that run side by side each have theirs. */
@@ -121,6 +128,11 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
 
   function say(lines: readonly Line[]): void {
     view.say(lines, columns());
+    onChange();
+  }
+
+  function setOwn(activity: Activity | null): void {
+    view.setOwn(activity);
     onChange();
   }
 
@@ -241,31 +253,33 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     track(agent.run(input, { sessionId, ...choices.options() }));
     startShowing(0);
   };
-  const start = (text: string, named = text) => startWith(compose(text, named));
 
   /** The screen may lag behind the log: a run that it shows as in progress may have ended. Then the text starts the next run,
    * with the person's settings. */
-  async function steer(text: string, named: string): Promise<void> {
-    const input = compose(text, named);
+  async function steer(input: readonly UserPart[]): Promise<void> {
     if (isResting(await session.state())) startWith(input);
     else await session.steer(input, { by });
   }
 
   /** A single message, so that no queued run comes first and none waits for another Enter. */
-  async function replace(text: string, named: string): Promise<void> {
-    await session.send(compose(text, named), { ...choices.options(), mode: "interrupt" });
+  async function replace(input: readonly UserPart[]): Promise<void> {
+    await session.send(input, { ...choices.options(), mode: "interrupt" });
     resumeRun();
   }
 
-  /** Data that joins the next message, in addition to the files that it mentions. */
-  let pendingParts: readonly UserPart[] = [];
-
-  function compose(text: string, named: string): readonly UserPart[] {
-    const { input, problems } = composeMessage(text, { root, mayReach, whyRefused, before: pendingParts, named });
-    pendingParts = [];
-    for (const problem of problems) say(wrapNote(problem, columns(), "yellow"));
-    return input;
+  function deliver(input: readonly UserPart[]): void {
+    if (closing.signal.aborted) return;
+    if (view.state().runId === null) startWith(input);
+    else if (view.state().isStopping) runInBackground(replace(input));
+    else runInBackground(steer(input));
   }
+
+  const composer = createMessageComposer({
+    ...deps,
+    onProblem: (problem) => say(wrapNote(problem, columns(), "yellow")),
+    onActivity: setOwn,
+    fail,
+  });
 
   /** If an answer came from elsewhere and no process drives the session, it continues here. */
   const unwatch = store.watch((change) => {
@@ -301,15 +315,11 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         );
       else if (isUnfinished(summary) || state.compactionAsked !== undefined) resumeRun();
     },
-    join(part) {
-      pendingParts = [...pendingParts, part];
-    },
-    send(text, named = text) {
-      if (view.state().runId === null) start(text, named);
-      else if (view.state().isStopping) runInBackground(replace(text, named));
-      else runInBackground(steer(text, named));
-    },
-    queue: (text) => start(text),
+    join: composer.join,
+    isReading: composer.isReading,
+    stopReading: composer.stop,
+    send: (text, named = text) => composer.compose(text, named, deliver),
+    queue: (text) => composer.compose(text, text, startWith),
     startQueued: resumeRun,
     takeBack() {
       const last = view.state().queued.at(-1);
@@ -327,10 +337,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       runInBackground(sendDecision(session, question, decision, by).then(resumeRun));
     },
     say,
-    setOwn(activity) {
-      view.setOwn(activity);
-      onChange();
-    },
+    setOwn,
     showHook(name) {
       const command = { name: truncate(`hook ${redaction.text(name)}`, maxHookName), since: Date.now() };
       hookCommands.add(command);
@@ -343,6 +350,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     fail,
     async close(graceMs) {
       unwatch();
+      composer.stop();
       clearTimeout(wakeTimer);
       await agent.shutdown({ graceMs });
       closing.abort();

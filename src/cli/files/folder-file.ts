@@ -1,6 +1,7 @@
 /**
  * Reads files of the folder for the screen and for messages. Nothing outside the folder is read, not even through links.
  */
+import { createHash } from "node:crypto";
 import { constants, lstatSync, readlinkSync, realpathSync, type Stats } from "node:fs";
 import { isAbsolute, relative, resolve } from "node:path";
 import { readSmallFile } from "./small-file.js";
@@ -25,6 +26,13 @@ export function readFolderFile(root: string, path: string, maxSize = maxBytes): 
   } catch (error) {
     return toUnreadable(error);
   }
+}
+
+/** The hash of a file's content, as stores have it; null if there is no file, undefined if it cannot be read. */
+export function hashFolderFile(root: string, path: string): string | null | undefined {
+  const file = readFolderFile(root, path);
+  if (file.type === "missing") return null;
+  return file.type === "file" ? createHash("sha256").update(file.bytes).digest("hex") : undefined;
 }
 
 /** Whether the open file is at this path, which had no links: a parent folder may have become a link before the opening. */

@@ -34,6 +34,12 @@ export type CreateHooksDeps = {
   readonly topSessions: TopSessions;
   /** Gets what hooks say of calls to the permission check. */
   readonly verdicts: HookVerdicts;
+  /** Runs a hook after a call, and records what the hook changes in the file that the call has written. */
+  readonly runAfterCall: <Result>(
+    call: ToolResultSubject,
+    context: HookContext,
+    run: () => Promise<Result>,
+  ) => Promise<Result>;
   /** Called with a hook's name when its command starts. @returns called when it has ended */
   readonly onCommand?: ((name: string) => () => void) | undefined;
 };
@@ -204,14 +210,14 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
   };
 }
 
-function createAfterCall(hook: ResolvedHook, run: RunHook, { root }: CreateHooksDeps): Points {
+function createAfterCall(hook: ResolvedHook, run: RunHook, { root, runAfterCall }: CreateHooksDeps): Points {
   return {
     async afterToolCall(call, context) {
       const { output, isError, durationMs, source } = call;
       if (isError !== (hook.event === "PostToolUseFailure") || source === "toModelOutput") return undefined;
       if (!(await isAbout(hook, call, root))) return undefined;
       const fields = { ...toCallFields(call, root), ...toResultFields(call), duration_ms: durationMs };
-      const { stop, block, context: text } = await run(fields, context);
+      const { stop, block, context: text } = await runAfterCall(call, context, () => run(fields, context));
       const added = [stop ?? block, text].filter((one) => one !== undefined);
       return added.length === 0 ? undefined : { output: appendText(output, added.map(markText).join("\n")) };
     },

@@ -10,6 +10,7 @@ import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.j
 import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent } from "../agent/folder-agent.js";
+import { findResourceMentions, readMentionedResources } from "../agent/server-resources.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
@@ -68,6 +69,8 @@ export type DriveTarget = {
   readonly lastModel?: string;
   /** Whether the answer must fit a schema. Default false. */
   readonly wantsData?: boolean;
+  /** The text whose mentions of resources are read before the run starts. Default: none. */
+  readonly named?: string;
 };
 
 export type SessionDriver = {
@@ -76,13 +79,10 @@ export type SessionDriver = {
   readonly drive: (target: DriveTarget, start: StartRun) => Promise<number>;
 };
 
-export type StartRun = (
-  agent: Agent,
-  canAsk: boolean,
-  session: Session,
-  /** What holds for files that join a message. */
-  files: Pick<ComposeOptions, "mayReach" | "whyRefused">,
-) => Promise<RunResult>;
+/** What joins a message: the checks of the files that it mentions, and the resources that it mentions. */
+type Mentions = Pick<ComposeOptions, "mayReach" | "whyRefused" | "resources">;
+
+export type StartRun = (agent: Agent, canAsk: boolean, session: Session, mentions: Mentions) => Promise<RunResult>;
 
 type StoreNeeds = {
   /** False if the session may be lost when the process ends, should Node have no SQLite. Default true. */
@@ -106,7 +106,7 @@ export async function withSessionDriver(
   try {
     return await work({
       store,
-      async drive({ sessionId, root, after, lastModel, wantsData = false }, start) {
+      async drive({ sessionId, root, after, lastModel, wantsData = false, named = "" }, start) {
         const folders = { root: resolveFolder(root), home };
         const configured = resolveConfiguration(folders);
         const { notice } = configured;
@@ -149,6 +149,12 @@ export async function withSessionDriver(
         const data = await loadSessionData(agent.session(sessionId));
         if (data !== null && isPlanning({ sessionId, data }))
           terminal.err(`${terminal.style("yellow", formatPlanModeNote(sessionId))}\n`);
+        const resources = await readMentionedResources(findResourceMentions(named, servers), interruptions.stop).catch(
+          (error: unknown) => {
+            if (!interruptions.stop.aborted) throw error;
+            return new Map();
+          },
+        );
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.shutdown.aborted) return exitCodes.interrupted;
         return runOnTerminal(
@@ -163,7 +169,7 @@ export async function withSessionDriver(
             canAsk,
           },
           after,
-          (session) => start(agent, canAsk, session, toFileChecks(permissions, chosen.model)),
+          (session) => start(agent, canAsk, session, { ...toFileChecks(permissions, chosen.model), resources }),
         );
       },
     });

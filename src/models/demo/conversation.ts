@@ -26,16 +26,23 @@ export type ConversationTurn = {
   /** The user's own words, without what was attached to the message. */
   readonly own: string;
   readonly steps: readonly (readonly CallResult[])[];
+  /** Whether the user first wants to see a plan: in plan mode, or because a plan has been shown since the request. */
+  readonly wantsPlan: boolean;
 };
+
+/** The tool that shows the user a plan in plan mode, on the command line. */
+export const planTool = "finish_plan";
 
 /** Oldest first. Results whose request was lost in a compaction belong to no turn. */
 export function readTurns(messages: readonly Message[]): readonly ConversationTurn[] {
   const turns: { request: string; own: string; steps: (readonly CallResult[])[] }[] = [];
+  let isPlanMode = false;
   let inputs: ReadonlyMap<string, Json> = new Map();
   for (const message of messages) {
     switch (message.role) {
       case "user": {
         const request = textOf(message);
+        isPlanMode ||= saysPlanMode(request);
         if (!isLoopMessage(request)) turns.push({ request, own: readFirstText(message.parts), steps: [] });
         break;
       }
@@ -54,7 +61,15 @@ export function readTurns(messages: readonly Message[]): readonly ConversationTu
       }
     }
   }
-  return turns;
+  return turns.map((turn, at) => {
+    const hasPlan = turn.steps.some((results) => results.some(({ name }) => name === planTool));
+    return { ...turn, wantsPlan: hasPlan || (isPlanMode && at === turns.length - 1) };
+  });
+}
+
+/** Whether it is the hint of the command line's agent, with which each request ends as long as the mode is on. */
+function saysPlanMode(text: string): boolean {
+  return text.startsWith("[Not from the user: how things stand now.]") && /^mode: Plan mode is on/m.test(text);
 }
 
 function readFirstText(parts: readonly UserPart[]): string {

@@ -15,6 +15,7 @@ import { createToolPlan } from "./tool-plan.js";
  * With the tools of `createFileTools` and `createShellTool`, it works on the folder. First it lists the folder. Then it searches
  * for the strings or reads the files that the request names. It writes a report if the request asks for one, and answers with what
  * it has found. Two forms of request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
+ * In the command line's plan mode, it shows its plan before it changes anything.
  *
  * Without any of these tools, it calls each tool that the request names, once it knows the tool's inputs: "Find order 1041 and
  * refund it" calls `find_order`, and then `refund` with the amount that was found.
@@ -63,10 +64,10 @@ function createReply({ messages, tools, toolChoice }: ModelRequest): PlanStep {
   const hasOnlyOtherTools = tools.length > 0 && !tools.some((tool) => folderTools.has(tool.name));
   const nameOption = hasOnlyOtherTools ? "PAWL_MODEL=provider/name" : "--model provider/name";
   let earlier: readonly CallResult[] = [];
-  for (const [turn, { request, own, steps }] of readTurns(messages).entries()) {
+  for (const [turn, { request, own, steps, wantsPlan }] of readTurns(messages).entries()) {
     const plan = hasOnlyOtherTools
       ? createToolPlan(request, tools, earlier)
-      : createFolderPlan({ request, own, earlier });
+      : createFolderPlan({ request, own, earlier, wantsPlan });
     const next = followPlan(plan, steps, offered);
     if ("say" in next) {
       reply = next;

@@ -2,10 +2,11 @@
  * The plan of the demo model for an agent with file tools: look around, look closer, write a report if the request asks for
  * one.
  *
- * 1. The plan has at most three steps, whatever the tools return: it always comes to an end.
+ * 1. The plan has at most four steps, whatever the tools return: it always comes to an end.
  * 2. It changes only what the request explicitly asks for, and writes no report if it could not read anything.
+ * 3. In plan mode, it shows the user what it would change, and changes nothing unless they accept that.
  */
-import type { CallResult, PlannedCall } from "./conversation.js";
+import { type CallResult, type PlannedCall, planTool } from "./conversation.js";
 import { formatReport } from "./report.js";
 import { type DemoRequest, readRequest, readSpelledOutCall } from "./request.js";
 
@@ -41,11 +42,22 @@ type PlanOptions = {
   readonly own: string;
   /** The results of the previous request, for "write them to FILES.md". */
   readonly earlier: readonly CallResult[];
+  /** Whether the user first wants to see what would change. */
+  readonly wantsPlan: boolean;
 };
 
-export function* createFolderPlan({ request: text, own, earlier }: PlanOptions): Plan {
+export function* createFolderPlan({ request: text, own, earlier, wantsPlan }: PlanOptions): Plan {
   const call = readSpelledOutCall(own);
   if (call !== null) {
+    if (wantsPlan) {
+      const { path } = call.input;
+      const looked =
+        typeof path === "string"
+          ? yield { say: `I will look at ${path} before I plan.`, calls: [{ name: "read_file", input: { path } }] }
+          : [];
+      const refused = yield* showPlan([describeCall(call), "Show you the result."]);
+      if (refused !== null) return { results: looked, changed: [], notes: [refused] };
+    }
     const changed = yield { say: `I will call ${call.name}.`, calls: [call] };
     return { results: [], changed, notes: [] };
   }
@@ -65,12 +77,31 @@ export function* createFolderPlan({ request: text, own, earlier }: PlanOptions):
   if (reportPath === null) return { results, changed: [], notes };
   if (results.every((result) => result.isError))
     return { results, changed: [], notes: [`I did not write ${reportPath}, because I have nothing to report.`] };
+  const refused = wantsPlan ? yield* showPlan([`Write what I found to ${reportPath}.`, "Show it to you."]) : null;
+  if (refused !== null) return { results, changed: [], notes: [refused] };
   const content = formatReport(text, results);
   const changed = yield {
     say: `I will write what I found to ${reportPath}.`,
     calls: [{ name: "write_file", input: { path: reportPath, content } }],
   };
   return { results, changed, notes };
+}
+
+/** Shows the user what would change. @returns null if they accept it; else what to say */
+function* showPlan(steps: readonly string[]): Generator<PlanStep, string | null, readonly CallResult[]> {
+  const results = yield { say: "This is my plan.", calls: [{ name: planTool, input: { steps } }] };
+  const isAccepted = results.some(
+    ({ name, isError, text }) =>
+      name === planTool && !isError && /^(?:The person accepts the plan|There is no plan mode now)/.test(text),
+  );
+  return isAccepted ? null : "I changed nothing, because my plan was not accepted. Say what you want instead.";
+}
+
+function describeCall({ name, input }: PlannedCall): string {
+  const { command, path, oldText, newText } = input;
+  return name === "shell"
+    ? `Run ${JSON.stringify(command)}.`
+    : `Replace ${JSON.stringify(oldText)} with ${JSON.stringify(newText)} in ${String(path)}.`;
 }
 
 /** Searches if there is something to search for; else reads and lists the named paths; else reads the README. */

@@ -24,6 +24,7 @@ const toolKinds: ReadonlyMap<string, ToolKind> = new Map([
   ["edit_file", "edit"],
   ["fetch_url", "fetch"],
   ["shell", "execute"],
+  ["finish_plan", "switch_mode"],
 ]);
 
 /** @param root the folder to which paths are relative */

@@ -105,7 +105,10 @@ function completeCall(callKey: string, name: string, input: unknown, state: Upda
   state.calls.set(callKey, view);
   const plan = parsePlan(name, input);
   if (plan !== null) state.plans.set(callKey, plan);
+  // The person is asked about a proposed plan, so the editor shows it before the call has a result.
+  const proposed = parseProposedPlan(name, input);
   return [
+    ...(proposed === null ? [] : [{ sessionUpdate: "plan" as const, entries: [...proposed] }]),
     {
       sessionUpdate: isNew ? "tool_call" : "tool_call_update",
       toolCallId: callKey,
@@ -231,6 +234,14 @@ function parsePlan(name: string, input: unknown): readonly PlanEntry[] | null {
       : [];
   });
   return entries.length === items.length ? entries : null;
+}
+
+/** The plan that a call of `finish_plan` shows the person; null for any other call. */
+function parseProposedPlan(name: string, input: unknown): readonly PlanEntry[] | null {
+  const steps =
+    name === "finish_plan" && input !== null && typeof input === "object" ? (input as { steps?: unknown }).steps : null;
+  if (!Array.isArray(steps) || !steps.every((step) => typeof step === "string")) return null;
+  return steps.map((content: string) => ({ content, priority: "medium", status: "pending" }));
 }
 
 /** A plan is shown only after the call has stored it. */

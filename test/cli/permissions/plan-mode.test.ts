@@ -1,7 +1,7 @@
 /**
  * Plan mode: which calls it denies, whatever else allows them, and how a plan ends it.
  */
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -15,6 +15,7 @@ import { createPermissions, type PermissionOptions } from "../../../src/cli/perm
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
 import { type Line, toPlainText } from "../../../src/cli/screen/line.js";
 import { createMemoryStore, type Json, type RunResult } from "../../../src/index.js";
+import { createDemoModel } from "../../../src/models/index.js";
 import { createScriptedModel, type Script } from "../../../src/testing/index.js";
 import { verifies } from "../../verifies.js";
 
@@ -90,7 +91,7 @@ describe("plan mode", () => {
   });
 });
 
-type MoreTools = Pick<FolderAgentOptions, "servers" | "allowShell">;
+type MoreTools = Pick<FolderAgentOptions, "servers" | "allowShell" | "model">;
 
 function createWorld(
   parent: Script,
@@ -244,6 +245,41 @@ describe("a plan", () => {
     const { agent, model } = createWorld([showPlan, done]);
     expect(await agent.run("Go", { sessionId: "s" })).toMatchObject({ status: "completed" });
     expect(JSON.stringify(model.requests[1]?.messages)).toContain("There is no plan mode now");
+  });
+});
+
+describe("the demo model", () => {
+  const replacing = 'Replace "one" with "two" in notes.txt';
+
+  test("shows a plan for a change, and makes the change once it is accepted", keys, async () => {
+    const world = createWorld([], [], {}, { model: createDemoModel() });
+    const question = await askForPlan(world, replacing);
+    expect(question).toMatchObject({
+      name: "finish_plan",
+      question: expect.stringContaining('1. Replace "one" with "two" in notes.txt.\n2. Show you the result.'),
+    });
+    await world.session.answer(question.callKey, { type: "reply", value: answers[1][0] });
+    expect(await world.session.resume()).toMatchObject({ status: "completed" });
+    expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("two\n");
+  });
+
+  test("changes nothing if the plan is not accepted, and reads without a plan", keys, async () => {
+    const world = createWorld([], [], {}, { model: createDemoModel() });
+    const question = await askForPlan(world, replacing);
+    await world.session.answer(question.callKey, { type: "decline" });
+    expect(await world.session.resume()).toMatchObject({
+      status: "completed",
+      text: expect.stringContaining("I changed nothing, because my plan was not accepted."),
+    });
+    expect(await world.agent.run("Read notes.txt", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(
+      requireQuestion(
+        await world.agent.run("Read notes.txt, then write a summary of it to REPORT.md", { sessionId: "s" }),
+      ),
+    ).toMatchObject({
+      question: expect.stringContaining("1. Write what I found to REPORT.md."),
+    });
+    expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("one\n");
   });
 });
 

@@ -4,6 +4,7 @@
 
 import type { CommandName } from "../../command-names.js";
 import { type CustomCommand, expandCommand } from "../../configuration/resolve-commands.js";
+import { listServerPrompts, type ServerPrompt } from "../../mcp/list-content.js";
 import { runAgentsCommand } from "./agents.js";
 import { runApproveCommand } from "./approve.js";
 import { runBudgetCommand, runEffortCommand } from "./budget-effort.js";
@@ -54,7 +55,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     takes: "",
     about: "these commands",
     atRest: false,
-    run: async ({ say, columns, custom }) => say(renderHelp(columns(), commands, custom.list.map(toCommand))),
+    run: showHelp,
   },
   {
     name: "keys",
@@ -223,6 +224,14 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
 ];
 
+/** How long the help waits for the prompts of MCP servers; milliseconds. */
+const maxPromptsWaitMs = 2_000;
+
+async function showHelp({ say, columns, custom, servers }: CommandContext): Promise<void> {
+  const prompts = await listServerPrompts(servers, AbortSignal.timeout(maxPromptsWaitMs));
+  say(renderHelp(columns(), commands, custom.list.map(toCommand), prompts));
+}
+
 function listCommands(custom: readonly CustomCommand[]): readonly Command[] {
   return [...commands, ...custom.map(toCommand)];
 }
@@ -270,11 +279,22 @@ export function matchingCommands(beginning: string, custom: readonly CustomComma
   return listCommands(custom).filter(({ name }) => name.startsWith(beginning.toLowerCase()));
 }
 
+/** The prompts of MCP servers whose names begin with this prefix. */
+export function matchingPrompts(beginning: string, prompts: readonly ServerPrompt[]): readonly ServerPrompt[] {
+  return prompts.filter(({ name }) => name.toLowerCase().startsWith(beginning.toLowerCase()));
+}
+
 /** The draft after Tab: the longest common prefix of the matching commands; null if there is nothing to complete. */
-export function completeCommand(text: string, custom: readonly CustomCommand[]): string | null {
+export function completeCommand(
+  text: string,
+  custom: readonly CustomCommand[],
+  prompts: readonly ServerPrompt[],
+): string | null {
   const beginning = /^\/(\S*)$/.exec(text)?.[1];
   if (beginning === undefined) return null;
-  const names = matchingCommands(beginning, custom).map(({ name }) => name);
+  const names = [...matchingCommands(beginning, custom), ...matchingPrompts(beginning, prompts)].map(
+    ({ name }) => name,
+  );
   const [first] = names;
   if (first === undefined) return null;
   if (names.length === 1) return `/${first} `;

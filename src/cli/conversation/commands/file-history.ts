@@ -7,7 +7,6 @@
  *    was compared is the one that is replaced, whatever is put in its place meanwhile.
  * 3. A kill in the middle leaves some files restored. The same command continues from there.
  */
-import { createHash } from "node:crypto";
 import type { Store } from "../../../index.js";
 import { restoreFile } from "../../../tools/files/restore-file.js";
 import {
@@ -16,7 +15,7 @@ import {
   moveFamilyRecords,
   runIdOfRecord,
 } from "../../agent/family-records.js";
-import { decodeText, readFolderFile } from "../../files/folder-file.js";
+import { decodeText, hashFolderFile, readFolderFile } from "../../files/folder-file.js";
 
 export type Direction = "undo" | "redo";
 
@@ -61,7 +60,7 @@ export async function createPlan(
     const [source, target] = direction === "undo" ? [after, before] : [before, after];
     const [from, to] = [source.hash, target.hash];
     const sessions = { from: source.session, to: target.session };
-    const currentHash = hashFile(root, path);
+    const currentHash = hashFolderFile(root, path);
     return {
       path,
       from,
@@ -71,13 +70,6 @@ export async function createPlan(
     };
   });
   return { direction, runIds, files };
-}
-
-/** The hash of the file's current content; null if there is no file, undefined if it cannot be read. */
-function hashFile(root: string, path: string): string | null | undefined {
-  const file = readFolderFile(root, path);
-  if (file.type === "missing") return null;
-  return file.type === "file" ? createHash("sha256").update(file.bytes).digest("hex") : undefined;
 }
 
 /** The file's text before and after the change; null if there is no file or it is not text. */

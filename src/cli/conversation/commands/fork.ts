@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { type Agent, PawlError } from "../../../index.js";
 import { summarizeMessage } from "../../agent/attachments.js";
-import { type FileRecord, readRecords, recordKeys } from "../../agent/file-records.js";
+import { type FileRecord, readDoneRecords } from "../../agent/file-records.js";
 import { shortId } from "../../files/session-store.js";
 import { lineOf } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
@@ -63,7 +63,7 @@ async function forkBefore(
   const { queue } = await forkedSession.state();
   for (const queued of queue) if (queued.kind === "run") await forkedSession.abort({ runId: queued.runId });
   // These blobs are named only in the session's data, and a fork copies only the blobs that its log names.
-  for (const hash of collectHashes(readRecords((await forkedSession.data())[recordKeys.done]))) {
+  for (const hash of collectHashes(readDoneRecords(await forkedSession.data()))) {
     const bytes = await store.getBlob(sessionId, hash);
     if (bytes !== null) await store.putBlob(forkId, bytes);
   }

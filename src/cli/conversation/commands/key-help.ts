@@ -6,7 +6,7 @@ import { wrapNote } from "../lines/view-lines.js";
 
 const keyDescriptions: readonly (readonly [string, string])[] = [
   ["Enter", "sends; while pawl works: the model gets it before its next call"],
-  ["Tab", "completes a command or an @path; while pawl works: the draft becomes the next run"],
+  ["Tab", "completes a command, an @path or an @server:uri; while pawl works: the draft becomes the next run"],
   ["Shift+Enter, Alt+Enter, Ctrl-J, \\ and Enter", "a new line"],
   [
     "Esc",

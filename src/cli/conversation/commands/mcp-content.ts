@@ -3,11 +3,12 @@
  * untrusted: tools and prompts are shown before they are used, and a resource joins the next message as quoted data.
  */
 import { PawlError } from "../../../index.js";
-import type { McpPrompt, McpResourceContent, McpServer } from "../../../tools/mcp/index.js";
-import { createDataPart } from "../../agent/attachments.js";
+import type { McpPrompt, McpServer } from "../../../tools/mcp/index.js";
+import { readResource, requireRunning } from "../../agent/server-resources.js";
+import { formatArguments } from "../../mcp/list-content.js";
 import type { StartedServer } from "../../mcp/start-servers.js";
 import { lineOf, linesOf } from "../../screen/line.js";
-import { formatCount, sanitize, sanitizeStrictly, toOneLine } from "../../terminal/text.js";
+import { formatCount, sanitize, toOneLine } from "../../terminal/text.js";
 import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
 import { showFullText } from "./show-full-text.js";
 
@@ -16,8 +17,6 @@ const maxUnpagedLines = 60;
 /** The maximum number of lines that are shown without a pager. */
 const maxLines = 200;
 const maxChoices = 200;
-/** The maximum size of a resource that joins a message; characters. */
-const maxJoined = 64 * 1024;
 
 /** Shows the new and the changed tools of a server, and offers them to the model if the person accepts them. */
 export async function acceptServerTools(context: CommandContext, started: StartedServer): Promise<void> {
@@ -59,12 +58,8 @@ export async function readServerResource(context: CommandContext, started: Start
   const server = requireRunning(started);
   const address = uri === "" ? await chooseResource(context, server) : uri;
   if (address === null) return;
-  const contents = await askServer(context, server, (signal) => server.read(address, { signal }));
-  const text = contents.map(formatContent).join("\n\n");
-  const cut = text.length > maxJoined;
-  const title = `The resource ${address} of the MCP server ${server.name}${cut ? ", its beginning" : ""}:`;
-  join(createDataPart(title, text.slice(0, maxJoined)));
-  const size = cut ? `${maxJoined.toLocaleString("en-US")} characters of it` : formatCount(countLines(text), "line");
+  const { parts, size } = await askServer(context, server, (signal) => readResource(server, address, signal));
+  for (const part of parts) join(part);
   say([lineOf(toOneLine(`${address} joins your next message: ${size}.`), "dim")]);
 }
 
@@ -79,16 +74,6 @@ async function chooseResource(context: CommandContext, server: McpServer): Promi
     .slice(0, maxChoices)
     .map(({ uri, name }) => ({ id: uri, text: toOneLine(`${name} ${uri}`) }));
   return await choose(`read from ${server.name}`, choices);
-}
-
-function formatContent(content: McpResourceContent): string {
-  return content.type === "text"
-    ? sanitizeStrictly(content.text)
-    : `[${content.uri}: ${content.mediaType ?? "bytes"}, which is not text]`;
-}
-
-function countLines(text: string): number {
-  return text.split("\n").length;
 }
 
 /** @param words the name of a prompt and its arguments; empty: the person chooses a prompt without arguments */
@@ -130,8 +115,8 @@ async function choosePrompt(
   return await choose(`prompt of ${server}`, choices);
 }
 
-function formatUsage({ name, arguments: all }: McpPrompt): string {
-  return [name, ...all.map((one) => (one.required ? one.name : `[${one.name}]`))].join(" ");
+function formatUsage(prompt: McpPrompt): string {
+  return `${prompt.name} ${formatArguments(prompt)}`.trimEnd();
 }
 
 /** @throws PawlError `bad_input` for missing and for superfluous arguments */
@@ -157,13 +142,6 @@ function splitWords(text: string): readonly string[] {
   return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
     ([, double, single, plain]) => double ?? single ?? plain ?? "",
   );
-}
-
-/** @throws PawlError `bad_input` if the server does not run */
-function requireRunning({ name, server, off }: StartedServer): McpServer {
-  if (server !== null) return server;
-  const why = off === null ? `was not started. Try again: /mcp restart ${name}` : `is off: ${off}.`;
-  throw new PawlError("bad_input", `The MCP server ${name} ${why}`);
 }
 
 /** Waits for a server; Esc ends the wait. */

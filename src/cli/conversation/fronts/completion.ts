@@ -1,11 +1,13 @@
 /**
- * Completes what the person is typing: the name of a command, or a path after an `@`.
+ * Completes what the person is typing: the name of a command or of a server's prompt, or a path or a server's resource after an `@`.
  */
+
+import type { ServerPrompt } from "../../mcp/list-content.js";
 import * as edit from "../../screen/draft.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
 import { toOneLine } from "../../terminal/text.js";
-import { completeCommand, matchingCommands } from "../commands/command-table.js";
+import { completeCommand, matchingCommands, matchingPrompts } from "../commands/command-table.js";
 import { findTypedPath, formatMention, matchNames } from "./file-names.js";
 import type { Talk } from "./front.js";
 
@@ -23,49 +25,80 @@ export type Completion = {
 };
 
 /** How long the file names are cached; milliseconds. */
-const refreshAfterMs = 5_000;
+const refreshFilesAfterMs = 5_000;
+/** How long the lists of servers are cached; milliseconds. */
+const refreshServersAfterMs = 30_000;
 const maxHints = 5;
 /** The maximum number of rows with names of commands. */
 const maxHintRows = 6;
 const maxChoices = 200;
 
-/** The names that can be completed; null if no talk has begun. */
-type CompletionSource = Pick<Talk, "fileNames" | "custom"> | null;
-const noNames: Promise<readonly string[]> = Promise.resolve([]);
+/** What can be completed; null if no talk has begun. */
+type CompletionSource = Pick<Talk, "fileNames" | "resourceNames" | "prompts" | "custom"> | null;
 
-/** @param getTalk returns the current talk, if there is one. @param onNames called when the file names have been read */
-export function createCompletion(getTalk: () => CompletionSource, onNames: () => void): Completion {
-  let names: readonly string[] | null = null;
+/**
+ * Returns a list as it was when it was last read, and reads it again if that is too long ago. Null before it was read.
+ * @param onRead called when it has been read
+ */
+function createCachedList<Item>(
+  getTalk: () => CompletionSource,
+  read: (talk: NonNullable<CompletionSource>) => Promise<readonly Item[]>,
+  refreshAfterMs: number,
+  onRead: () => void,
+): () => readonly Item[] | null {
+  let items: readonly Item[] | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
-
-  function findPaths(words: string, most: number): readonly string[] {
-    if (performance.now() - readAt > refreshAfterMs) {
-      readAt = performance.now();
-      void (getTalk()?.fileNames() ?? noNames).then((found) => {
-        names = found;
-        onNames();
-      }, onNames);
+  let readFrom: CompletionSource = null;
+  return () => {
+    const talk = getTalk();
+    if (talk !== null && (talk !== readFrom || performance.now() - readAt > refreshAfterMs)) {
+      [readFrom, readAt] = [talk, performance.now()];
+      void read(talk).then((found) => {
+        items = found;
+        onRead();
+      }, onRead);
     }
-    return names === null ? [] : matchNames(names, words, most);
+    return items;
+  };
+}
+
+/** @param getTalk returns the current talk, if there is one. @param onNames called when names have been read */
+export function createCompletion(getTalk: () => CompletionSource, onNames: () => void): Completion {
+  const files = createCachedList(getTalk, (talk) => talk.fileNames(), refreshFilesAfterMs, onNames);
+  const resources = createCachedList(getTalk, (talk) => talk.resourceNames(), refreshServersAfterMs, onNames);
+  const prompts = createCachedList(getTalk, (talk) => talk.prompts(), refreshServersAfterMs, onNames);
+
+  /** The names for `@`; null if the files are not known yet. Some room is kept for resources: a folder may have many files. */
+  function findNames(words: string, max: number): readonly string[] | null {
+    const [ofFolder, ofServers] = [files(), matchNames(resources() ?? [], words, max)];
+    if (ofFolder === null && ofServers.length === 0) return null;
+    const room = max - Math.min(ofServers.length, Math.floor(max / 3));
+    return [...matchNames(ofFolder ?? [], words, room), ...ofServers].slice(0, max);
   }
 
   return {
     hints(draft, columns) {
       const path = findTypedPath(draft.text, draft.cursor);
-      if (path === null) return renderCommandHints(draft, columns, getTalk()?.custom ?? []);
-      const found = findPaths(path.words, maxHints + 1);
-      if (found.length === 0) return names === null ? [lineOf("@ …", "dim")] : [];
-      const shown = found.slice(0, maxHints).map(toOneLine).join("  ");
-      return [lineOf(found.length > maxHints ? `${shown}  … tab` : shown, "dim")];
+      if (path === null)
+        return draft.text.startsWith("/")
+          ? renderCommandHints(draft, columns, { custom: getTalk()?.custom ?? [], prompts: prompts() ?? [] })
+          : [];
+      const found = findNames(path.words, maxHints + 1);
+      if (found === null) return [lineOf("@ …", "dim")];
+      if (found.length === 0) return [];
+      const hasMore = found.length > maxHints;
+      const shown = (hasMore ? (findNames(path.words, maxHints) ?? []) : found).map(toOneLine).join("  ");
+      return [lineOf(hasMore ? `${shown}  … tab` : shown, "dim")];
     },
     complete(draft) {
       const path = findTypedPath(draft.text, draft.cursor);
       if (path === null) {
-        const command = completeCommand(draft.text, getTalk()?.custom ?? []);
+        if (!draft.text.startsWith("/")) return null;
+        const command = completeCommand(draft.text, getTalk()?.custom ?? [], prompts() ?? []);
         return command === null ? null : { type: "draft", draft: edit.write(draft, command) };
       }
       const replacePath = (text: string) => edit.replace(draft, path.start, draft.cursor, text);
-      const found = findPaths(path.words, maxChoices);
+      const found = findNames(path.words, maxChoices) ?? [];
       const [only] = found;
       if (only === undefined) return null;
       if (found.length === 1) return { type: "draft", draft: replacePath(formatMention(only)) };
@@ -81,16 +114,31 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
   };
 }
 
-function renderCommandHints({ text }: edit.Draft, columns: number, custom: Talk["custom"]): readonly Line[] {
-  const beginning = /^\/([a-z0-9-]*)$/.exec(text)?.[1];
-  if (beginning === undefined) return [];
-  const found = matchingCommands(beginning, custom);
+type CommandSources = Pick<Talk, "custom"> & { readonly prompts: readonly ServerPrompt[] };
+
+function renderCommandHints(
+  { text }: edit.Draft,
+  columns: number,
+  { custom, prompts }: CommandSources,
+): readonly Line[] {
+  const [, beginning = "", blank = ""] = /^\/([^\s/]*)(\s?)/.exec(text) ?? [];
+  if (blank !== "") return renderArgumentHints(beginning, columns, prompts);
+  if (`/${beginning}` !== text) return [];
+  const found = [...matchingCommands(beginning, custom), ...matchingPrompts(beginning, prompts)];
   if (found.length === 0) return [];
   const folderCommands = new Set(custom.filter(({ scope }) => scope === "folder").map(({ name }) => name));
-  const names = found.map(({ name }) => (folderCommands.has(name) ? `/${name} (this folder)` : `/${name}`));
+  const names = found.map(({ name }) => toOneLine(folderCommands.has(name) ? `/${name} (this folder)` : `/${name}`));
   const rows = wrapLine(lineOf(names.join("  "), "dim"), Math.max(8, columns - 3));
   const [last, ...others] = rows.slice(0, maxHintRows).toReversed();
   return rows.length <= maxHintRows ? rows : [...others.toReversed(), [...(last ?? []), spanOf(" …", "dim")]];
+}
+
+/** The arguments of a prompt, once its name is there. */
+function renderArgumentHints(name: string, columns: number, prompts: readonly ServerPrompt[]): readonly Line[] {
+  const prompt = prompts.find((one) => one.name === name);
+  if (prompt === undefined) return [];
+  const usage = `/${prompt.name} ${prompt.takes}`.trimEnd();
+  return wrapLine(lineOf(toOneLine(`${usage} · ${prompt.about}`), "dim"), Math.max(8, columns - 3)).slice(0, 2);
 }
 
 function findCommonPrefix(names: readonly string[]): string {

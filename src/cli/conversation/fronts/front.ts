@@ -2,6 +2,7 @@
  * The front end of a conversation on the terminal: the live screen, or the plain front that only appends.
  */
 import type { CustomCommand } from "../../configuration/resolve-commands.js";
+import type { ServerPrompt } from "../../mcp/list-content.js";
 import type { Choice } from "../../screen/picker.js";
 import type { RuleActions } from "../rule-actions.js";
 import type { SessionControl } from "../session-control.js";
@@ -27,6 +28,10 @@ export type Talk = {
   readonly stopOwn: () => boolean;
   /** The names of the files in the folder. */
   readonly fileNames: () => Promise<readonly string[]>;
+  /** The resources of the MCP servers, as messages mention them. */
+  readonly resourceNames: () => Promise<readonly string[]>;
+  /** The prompts of the MCP servers. */
+  readonly prompts: () => Promise<readonly ServerPrompt[]>;
   readonly quit: (how: LeaveMode) => void;
   /** Whether the terminal's bell rings when a call waits for the person. */
   readonly rings: boolean;

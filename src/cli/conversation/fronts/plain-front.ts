@@ -87,7 +87,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
       if (question !== undefined && talk?.rings === true) output.write(bell);
     }
     const wasReady = isReady;
-    isReady = view.state().runId === null;
+    isReady = view.state().runId === null && talk?.control.isReading() !== true;
     if (isReady && isLeaving) isLeaving = false;
     if (isReady && !wasReady) print("Ready. Type a message and press Enter. /help lists the commands.");
   }

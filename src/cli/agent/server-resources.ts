@@ -1,0 +1,104 @@
+/**
+ * The resources of MCP servers that a message mentions as `@server:uri`. Their content is untrusted: it joins the message as
+ * quoted data, and its size is bounded.
+ */
+import { PawlError, type UserPart } from "../../index.js";
+import type { McpResourceContent, McpServer } from "../../tools/mcp/index.js";
+import { findServer } from "../mcp/resolve-servers.js";
+import type { StartedServer, StartedServers } from "../mcp/start-servers.js";
+import { formatCount, sanitizeStrictly, toOneLine, truncate } from "../terminal/text.js";
+import { createDataPart, fileMediaTypes, listMentions } from "./attachments.js";
+
+/** The maximum size of a resource's text in a message; characters. A longer one is cut. */
+const maxCharacters = 64 * 1024;
+/** The maximum size of a picture or a PDF, as for files of the folder; characters of base64. */
+const maxBase64Characters = Math.ceil(1_000_000 / 3) * 4;
+/** The maximum number of resources that are read for one message. */
+const maxResources = 20;
+/** The maximum length of what a server says about a failure. */
+const maxErrorCharacters = 500;
+
+/** What mentions bring to a message, by the mention without its `@`. */
+export type MentionedResources = ReadonlyMap<string, readonly UserPart[]>;
+
+type ResourceMention = { readonly mention: string; readonly started: StartedServer; readonly uri: string };
+
+/** The mentions whose first part is the name of a server: `docs:file:///guide.md`. */
+export function findResourceMentions(text: string, servers: Pick<StartedServers, "all">): readonly ResourceMention[] {
+  return listMentions(text).flatMap((mention) => {
+    const [, name = "", uri = ""] = /^([^:]+):(.+)$/.exec(mention) ?? [];
+    const started = findServer(name, servers.all);
+    return started === undefined ? [] : [{ mention, started, uri }];
+  });
+}
+
+/** @throws PawlError `bad_input` if one of them cannot be read, or if there are too many */
+export async function readMentionedResources(
+  mentions: readonly ResourceMention[],
+  signal: AbortSignal,
+): Promise<MentionedResources> {
+  if (mentions.length > maxResources)
+    throw new PawlError(
+      "bad_input",
+      `The message mentions ${mentions.length} resources of MCP servers, and it can have ${maxResources}. Nothing was sent.`,
+    );
+  const read = mentions.map(async ({ mention, started, uri }) => {
+    try {
+      const { parts } = await readResource(requireRunning(started), uri, signal);
+      return [mention, parts] as const;
+    } catch (error) {
+      const why = signal.aborted ? signal.reason : error;
+      const text = truncate(toOneLine(why instanceof Error ? why.message : String(why)), maxErrorCharacters);
+      throw new PawlError("bad_input", `@${mention} cannot be read, so nothing was sent: ${text}`, { cause: error });
+    }
+  });
+  return new Map(await Promise.all(read));
+}
+
+type ResourceParts = {
+  readonly parts: readonly UserPart[];
+  /** How much joins the message, for the person. */
+  readonly size: string;
+};
+
+/** @throws Error if the server cannot be reached, or refuses */
+export async function readResource(server: McpServer, uri: string, signal: AbortSignal): Promise<ResourceParts> {
+  const contents = await server.read(uri, { signal });
+  const files = contents.flatMap(toFilePart);
+  const texts = contents.filter((content) => toFilePart(content).length === 0).map(formatContent);
+  const text = sanitizeStrictly(texts.join("\n\n"));
+  const isCut = text.length > maxCharacters;
+  const title = `The resource ${uri} of the MCP server ${server.name}${isCut ? ", its beginning" : ""}:`;
+  const isOnlyFiles = text === "" && files.length > 0;
+  const textSize = isCut
+    ? `${maxCharacters.toLocaleString("en-US")} characters of it`
+    : formatCount(text.split("\n").length, "line");
+  return {
+    parts: [...(isOnlyFiles ? [] : [createDataPart(title, text.slice(0, maxCharacters))]), ...files],
+    size: [...(isOnlyFiles ? [] : [textSize]), ...(files.length === 0 ? [] : [formatCount(files.length, "file")])].join(
+      ", ",
+    ),
+  };
+}
+
+/** A picture or a PDF; none for other content, and for one that is too large. */
+function toFilePart(content: McpResourceContent): readonly UserPart[] {
+  const { uri, type, mediaType } = content;
+  if (type !== "data" || content.data.length > maxBase64Characters) return [];
+  if (mediaType === undefined || !fileMediaTypes.has(mediaType)) return [];
+  return [{ type: "file", mediaType, data: content.data, filename: sanitizeStrictly(uri) }];
+}
+
+function formatContent(content: McpResourceContent): string {
+  if (content.type === "text") return content.text;
+  const isTooLarge = content.data.length > maxBase64Characters && fileMediaTypes.has(content.mediaType ?? "");
+  return `[${content.uri}: ${content.mediaType ?? "bytes"}, which is ${isTooLarge ? "too large" : "not text"}]`;
+}
+
+/** @throws PawlError `bad_input` if the server does not run */
+export function requireRunning({ name, server, off }: StartedServer): McpServer {
+  if (server !== null) return server;
+  const why =
+    off === null ? `was not started. To see why: /mcp restart ${name}, or pawl mcp test ${name}` : `is off: ${off}.`;
+  throw new PawlError("bad_input", `The MCP server ${name} ${why}`);
+}
