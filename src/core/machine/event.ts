@@ -157,6 +157,8 @@ type Body =
       readonly inputHash?: string;
       /** The question of a tool that is answered: the name of its tool step. */
       readonly questionId?: string;
+      /** The id of the request that carried the answer. */
+      readonly requestId?: string;
       /** The person approved, but the permission check denied the call by then. `answer` is that denial. */
       readonly overruled?: Overruled;
     })
