@@ -79,8 +79,12 @@ export function createA2aHandler(sdk: HandlerSdk, host: A2aHost): Handler {
     },
   };
   async function* stream(start: () => Promise<Followed>): AsyncGenerator<Sdk.StreamResponse, void, undefined> {
-    const { session, flow } = await guard(start)();
-    yield* streamTask(sdk, { session, runId: flow.runId, host, enums: sdk.enums }, flow);
+    const open = guard(async () => {
+      const { session, flow } = await start();
+      return { session, flow, first: await read(session, flow.runId) };
+    });
+    const { session, flow, first } = await open();
+    yield* streamTask(sdk, { session, runId: flow.runId, host, enums: sdk.enums }, flow, first);
   }
   return {
     sendMessage: guard(handler.sendMessage),
@@ -202,9 +206,9 @@ async function* streamTask(
   sdk: HandlerSdk,
   reading: TaskReading,
   flow: RunFlowOptions,
+  first: Sdk.Task,
 ): AsyncGenerator<Sdk.StreamResponse, void, undefined> {
   const { session, host, enums } = reading;
-  const first = await readExistingTask(sdk, reading);
   const { id: taskId, contextId } = first;
   yield { payload: { $case: "task", value: first } };
   if (first.status?.state !== enums.TaskState.TASK_STATE_WORKING) return;
