@@ -322,7 +322,7 @@ const programs = [
   },
   {
     room: "protocols",
-    about: "OpenTelemetry, and the protocols of clients: the AI SDK's chat, AG-UI, ACP, MCP",
+    about: "OpenTelemetry, and the protocols of clients: the AI SDK's chat, AG-UI, ACP, MCP, A2A",
     uses: ["stream", "view"],
   },
   {

@@ -387,6 +387,8 @@ const rows = {
     "MCP client: OAuth, resources, prompts, instructions, changed lists under trust, traces, tasks; `@modelcontextprotocol/conformance` passes.",
   "PROT-7":
     "MCP server: tasks (a run is a task that survives restarts; a question is `input_required`), resources, traces, OAuth resource server.",
+  "PROT-8":
+    "A2A, its client unmodified: a run is a task, a repeated message is the same task, also after a kill; answers, streams, cancel; card.",
 
   // TIME: agents that act by themselves, and are woken by the world
   "TIME-1":

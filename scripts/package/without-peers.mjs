@@ -10,6 +10,7 @@ import { resolveModel } from "pawl/models";
 import { openPostgresStore } from "pawl/postgres";
 import { createOpenTelemetryObserver } from "pawl/protocols/opentelemetry";
 import { pawlObject } from "pawl/restate";
+import { createServer, createToken } from "pawl/server";
 import { openSqliteStore } from "pawl/sqlite";
 import { connectMcpServer } from "pawl/tools/mcp";
 
@@ -24,6 +25,7 @@ const hasSqlite = isBuiltin("node:sqlite");
 
 /** What needs each peer, by the peer's name: a function, or a command. */
 const uses = {
+  "@a2a-js/sdk": postA2a,
   "@agentclientprotocol/sdk": ["acp"],
   "@modelcontextprotocol/client": () =>
     connectMcpServer({ name: "files", transport: { type: "stdio", command: "no-such-server" } }),
@@ -52,6 +54,17 @@ if (hasSqlite) {
     encoding: "utf8",
   });
   assert.match(watched.stderr, /PawlError: .*npm install libsql/);
+}
+
+/** The server logs why it cannot answer. */
+async function postA2a() {
+  const [token, lines] = [createToken(), []];
+  const a2a = { agent: "any", description: "Does nothing." };
+  const server = createServer({ store: createMemoryStore(), agents: [], token, a2a, log: (line) => lines.push(line) });
+  const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+  await server.fetch(new Request("http://localhost/a2a", { method: "POST", headers, body: "{}" }));
+  await server.close();
+  for (const { error } of lines) if (error !== undefined) throw error;
 }
 
 function isMissingFor(name, command) {

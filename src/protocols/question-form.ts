@@ -1,5 +1,5 @@
 /**
- * Converts a question of a tool to a form of plain fields, which is all that editors and MCP clients can show.
+ * Converts a question of a tool to a form of plain fields, which is all that editors, MCP and A2A clients can show.
  */
 import type { PendingApproval } from "../index.js";
 
@@ -18,6 +18,17 @@ export function createFormSchema({ schema }: PendingApproval): FormSchema | null
 /** The answer to the tool. */
 export function readFormValue(content: FormContent, { schema }: PendingApproval): unknown {
   return isObject(schema) ? content : content[answerField];
+}
+
+/** The form filled with one text; null if the answer has fields. A text for a number or a yes or no is read as JSON. */
+export function textAnswer(text: string, { schema }: PendingApproval): FormContent | null {
+  if (schema?.type === "object") return null;
+  if (schema === undefined || schema.type === "string") return { [answerField]: text };
+  try {
+    return { [answerField]: JSON.parse(text) };
+  } catch {
+    return { [answerField]: text };
+  }
 }
 
 const answerField = "answer";

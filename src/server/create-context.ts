@@ -2,7 +2,8 @@
  * Creates the context that the routes of a server share.
  */
 import { type Agent, createClient } from "../index.js";
-import { createMcpHttp, type McpHttp } from "../protocols/mcp-server/index.js";
+import { createA2aHttp } from "../protocols/a2a/index.js";
+import { createMcpHttp } from "../protocols/mcp-server/index.js";
 import type { ListedSession } from "./client/index.js";
 import { createReadingAgentFinder } from "./find-reading-agent.js";
 import { createHubs } from "./hubs.js";
@@ -34,7 +35,6 @@ export function createServerContext(
   const { store, limits, heartbeatMs, redact, peers, basePath } = settings;
   const client = createClient({ store });
   const keys = createKeys(settings.secret);
-  let mcp: Promise<McpHttp> | null = null;
   const report = (error: unknown) => settings.log(createFailureLine("mcp", error));
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
   const findReadingAgent = createReadingAgentFinder(store, agents);
@@ -56,13 +56,8 @@ export function createServerContext(
     keys,
     pageAccess: createPageAccess(settings.pageAccess === "start" ? createKeys() : keys),
     proofKey: settings.hasSecret ? keys.sign(proofPurpose, "") : null,
-    mcp() {
-      mcp ??= createMcpHttp(keys.deriveKey("mcp"), report);
-      mcp.catch(() => {
-        mcp = null;
-      });
-      return mcp;
-    },
+    mcp: loadOnce(() => createMcpHttp(keys.deriveKey("mcp"), report)),
+    a2a: loadOnce(createA2aHttp),
     worker,
     ticks: createTicks(settings, worker !== null),
     isDraining,
@@ -76,5 +71,17 @@ export function createServerContext(
     usage: createUsageLimits(settings),
     openCalls: createOpenCalls(),
     listModelIds: ({ options: { model } }) => ["id" in model ? model.id : `${model.provider}/${model.modelId}`],
+  };
+}
+
+/** The first call loads it. A failure is not kept: the package may be installed later. */
+function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded> {
+  let loading: Promise<Loaded> | null = null;
+  return () => {
+    loading ??= load();
+    loading.catch(() => {
+      loading = null;
+    });
+    return loading;
   };
 }

@@ -2,6 +2,7 @@
  * `pawl/server`: the sessions of a store over HTTP.
  */
 
+export type { A2aOptions, A2aSkill } from "./a2a-options.js";
 export type { Handlers } from "./handlers.js";
 export { authenticateByJwt, type Jwk, type JwtClaims, type JwtOptions } from "./jwt.js";
 export type { LogLine } from "./log-line.js";

@@ -3,6 +3,7 @@
  */
 import type { Agent, Client, ClientSession, Json, RunParams, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
+import type { A2aHttp } from "../protocols/a2a/index.js";
 import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { FindReadingAgent } from "./find-reading-agent.js";
 import type { Hubs } from "./hubs.js";
@@ -55,6 +56,8 @@ export type ServerContext = {
   readonly proofKey: string | null;
   /** The MCP server of the agents here, loaded when it is used. @throws PawlError `missing_package` */
   readonly mcp: () => Promise<McpHttp>;
+  /** A2A over HTTP, loaded when it is used. @throws PawlError `missing_package` */
+  readonly a2a: () => Promise<A2aHttp>;
   /** The OpenAPI document. */
   readonly openApi: () => object;
   /** The ids of an agent's model and its fallbacks. */
@@ -101,6 +104,11 @@ export async function authorizeDescribed(
     throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
   // Until its first request has been consumed, the info comes from that request: it is not looked up again.
   return { session: context.client.session(id), summary: { ...summary, info: requested.info }, requested };
+}
+
+/** Whether there is no such session, or the principal may not use it. */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof ServerError && (error.code === "no_session" || error.code === "forbidden");
 }
 
 /** Whether this can be a session id. Invalid ids get the same 404 as unknown ones. */

@@ -13,6 +13,7 @@ import {
   type Store,
   type WorkerNotices,
 } from "../index.js";
+import { type A2aOptions, type A2aSettings, resolveA2a } from "./a2a-options.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
 import type { LogLine } from "./log-line.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
@@ -169,6 +170,11 @@ type CommonOptions = {
    */
   readonly oauth?: OAuthOptions;
   /**
+   * Offers one agent to clients of the Agent2Agent protocol: its card at `/.well-known/agent-card.json`, which needs no token, and
+   * its tasks at `/a2a`. Default: none.
+   */
+  readonly a2a?: A2aOptions;
+  /**
    * The tools that AI SDK chat pages know by type: their calls are parts `tool-NAME`, typed by `InferUiTools<typeof tools>`. Pass
    * the same array or record that the agent has. Default: none, and every call is a `dynamic-tool`.
    */
@@ -221,6 +227,7 @@ export type ServerSettings = {
   readonly ui: boolean;
   readonly evalReports: () => Promise<readonly Report[]>;
   readonly oauth: OAuthSettings | null;
+  readonly a2a: A2aSettings | null;
   /** Names of the tools that pages know by type. */
   readonly uiTools: ReadonlySet<string>;
   readonly canSignal: CanSignal | null;
@@ -262,7 +269,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui", "uiTools", "oauth", "evalReports", "canSignal", "webhooks", "notices"],
+  ...["traceparent", "ui", "uiTools", "oauth", "a2a", "evalReports", "canSignal", "webhooks", "notices"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -319,6 +326,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     ui: options.ui ?? false,
     evalReports: options.evalReports ?? (async () => []),
     oauth: options.oauth === undefined ? null : resolveOAuth(options.oauth),
+    a2a: options.a2a === undefined ? null : resolveA2a(options.a2a, given),
     uiTools: collectToolNames(options.uiTools ?? []),
     canSignal: checkCanSignal(options.canSignal),
     webhooks: checkWebhooks(options.webhooks),

@@ -16,6 +16,7 @@ import { createConfigurationError } from "./option-checks.js";
 import { liveRoute } from "./peers/live-route.js";
 import { type Principal, tokenPrincipal } from "./principal.js";
 import type { Route } from "./route.js";
+import { a2aRoutes } from "./routes/a2a.js";
 import { approvalRoutes } from "./routes/approvals.js";
 import { chatRoutes } from "./routes/chats.js";
 import { evalRoutes } from "./routes/evals.js";
@@ -68,6 +69,7 @@ const routes: readonly Route[] = Object.freeze([
   ...evalRoutes,
   ...chatRoutes,
   ...mcpRoutes,
+  ...a2aRoutes,
   ...oauthRoutes,
   ...pageRoutes,
   liveRoute,

@@ -41,7 +41,8 @@ export function createRigOptions(store: Store = createMemoryStore()) {
   const evalReports = async () => [emptyReport];
   const oauth = { resource: "https://agents.example.org/mcp", authorizationServers: ["https://login.example.org"] };
   const canSignal = () => true;
-  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports, oauth, canSignal } as const;
+  const a2a = { description: "Does everything." };
+  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports, oauth, canSignal, a2a } as const;
 }
 
 type Ask = Rig["ask"];
@@ -206,6 +207,9 @@ export const requestsByRoute: {
       { jsonrpc: "2.0", id: 1, method: "tools/list" },
       { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25" },
     ),
+  "GET /.well-known/agent-card.json": (ask) => ask("GET", "/.well-known/agent-card.json"),
+  "POST /a2a": (ask) =>
+    ask("POST", "/a2a", { jsonrpc: "2.0", id: 1, method: "ListTasks", params: {} }, { "a2a-version": "1.0" }),
   "POST /v1/ui/session": (ask, { server }) => ask("POST", "/v1/ui/session", { code: server.createStartCode() }),
   "GET /v1/ui/proof": (ask) => ask("GET", `/v1/ui/proof?nonce=${"0".repeat(32)}`),
   "POST /v1/ui/codes": (ask) => ask("POST", "/v1/ui/codes", {}),

@@ -76,6 +76,7 @@ export type RigOptions = Partial<
     ServerOptions,
     | "work"
     | "ui"
+    | "a2a"
     | "may"
     | "authenticate"
     | "limits"

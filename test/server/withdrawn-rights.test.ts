@@ -50,6 +50,7 @@ async function writing(options: RigOptions = {}) {
   const rig = await startTestServer({
     store,
     agents: [agent, root],
+    a2a: { agent: "writer", description: "Writes." },
     authenticate: () => (rights.isKnown ? { id: "ada", scopes: ["read", "run", "admin"] } : null),
     may() {
       rights.asked += 1;
@@ -58,7 +59,11 @@ async function writing(options: RigOptions = {}) {
     ...options,
   });
   async function open(path: string, body?: object) {
-    const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+    const headers = {
+      "content-type": "application/json",
+      accept: "application/json, text/event-stream",
+      "a2a-version": "1.0",
+    };
     const init = body === undefined ? {} : { method: "POST", headers, body: JSON.stringify(body) };
     const response = await fetch(`${rig.url}${path}`, init);
     const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
@@ -109,6 +114,17 @@ const streams: readonly {
     body: { threadId: "t", runId: "r", messages: [{ id: "m-1", role: "user", content: "Go." }] },
     begun: "Public.",
     told: "Your access has ended.",
+  },
+  {
+    path: "/a2a",
+    body: {
+      jsonrpc: "2.0",
+      id: 7,
+      method: "SendStreamingMessage",
+      params: { message: { messageId: "m", role: "ROLE_USER", parts: [{ text: "Go." }] } },
+    },
+    begun: "Public.",
+    told: '"id":7,"error":{"code":-32603',
   },
   { path: "/mcp", body: call, begun: "notifications/progress", told: '"id":7,"error":{"code":-32003' },
 ];

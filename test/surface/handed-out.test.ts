@@ -78,7 +78,10 @@ const givesNothing = {
     "steer",
     "unsend",
   ],
-  client: ["abort", "answer", "fork", "id", "provideResult", "redact", "rename", "send", "setData", "steer", "unsend"],
+  client: [
+    ...["abort", "answer", "fork", "hasAnswerFrom", "id", "provideResult"],
+    ...["redact", "rename", "send", "setData", "steer", "unsend"],
+  ],
   schedules: ["remove"],
   engine: ["agent", "recover", "shutdown", "store", "work"],
   store: [

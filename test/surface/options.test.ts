@@ -247,6 +247,7 @@ function methods() {
         abort: () => client.abort(wrong),
         answer: () => client.answer("r/1/1", { type: "approve" }, wrong),
         answerTo: null,
+        hasAnswerFrom: null,
         data: null,
         events: () => first(client.events(wrong)),
         fork: () => client.fork(wrong),

@@ -43,6 +43,7 @@ describe.each(localStores)("a session that does not exist, on $name", ({ open })
         () => client.answer("r/1/1", { type: "approve" }),
         () => client.provideResult("r/1/1", "given"),
         () => client.answerTo("r/1/1"),
+        () => client.hasAnswerFrom("m"),
         () => client.tools(),
         () => client.send("Go on."),
         () => client.send("Mind that.", { mode: "steer" }),

@@ -17,7 +17,7 @@ import { type ApprovalDecision, createAgent, defineTool, type PendingApproval } 
 import type { WaitingCall } from "../../src/inspector/state/app-state.js";
 import { listChoices } from "../../src/inspector/state/decisions.js";
 import { createPermissionRequest, toChoice } from "../../src/protocols/acp/permission.js";
-import { createForm, toDecision as toFormDecision } from "../../src/protocols/mcp-server/approval-forms.js";
+import { createForm, toDecision as toFormDecision } from "../../src/protocols/approval-forms.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { answers, listAnswerChoices } from "../../src/view/question-choices.js";
 

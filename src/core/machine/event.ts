@@ -157,6 +157,8 @@ type Body =
       readonly inputHash?: string;
       /** The tool's question that is answered: the name of its tool step. */
       readonly questionId?: string;
+      /** The id of the request that carried the answer. */
+      readonly requestId?: string;
       /** Set if the person approved but the permission check has denied the call since. `answer` is then that denial. */
       readonly overruled?: Overruled;
     })

@@ -63,6 +63,8 @@ export type InboxBody =
       readonly inputHash?: string;
       /** The tool's question that is answered. */
       readonly questionId?: string;
+      /** The id of the request that carries the answer. */
+      readonly requestId?: string;
     }
   /** The result of a call from outside. */
   | {
@@ -169,6 +171,7 @@ function toCandidateEvents(message: InboxMessage, state: State, defaults: Holder
           ...(body.by === undefined ? {} : { by: body.by }),
           ...(body.inputHash === undefined ? {} : { inputHash: body.inputHash }),
           ...(body.questionId === undefined ? {} : { questionId: body.questionId }),
+          ...(body.requestId === undefined ? {} : { requestId: body.requestId }),
         },
       ];
     case "result":

@@ -7,12 +7,12 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
 import { questionKey } from "../../view/view-change.js";
+import { createForm, type Form, type FormResponse, toDecision } from "../approval-forms.js";
 import { describeWaits } from "../describe-waits.js";
 import { formatInterruptId } from "../interrupt-id.js";
 import { redactSession } from "../redact-session.js";
 import { startRun } from "../run-cursors.js";
 import { streamRun } from "../run-flow.js";
-import { createForm, type Form, type FormResponse, toDecision } from "./approval-forms.js";
 import type { CalledSession, McpHost } from "./host.js";
 import { createProgress } from "./send-progress.js";
 import { createNewTask, type TaskView } from "./tasks.js";

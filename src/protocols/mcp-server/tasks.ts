@@ -8,10 +8,11 @@
  * 3. The status `failed` is for protocol errors. A run that failed is a completed task whose result is an error.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
+import type { PendingApproval } from "../../index.js";
+import { createForm, type Form } from "../approval-forms.js";
 import { describeWaits } from "../describe-waits.js";
 import { formatInterruptId } from "../interrupt-id.js";
-import { createForm, type Form } from "./approval-forms.js";
+import { type EndedRun, readLastTime, readRunStatus } from "../run-status.js";
 import type { CalledSession, McpHost } from "./host.js";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
@@ -88,36 +89,33 @@ export type TaskReading = {
   /** Whether this client can be asked, and may answer. */
   readonly canAsk: boolean;
   readonly toElicitation: (form: Form) => object;
-  readonly toResult: (result: RunResult) => object;
+  readonly toResult: (result: EndedRun) => object;
 };
 
 /** Reads the current state of the task from the log; null if the session has no such run. */
 export async function readTask(reading: TaskReading): Promise<TaskView | null> {
   const { session, run, canAsk, host } = reading;
   const state = await session.state();
-  const view = createView(run, await readLastTime(session, state.seq, run.createdAt));
-  // The result of a run costs a read of its log.
-  if (isBusy(state, run.runId)) return { ...view, status: "working" };
-  const result = await findResult(session, run.runId);
-  if (result === undefined) return null;
-  if (result === null) return { ...view, status: "working" };
-  switch (result.status) {
-    case "interrupted":
+  const view = createView(run, (await readLastTime(session, state.seq)) ?? run.createdAt);
+  const status = await readRunStatus(session, run.runId, state);
+  switch (status?.type) {
+    case undefined:
+      return null;
+    case "working":
       return { ...view, status: "working" };
-    case "aborted":
-      return { ...view, status: "cancelled", statusMessage: result.text };
-    case "completed":
-    case "failed":
-      return { ...view, status: "completed", result: reading.toResult(result) };
-    case "waiting":
+    case "ended":
+      return status.result.status === "aborted"
+        ? { ...view, status: "cancelled", statusMessage: status.result.text }
+        : { ...view, status: "completed", result: reading.toResult(status.result) };
+    case "waits":
       return {
         ...view,
         pollIntervalMs: slowPollIntervalMs,
         status: "working",
-        statusMessage: describeWaits(result.waits),
+        statusMessage: describeWaits(status.waits),
       };
-    case "awaiting_human": {
-      const inputRequests = canAsk ? createInputRequests(result.approvals, reading) : {};
+    case "asks": {
+      const inputRequests = canAsk ? createInputRequests(status.approvals, reading) : {};
       if (Object.keys(inputRequests).length > 0) return { ...view, status: "input_required", inputRequests };
       const statusMessage = `The run waits for a person. ${host.whereToAnswer(run.sessionId)}`;
       return { ...view, pollIntervalMs: slowPollIntervalMs, status: "working", statusMessage };
@@ -125,42 +123,11 @@ export async function readTask(reading: TaskReading): Promise<TaskView | null> {
   }
 }
 
-/** Whether the run is in progress: it has not ended, and does not wait for a person, a time or a signal. */
-function isBusy(state: Awaited<ReturnType<CalledSession["state"]>>, runId: string): boolean {
-  switch (state.status) {
-    case "preparing":
-    case "model_running":
-      return state.runId === runId;
-    case "tool_running":
-      return state.runId === runId && state.parkedSince === undefined;
-    default:
-      return false;
-  }
-}
-
-/** When the session last changed. */
-async function readLastTime(session: CalledSession, seq: number, createdAt: number): Promise<number> {
-  let last = createdAt;
-  for await (const event of session.events({ after: Math.max(0, seq - 1), follow: false }))
-    if ("at" in event && typeof event.at === "number") last = event.at;
-  return last;
-}
-
-/** The result; null if the run continues; undefined if there is no such run. */
-async function findResult(session: CalledSession, runId: string): Promise<RunResult | null | undefined> {
-  try {
-    return await session.result(runId);
-  } catch (error) {
-    if (error instanceof PawlError && (error.code === "no_such_run" || error.code === "bad_input")) return undefined;
-    throw error;
-  }
-}
-
 /** The questions of a run that waits for a person. Empty if it does not; null if there is no such run. */
 export async function listQuestions(session: CalledSession, runId: string): Promise<readonly PendingApproval[] | null> {
-  const result = await findResult(session, runId);
-  if (result === undefined) return null;
-  return result?.status === "awaiting_human" ? result.approvals : [];
+  const status = await readRunStatus(session, runId);
+  if (status === null) return null;
+  return status.type === "asks" ? status.approvals : [];
 }
 
 function createInputRequests(approvals: readonly PendingApproval[], { toElicitation }: TaskReading) {

@@ -48,6 +48,11 @@ export type AnswerOptions = {
   readonly inputHash?: string;
   /** Which question of the tool is answered. It may be omitted if only one is open. */
   readonly questionId?: string;
+  /**
+   * The id of the request that carries the answer, at most 200 characters. The log records it, so `hasAnswerFrom` of a client's
+   * session recognises a request that is sent again: what it answered may be over, and another call may wait by now.
+   */
+  readonly requestId?: string;
 };
 
 /**

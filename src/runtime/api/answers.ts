@@ -13,17 +13,23 @@ import { type Call, hasCalls, type State } from "../../core/machine/state.js";
 import type { PendingApproval } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { JsonSchema } from "../../ports/model.js";
-import type { Store } from "../../ports/store.js";
 import type { AbortMethod, AbortOptions, AnswerOptions, Answers, ApprovalDecision } from "../agent/answer-types.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { checkRunId } from "../agent/run-input.js";
 import { hashInput } from "../lib/hash.js";
+import { isInFamily } from "../log/find-in-family.js";
 import { listOpenQuestions, listOwnQuestions } from "../log/open-questions.js";
 import { findOpenRunId } from "../log/open-runs.js";
-import { readEntries } from "../log/read-entries.js";
 import { toToolOutput } from "../tools/to-json.js";
 import { capOutput } from "../work/cap-output.js";
-import { checkDecision, checkEdit, checkEditedInput, checkNoteAndBy, checkReply } from "./check-answer.js";
+import {
+  checkDecision,
+  checkEdit,
+  checkEditedInput,
+  checkNoteAndBy,
+  checkReply,
+  checkRequestId,
+} from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
 import { loadSessionTools } from "./session-tools.js";
 
@@ -59,21 +65,22 @@ export function createAnswerMethods(
     const state = await load();
     const call = findCall(state, callKey);
     if (call === undefined) return answerElsewhere(callKey, state, (child) => child.answer(callKey, decision, options));
-    const { by, questionId } = options;
+    const { by, questionId, requestId } = options;
     const asked = findQuestion(call);
     if (asked === undefined) return "second";
     if (asked.why !== "tool" && questionId !== undefined) return "second";
     checkDecision(asked, decision);
     checkNoteAndBy({ by });
+    checkRequestId(requestId);
     if (decision.type === "reply" || decision.type === "decline")
       return (await answerTool(state, call, decision, options)) === "said" ? "first" : "second";
     // If the tool asks, the input of its call has already been approved.
     const { inputHash = call.inputHash } = options;
     checkInputHash(asked, inputHash);
     if (asked.expiresAt !== undefined && clock.now() >= asked.expiresAt) return "second";
-    const who = by === undefined ? {} : { by };
+    const who = defined({ by, requestId });
     if (decision.type === "abort") {
-      await abort({ ...(decision.note === undefined ? {} : { note: decision.note }), ...who });
+      await abort(defined({ note: decision.note, by }));
       return "first";
     }
     const hash = inputHash === undefined ? {} : { inputHash };
@@ -89,7 +96,7 @@ export function createAnswerMethods(
     state: State,
     call: Call,
     decision: Extract<ApprovalDecision, { type: "reply" | "decline" }>,
-    { by, questionId }: AnswerOptions,
+    { by, questionId, requestId }: AnswerOptions,
   ): Promise<"said" | "duplicate"> {
     const { callKey } = call;
     const all = (await listOwnQuestions(store, id, state, true)).filter((one) => one.callKey === callKey);
@@ -101,7 +108,7 @@ export function createAnswerMethods(
       decision.type === "reply"
         ? { type: "reply", value: await checkReply(callKey, decision.value, asked) }
         : { type: "decline", ...(decision.note === undefined ? {} : { note: decision.note }) };
-    const who = by === undefined ? {} : { by };
+    const who = defined({ by, requestId });
     const body: InboxBody = { type: "answer", callKey, answer, ...who, questionId: asked.questionId };
     // A running tool asks its question again in its next attempt. Other questions are asked once.
     const attempt = call.status === "running" ? `/${call.attempt}` : "";
@@ -157,7 +164,8 @@ export function createAnswerMethods(
       const said = await sendTo(child).catch(unknownOrThrow);
       if (said !== "unknown") return said;
     }
-    if (await isCallInLog(callKey, id, store)) return "second";
+    if (await isInFamily(store, id, { event: (event) => "callKey" in event && event.callKey === callKey }))
+      return "second";
     throw new PawlError(
       "no_such_call",
       `No call ${callKey} is waiting in session ${id}. List the waiting calls with pendingApprovals().`,
@@ -176,17 +184,6 @@ export function createAnswerMethods(
   const pendingApprovals = async () => deepFreeze(await listOpenQuestions(store, id, await load()));
 
   return { answer, abort, provideResult, pendingApprovals };
-}
-
-/** Whether a call is in the log of a session or of its children. */
-async function isCallInLog(callKey: string, sessionId: string, store: Store): Promise<boolean> {
-  const childIds: string[] = [];
-  for await (const { event } of readEntries(store, sessionId, 0)) {
-    if ("callKey" in event && event.callKey === callKey) return true;
-    if (event.type === "tool_waiting" && event.childId !== undefined) childIds.push(event.childId);
-  }
-  for (const childId of childIds) if (await isCallInLog(callKey, childId, store)) return true;
-  return false;
 }
 
 function findCall(state: State, callKey: string): Call | undefined {

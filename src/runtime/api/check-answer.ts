@@ -79,9 +79,15 @@ export function checkNoteAndBy({ note, by }: { readonly note?: unknown; readonly
   checkLength("by", by, maxName);
 }
 
+/** @throws PawlError `bad_input` */
+export function checkRequestId(requestId: unknown): void {
+  checkLength("requestId", requestId, maxRequestId);
+}
+
 /** In characters. */
 const maxNote = 10_000;
 const maxName = 500;
+const maxRequestId = 200;
 
 function checkLength(name: string, text: unknown, limit: number): void {
   if (text === undefined || (typeof text === "string" && text.length <= limit)) return;

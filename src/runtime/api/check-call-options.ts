@@ -33,7 +33,12 @@ type GraceOptions = { readonly graceMs?: number };
 type ResultOptions = { readonly isError?: boolean };
 
 const abortRules: OptionTable<AbortOptions> = { runId: aString, note: anyValue, by: anyValue };
-const answerRules: OptionTable<AnswerOptions> = { by: anyValue, inputHash: aString, questionId: aString };
+const answerRules: OptionTable<AnswerOptions> = {
+  by: anyValue,
+  inputHash: aString,
+  questionId: aString,
+  requestId: aString,
+};
 const eventRules: OptionTable<EventsOptions> = {
   after: anyValue,
   follow: aBoolean,

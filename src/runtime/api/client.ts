@@ -38,6 +38,7 @@ import type { ItemsOf, OneSessionOptions, StreamItem } from "../agent/stream-typ
 import { makeRandomId, systemClock } from "../lib/clock.js";
 import { createCheckedStore } from "../log/checked-store.js";
 import { busyError, throwNoSession } from "../log/driver-errors.js";
+import { isInFamily } from "../log/find-in-family.js";
 import { loadExistingState } from "../log/known-session.js";
 import { findOpenRunId } from "../log/open-runs.js";
 import { loadCurrentResult, loadRunResult } from "../log/present-result.js";
@@ -100,6 +101,11 @@ export type ClientSession = AnswersAndData & {
   readonly id: string;
   /** The answer to a call, or to one question of its tool. If the call asked more than once, the last answer. Null if there is none. */
   readonly answerTo: (callKey: string, questionId?: string) => Promise<GivenAnswer | null>;
+  /**
+   * Whether a call of the session, or of a child session, was answered with this `requestId`: then the request was sent again, and
+   * must answer nothing else. List the waiting calls before, so that no call which waits later is answered.
+   */
+  readonly hasAnswerFrom: (requestId: string) => Promise<boolean>;
   /** The tools that the session's model was last offered, with their schemas. @throws PawlError `no_session` */
   readonly tools: () => Promise<readonly ToolSpecification[]>;
   /**
@@ -246,6 +252,13 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     answerTo: async (callKey, questionId) => {
       await loadExistingState(store, id);
       return deepFreeze(await answerTo(store, id, callKey, questionId));
+    },
+    async hasAnswerFrom(requestId) {
+      await loadExistingState(store, id);
+      return isInFamily(store, id, {
+        event: (event) => event.type === "answered" && event.requestId === requestId,
+        message: (body) => body.type === "answer" && body.requestId === requestId,
+      });
     },
     tools: async () => deepFreeze(await loadSessionTools(store, id, await loadExistingState(store, id))),
     send,

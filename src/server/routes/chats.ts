@@ -261,7 +261,7 @@ export function createPostedSession(
   id: string,
   agent: string | undefined,
   summary: SessionSummary | null = null,
-): PostableSession & Pick<ClientSession, "abort"> {
+): PostableSession & Pick<ClientSession, "abort" | "hasAnswerFrom"> {
   const { client, agents, settings } = context;
   const session = client.session(id);
   const localAgent = agent === undefined ? undefined : agents.get(agent);

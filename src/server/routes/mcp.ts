@@ -15,7 +15,7 @@ import { randomBase64url } from "../principal.js";
 import { anyJson, eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
-import { authorizeSession, isAllowed, redactSecrets, type ServerContext } from "../server-context.js";
+import { authorizeSession, isAllowed, isRefusal, redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError, toErrorResponse } from "../server-error.js";
 import { loadSessionInfo } from "../session-info.js";
 import type { Sink } from "../sink.js";
@@ -173,11 +173,6 @@ function createReadableSessions({ principal }: RouteRequest, context: ServerCont
       }
     },
   };
-}
-
-/** Whether there is no such session, or the principal may not use it. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof ServerError && (error.code === "no_session" || error.code === "forbidden");
 }
 
 /** @param calledIds collects the sessions of the call */

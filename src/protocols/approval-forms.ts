@@ -1,9 +1,9 @@
 /**
- * Converts waiting calls to forms of an MCP client, and the person's responses to decisions.
+ * Converts waiting calls to forms, for clients of MCP and A2A, and the person's responses to decisions.
  */
-import type { ApprovalDecision, PendingApproval } from "../../index.js";
-import { answers, listAnswerChoices } from "../../view/question-choices.js";
-import { createFormSchema, type FormContent, readFormValue } from "../question-form.js";
+import type { ApprovalDecision, PendingApproval } from "../index.js";
+import { answers, listAnswerChoices } from "../view/question-choices.js";
+import { createFormSchema, type FormContent, readFormValue } from "./question-form.js";
 
 export type Form = { readonly message: string; readonly requestedSchema: object };
 

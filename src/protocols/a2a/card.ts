@@ -1,0 +1,37 @@
+/**
+ * The agent card: what an agent does, and where it is reached.
+ */
+
+/** The protocol version of the card and of the requests. */
+const protocolVersion = "1.0";
+
+export type A2aCard = {
+  readonly name: string;
+  readonly description: string;
+  readonly version: string;
+  readonly skills: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly description: string;
+    readonly tags: readonly string[];
+    readonly examples: readonly string[];
+  }[];
+  /** The address of the JSON-RPC endpoint. */
+  readonly url: string;
+};
+
+/** The card as JSON of the protocol. */
+export function createAgentCard({ name, description, version, skills, url }: A2aCard): object {
+  return {
+    name,
+    description,
+    version,
+    supportedInterfaces: [{ url, protocolBinding: "JSONRPC", protocolVersion }],
+    capabilities: { streaming: true, pushNotifications: false },
+    securitySchemes: { bearer: { httpAuthSecurityScheme: { scheme: "Bearer" } } },
+    securityRequirements: [{ schemes: { bearer: { list: [] } } }],
+    defaultInputModes: ["text/plain", "application/json"],
+    defaultOutputModes: ["text/plain", "application/json"],
+    skills,
+  };
+}

@@ -1,0 +1,83 @@
+/**
+ * A2A over HTTP: JSON-RPC, and streams of JSON-RPC responses. Each request is independent, so any process can answer the next one.
+ */
+import type * as Sdk from "@a2a-js/sdk";
+import type * as SdkErrors from "@a2a-js/sdk/errors";
+import type * as SdkServer from "@a2a-js/sdk/server";
+import { PawlError } from "../../index.js";
+import { importInstalledPackage } from "../../models/index.js";
+import { createA2aHandler } from "./handler.js";
+import type { A2aHost } from "./host.js";
+
+/** The response: one object, or a stream whose first object is ready. */
+export type A2aReply =
+  | { readonly type: "one"; readonly json: object }
+  | { readonly type: "stream"; readonly events: AsyncGenerator<object, void, undefined> };
+
+/** Answers a request whose body has been read. `host` belongs to the caller. */
+export type A2aHttp = (request: Request, body: unknown, host: A2aHost) => Promise<A2aReply>;
+
+const a2aPackage = "@a2a-js/sdk";
+const versionHeader = "a2a-version";
+/** Clients of this version send no header. */
+const versionWithoutHeader = "0.3";
+const supportedVersion = "1.0";
+const streamMethods: ReadonlySet<unknown> = new Set(["SendStreamingMessage", "SubscribeToTask"]);
+
+/** Whether the body asks for a stream. */
+export function isStreamRequest(body: unknown): boolean {
+  return streamMethods.has((Object(body) as { readonly method?: unknown }).method);
+}
+
+/** @throws PawlError `missing_package` */
+export async function createA2aHttp(): Promise<A2aHttp> {
+  const [enums, errors, server] = (await Promise.all(
+    [a2aPackage, `${a2aPackage}/errors`, `${a2aPackage}/server`].map(importInstalledPackage),
+  )) as [typeof Sdk | undefined, typeof SdkErrors | undefined, typeof SdkServer | undefined];
+  if (enums === undefined || errors === undefined || server === undefined)
+    throw new PawlError(
+      "missing_package",
+      `A2A needs the package ${a2aPackage}, which is not installed. Install it: npm install ${a2aPackage}`,
+    );
+  const { JsonRpcTransportHandler, ServerCallContext } = server;
+  const { VersionNotSupportedError } = errors;
+  const refuse = (body: unknown, error: unknown): A2aReply => {
+    const { id } = Object(body) as { readonly id?: unknown };
+    const isId = typeof id === "string" || typeof id === "number";
+    const mapped = JsonRpcTransportHandler.mapToJSONRPCError(error);
+    return { type: "one", json: { jsonrpc: "2.0", id: isId ? id : null, error: mapped } };
+  };
+  return async (request, body, host) => {
+    const requestedVersion = request.headers.get(versionHeader) || versionWithoutHeader;
+    if (requestedVersion !== supportedVersion)
+      return refuse(
+        body,
+        new VersionNotSupportedError(
+          `This server speaks version ${supportedVersion} of A2A, and the request asks for ${requestedVersion.slice(0, 20)}.`,
+        ),
+      );
+    const transport = new JsonRpcTransportHandler(createA2aHandler({ enums, errors }, host));
+    const context = new ServerCallContext({ requestedVersion });
+    const reply = await transport.handle(body as { [name: string]: unknown }, context);
+    if (!(Symbol.asyncIterator in reply)) return { type: "one", json: reply };
+    try {
+      const first = await reply.next();
+      return { type: "stream", events: prepend(first, reply) };
+    } catch (error) {
+      return refuse(body, error);
+    }
+  };
+}
+
+async function* prepend<Item>(
+  first: IteratorResult<Item, void>,
+  rest: AsyncGenerator<Item, void, undefined>,
+): AsyncGenerator<Item, void, undefined> {
+  try {
+    if (first.done === true) return;
+    yield first.value;
+    yield* rest;
+  } finally {
+    await rest.return();
+  }
+}
