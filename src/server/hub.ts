@@ -84,12 +84,21 @@ export function createHub(
   function publishWaiting(when: "in turn" | "now"): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    for (let item = takeWaiting(waiting); item !== undefined; item = takeWaiting(waiting)) {
-      publish(item);
-      if (when === "now" || item.type !== "delta" || !("text" in item.delta)) continue;
-      timer = setTimeout(publishWaiting, pauseMs(watchers.size), "in turn");
-      return;
+    try {
+      for (let item = takeWaiting(waiting); item !== undefined; item = takeWaiting(waiting)) {
+        publish(item);
+        if (when === "now" || item.type !== "delta" || !("text" in item.delta)) continue;
+        timer = setTimeout(publishWaiting, pauseMs(watchers.size), "in turn");
+        return;
+      }
+    } catch (cause) {
+      // The redaction may be the caller's.
+      endTails({ cause });
     }
+  }
+
+  function endTails(error: TailError): void {
+    for (const tail of [...watchers.keys()]) endTail(tail, error);
   }
 
   const listener: LinkListener = {
@@ -107,7 +116,7 @@ export function createHub(
     },
     end(error: TailError = { cause: new PawlError("shut_down", "The agent was shut down in this process.") }) {
       publishWaiting("now");
-      for (const tail of [...watchers.keys()]) endTail(tail, error);
+      endTails(error);
     },
   };
 

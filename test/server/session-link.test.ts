@@ -162,6 +162,8 @@ test(
             else if ("seq" in item) view.apply({ id: `${item.seq}.${item.index}`, data: item });
             if (place === -1 || "seq" in item) continue;
             const told = got.slice(0, got.indexOf(item));
+            if (item.type === "progress")
+              expect(told.filter((one) => one.type === "call_complete" && one.callKey === item.callKey)).toEqual([]);
             for (const before of items.slice(0, place)) if ("seq" in before) expect(told).toContain(before);
           }
           expect(lives[0]).toBe("none");

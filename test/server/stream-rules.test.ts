@@ -111,6 +111,19 @@ test("a reader whose stream grew old comes back, and has missed nothing", verifi
   expect(pickLoggedEvents(frames)).toEqual(pickLoggedEvents(whole));
 });
 
+test("a redaction that fails ends the stream, and the server goes on", verifies("SRV-2#one-process"), async () => {
+  const redact = (text: string) => {
+    if (text.includes("unreadable")) throw new Error("This cannot be redacted.");
+    return text;
+  };
+  const { open, ask } = await rested({ redact });
+  const stream = await open("/v1/sessions/s/stream");
+  await stream.until(": beat");
+  await ask("POST", "/v1/sessions/s/runs", { input: "This is unreadable." });
+  expect(await stream.until('"why":"error"')).toContain('"type":"bye","why":"error"');
+  expect((await ask("GET", "/v1/sessions/s")).status).toBe(200);
+});
+
 describe("a chat stream", () => {
   test("that is old breaks off, and the server goes on", verifies("SEC-4"), async () => {
     const leap = createLeap();
