@@ -334,7 +334,7 @@ const programs = [
   {
     room: "server",
     about: "sessions over HTTP, and a client of its streams",
-    uses: ["protocols", "platform", "ports", "stream", "view"],
+    uses: ["protocols", "platform", "ports", "stream", "stream/tail", "view"],
   },
   { room: "restate", about: "Restate as the dispatcher of sessions", uses: ["ports"] },
 ];

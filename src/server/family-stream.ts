@@ -4,7 +4,7 @@
  */
 import { createStreamRedaction, type FamilyItem, type Redact, type StreamItem } from "../index.js";
 import type { ControlFrame, LiveSource } from "./client/index.js";
-import { createByeFrame, encodeControlFrame, heartbeatFrame, retryFrame } from "./frames.js";
+import { createByeFrame, encodeControlFrame, encodeItem, heartbeatFrame, retryFrame } from "./frames.js";
 import { recheckEveryMs } from "./read-permission.js";
 import { type Sink, unsentHighWaterMark } from "./sink.js";
 import type { OpenStream } from "./watch.js";
@@ -18,8 +18,6 @@ export type FamilyStreamDeps = {
 
 /** The source of the top session's live items, as far as it is known, and the listener for changes of it. */
 export type LiveSourceState = { latest: LiveSource; onChange: (live: LiveSource) => void };
-
-const encoder = new TextEncoder();
 
 /**
  * @param opening the first frame, without the source of live items
@@ -59,7 +57,7 @@ export function startFamilyStream(
       if (item.depth > 0 && !(await isReadable(item.sessionId))) continue;
       for (const redacted of redactItem(item)) {
         if (isClosed) return;
-        write(encodeFamilyItem(redacted));
+        write(encodeItem(redacted));
       }
       if (sink.unsentBytes() > unsentHighWaterMark) await sink.whenDrained();
     }
@@ -93,12 +91,6 @@ function createReadableCheck(mayRead: FamilyStreamDeps["mayRead"]): (sessionId: 
     deniedIds.add(sessionId);
     return false;
   };
-}
-
-function encodeFamilyItem(item: FamilyItem): Uint8Array {
-  const id = "cursor" in item ? `id: ${item.cursor}\n` : "";
-  const data = item.type === "delta" ? { n: 1, ...item } : item;
-  return encoder.encode(`${id}data: ${JSON.stringify(data)}\n\n`);
 }
 
 /** Redaction buffers text separately for each session. */

@@ -3,21 +3,9 @@
  * other frame has an id, so `Last-Event-ID` is always a cursor.
  */
 
-import type { StreamItem } from "../index.js";
-import { runIdOfCall } from "../stream/call-key.js";
-import { type Cursor, cursorAfter, formatCursor } from "../stream/cursor.js";
-import type { ByeReason, ControlFrame, DeltaFrame, ListFrame, SnapshotFrame } from "./client/index.js";
-
-/** A frame that is sent to several watchers, with the same bytes for each. */
-export type SharedFrame = {
-  readonly bytes: Uint8Array;
-  /** The cursor after an event of the log; null for everything else. */
-  readonly cursor: Cursor | null;
-  /** The run that it belongs to; null for frames of the session. */
-  readonly runId: string | null;
-  /** The run that it ends; null if it ends none. */
-  readonly endsRunId: string | null;
-};
+import type { FamilyItem, StreamItem } from "../index.js";
+import { formatCursor } from "../stream/cursor.js";
+import type { ByeReason, ControlFrame, ListFrame } from "./client/index.js";
 
 const encoder = new TextEncoder();
 
@@ -27,7 +15,7 @@ const defaultRetryMs = 1_500;
 export const retryFrame = encoder.encode(`retry: ${defaultRetryMs}\n\n`);
 export const heartbeatFrame = encoder.encode(": beat\n\n");
 
-export function encodeControlFrame(frame: ControlFrame | ListFrame | SnapshotFrame): Uint8Array {
+export function encodeControlFrame(frame: ControlFrame | ListFrame): Uint8Array {
   return encoder.encode(`data: ${JSON.stringify(frame)}\n\n`);
 }
 
@@ -36,29 +24,16 @@ export function createByeFrame(why: ByeReason, retryMs = defaultRetryMs): Uint8A
   return encodeControlFrame({ type: "bye", why, retryMs });
 }
 
-/** The frame of an item. Deltas have frames of their own: `createDeltaFrame`. */
-export function createItemFrame(item: Exclude<StreamItem, { readonly type: "delta" }>): SharedFrame {
-  const cursor = "seq" in item ? cursorAfter(item) : null;
-  const id = cursor === null ? "" : `id: ${formatCursor(cursor)}\n`;
-  return {
-    bytes: encoder.encode(`${id}data: ${JSON.stringify(item)}\n\n`),
-    cursor,
-    runId: findRunId(item),
-    endsRunId: item.type === "final" ? item.runId : null,
-  };
-}
+const itemFrames = new WeakMap<object, Uint8Array>();
 
-export function createDeltaFrame(frame: DeltaFrame): SharedFrame {
-  return {
-    bytes: encoder.encode(`data: ${JSON.stringify(frame)}\n\n`),
-    cursor: null,
-    runId: frame.delta.runId,
-    endsRunId: null,
-  };
-}
-
-function findRunId(item: Exclude<StreamItem, { readonly type: "delta" }>): string | null {
-  if ("runId" in item && typeof item.runId === "string") return item.runId;
-  if ("callKey" in item && typeof item.callKey === "string") return runIdOfCall(item.callKey);
-  return null;
+/** The frame of an item. It is encoded once, because the watchers of a session share their items. */
+export function encodeItem(item: StreamItem | FamilyItem): Uint8Array {
+  const known = itemFrames.get(item);
+  if (known !== undefined) return known;
+  const cursor = "cursor" in item ? item.cursor : "seq" in item ? formatCursor(item) : null;
+  const id = cursor === null ? "" : `id: ${cursor}\n`;
+  const data = item.type === "delta" ? { n: 1, ...item } : item;
+  const frame = encoder.encode(`${id}data: ${JSON.stringify(data)}\n\n`);
+  itemFrames.set(item, frame);
+  return frame;
 }

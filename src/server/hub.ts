@@ -1,47 +1,48 @@
 /**
- * A session that is watched in this process: one follower of its log, one source of deltas, any number of watchers.
+ * A session that is watched in this process: its redacted items, and a tail for each watcher.
  *
- * 1. A frame is encoded once, and each watcher gets the same bytes.
- * 2. Deltas of one text that arrive shortly after a frame share the next one. The more watchers, the longer this time is.
- * 3. The hub assembles the message that is being streamed, as clients do, so that a new watcher gets it.
- * 4. A watcher that lags is closed. No queue grows, and no run waits.
+ * 1. Deltas of one text that arrive shortly after each other are joined into one. The more watchers, the longer this time is.
+ * 2. The hub assembles the message that is being streamed, as clients do, so that a new watcher gets it.
+ * 3. All watchers get the same objects, so that each is encoded once.
  */
 
-import type { StreamItem } from "../index.js";
+import { createStreamRedaction, PawlError, type Redact, type StreamItem } from "../index.js";
+import {
+  createTail,
+  endTail,
+  pushItem,
+  type Tail,
+  type TailError,
+  type TailOptions,
+  type TailSource,
+} from "../stream/tail/tail.js";
+import { addWaiting, createWaitingItems, takeWaiting } from "../stream/tail/waiting-items.js";
 import { createSessionView } from "../view/session-view.js";
-import type { ByeReason, LiveSource, SnapshotFrame } from "./client/index.js";
-import { createDeltaFrame, createItemFrame, encodeControlFrame, type SharedFrame } from "./frames.js";
-
-/** A subscriber of a hub. */
-export type Watcher = {
-  /** Sends a frame, unless the watcher's options exclude it. */
-  readonly send: (frame: SharedFrame) => void;
-  /** Sends a control frame, or another frame that is not shared. */
-  readonly sendControl: (bytes: Uint8Array) => void;
-  /** Sends the reason, and ends the stream. */
-  readonly bye: (reason: ByeReason) => void;
-};
+import type { LiveSource } from "./client/index.js";
+import type { LinkListener, SessionLink } from "./peers/session-link.js";
 
 export type HubSource = {
-  /**
-   * The items of the session after the current end of its log, until the signal is aborted. Buffered deltas of one text are
-   * joined. `onLive` is called with the source of live items, at first and whenever it changes.
-   */
-  readonly openItems: (signal: AbortSignal, onLive: (liveSource: LiveSource) => void) => AsyncIterable<StreamItem>;
+  readonly openLink: () => Pick<SessionLink, "join" | "leave">;
+  /** The redacted events after a cursor, to the current end of the log. */
+  readonly logged: TailSource["logged"];
+  readonly redact: Redact;
 };
 
 export type Hub = {
   readonly liveSource: () => LiveSource;
   /**
-   * Adds a watcher, which gets all further frames. Returns the message that is being streamed at present; null if the hub has
-   * ended, because its last watcher has left.
+   * Returns the tail of a new watcher; null if the hub has ended, because its last watcher has left. If the items end before the
+   * session's do, the tail fails with `shut_down`.
+   * @param onLive called whenever the source of live items changes
    */
-  readonly addWatcher: (watcher: Watcher) => { readonly snapshot: SnapshotFrame | null } | null;
-  readonly removeWatcher: (watcher: Watcher) => void;
+  readonly join: (
+    options: Pick<TailOptions, "after" | "live" | "runId" | "until">,
+    onLive: (liveSource: LiveSource) => void,
+  ) => Tail | null;
 };
 
 /**
- * How long the hub pauses reading after a piece of text, in milliseconds: the text that arrives meanwhile becomes one frame. This
+ * How long the hub waits after a piece of text, in milliseconds: the text that arrives meanwhile becomes one frame. This
  * saves work for many sockets. One watcher costs little and sees each word at once; with a hundred, the pause is too short to be
  * noticed.
  */
@@ -49,61 +50,104 @@ function pauseMs(watchers: number): number {
   return Math.min(25, Math.max(1, watchers / 4));
 }
 
+const waitingOptions = { maxBehind: 4_096, joinDeltas: true };
+
 /** @param onEmpty called when the last watcher has left */
-export function createHub(source: HubSource, initialLiveSource: LiveSource, onEmpty: () => void): Hub {
-  const watchers = new Set<Watcher>();
+export function createHub(
+  { openLink, logged, redact }: HubSource,
+  initialLiveSource: LiveSource,
+  onEmpty: () => void,
+): Hub {
+  const watchers = new Map<Tail, (liveSource: LiveSource) => void>();
   const view = createSessionView();
-  const lifetime = new AbortController();
+  const waiting = createWaitingItems();
+  let link: ReturnType<typeof openLink> | null = null;
+  /** Created with the first item, because a process may have many idle hubs. */
+  let redactItem: ReturnType<typeof createStreamRedaction> | null = null;
+  let timer: ReturnType<typeof setTimeout> | null = null;
+  /** The last entry that the watchers got. */
+  let seq = 0;
   let liveSource = initialLiveSource;
-  let started = false;
+  let hasEnded = false;
 
-  function publish(frame: SharedFrame): void {
-    for (const watcher of watchers) watcher.send(frame);
-  }
-
-  function publishItem(item: StreamItem): void {
-    view.apply(item);
-    if (item.type === "delta") publish(createDeltaFrame({ n: 1, ...item }));
-    else publish(createItemFrame(item));
-  }
-
-  function publishLiveSource(newSource: LiveSource): void {
-    if (newSource === liveSource || lifetime.signal.aborted) return;
-    liveSource = newSource;
-    for (const watcher of watchers) watcher.sendControl(encodeControlFrame({ type: "live", live: liveSource }));
-  }
-
-  async function follow(): Promise<void> {
-    let reason: ByeReason = "drain";
-    try {
-      for await (const item of source.openItems(lifetime.signal, publishLiveSource)) {
-        publishItem(item);
-        if (item.type === "delta" && "text" in item.delta) await pause(pauseMs(watchers.size));
-      }
-    } catch {
-      reason = "error";
+  function publish(item: StreamItem): void {
+    redactItem ??= createStreamRedaction(redact);
+    for (const redacted of redactItem(item)) {
+      view.apply(redacted);
+      if ("seq" in redacted) ({ seq } = redacted);
+      Object.freeze(redacted);
+      for (const tail of watchers.keys()) pushItem(tail, redacted);
     }
-    for (const watcher of [...watchers]) watcher.bye(reason);
+  }
+
+  /** Publishes what waits. After a piece of text, it goes on later, unless everything has to be published now. */
+  function publishWaiting(when: "in turn" | "now"): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    try {
+      for (let item = takeWaiting(waiting); item !== undefined; item = takeWaiting(waiting)) {
+        publish(item);
+        if (when === "now" || item.type !== "delta" || !("text" in item.delta)) continue;
+        timer = setTimeout(publishWaiting, pauseMs(watchers.size), "in turn");
+        return;
+      }
+    } catch (cause) {
+      // The redaction may be the caller's.
+      endTails({ cause });
+    }
+  }
+
+  function endTails(error: TailError): void {
+    for (const tail of [...watchers.keys()]) endTail(tail, error);
+  }
+
+  const listener: LinkListener = {
+    item(item) {
+      if (!addWaiting(waiting, item, waitingOptions)) {
+        publishWaiting("now");
+        addWaiting(waiting, item, waitingOptions);
+      }
+      if (timer === null) publishWaiting("in turn");
+    },
+    live(newSource) {
+      if (newSource === liveSource) return;
+      liveSource = newSource;
+      for (const onLive of watchers.values()) onLive(liveSource);
+    },
+    end(error: TailError = { cause: new PawlError("shut_down", "The agent was shut down in this process.") }) {
+      publishWaiting("now");
+      endTails(error);
+    },
+  };
+
+  const tailSource: TailSource = {
+    logged,
+    inProgress() {
+      const { streamed } = view.snapshot();
+      return streamed === null ? [] : [streamed];
+    },
+  };
+
+  function removeWatcher(tail: Tail): void {
+    watchers.delete(tail);
+    if (watchers.size > 0 || hasEnded) return;
+    hasEnded = true;
+    if (timer !== null) clearTimeout(timer);
+    link?.leave(listener);
+    onEmpty();
   }
 
   return {
     liveSource: () => liveSource,
-    addWatcher(watcher) {
-      if (lifetime.signal.aborted) return null;
-      watchers.add(watcher);
-      if (!started) void follow();
-      started = true;
-      return { snapshot: view.snapshot().streamed };
-    },
-    removeWatcher(watcher) {
-      watchers.delete(watcher);
-      if (watchers.size > 0 || lifetime.signal.aborted) return;
-      lifetime.abort();
-      onEmpty();
+    join(options, onLive) {
+      if (hasEnded) return null;
+      if (link === null) {
+        link = openLink();
+        seq = link.join(listener);
+      }
+      const tail: Tail = createTail(tailSource, seq, { ...options, onLeave: () => removeWatcher(tail) });
+      watchers.set(tail, onLive);
+      return tail;
     },
   };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -2,8 +2,8 @@
  * The hubs of a server, by session: created for the first watcher, and removed when the last one has left.
  */
 
-import type { Client, Redact, SessionSource, SessionSummary, Store } from "../index.js";
-import { afterEntry } from "../stream/cursor.js";
+import type { Client, PublicEvent, Redact, SessionSource, SessionSummary, Store } from "../index.js";
+import { formatCursor } from "../stream/cursor.js";
 import type { LiveSource } from "./client/index.js";
 import type { FindReadingAgent } from "./find-reading-agent.js";
 import { createHub, type Hub, type HubSource } from "./hub.js";
@@ -33,19 +33,18 @@ export function createHubs(deps: HubsDeps): Hubs {
     let summary = given ?? (await deps.store.describe(sessionId));
     const agent = await deps.findReadingAgent(sessionId, summary?.info ?? null);
     const liveSource = await deps.links.findLiveSource(summary);
-    // An agent that drives the session knows its state, and needs no read.
-    const { seq } = await (agent ?? deps.client).session(sessionId).state();
     // The session handle is created on use, so that the hub of an inactive session does not hold one.
     const events: SessionSource["events"] = (options) => (agent ?? deps.client).session(sessionId).events(options);
-    const after = afterEntry(seq);
-    const openItems: HubSource["openItems"] = (signal, onLive) => {
-      const items = deps.links.items({ id: sessionId, events }, after, { signal, onLive, summary });
+    const openLink: HubSource["openLink"] = () => {
+      const link = deps.links.getOrOpen({ id: sessionId, events }, summary);
       // It is old soon, and a process may have many hubs.
       summary = null;
-      return redactItems(items, deps.redact);
+      return link;
     };
+    const logged: HubSource["logged"] = (after) =>
+      redactItems(events({ follow: false, after: formatCursor(after) }), deps.redact) as AsyncIterable<PublicEvent>;
     const streamClosed = deps.loneRuns?.streamOpened(sessionId);
-    return createHub({ openItems }, liveSource, () => {
+    return createHub({ openLink, logged, redact: deps.redact }, liveSource, () => {
       hubs.delete(sessionId);
       streamClosed?.();
     });

@@ -1,25 +1,16 @@
 /**
- * Streams one session to one client: first the log after its cursor, then live frames from the hub.
+ * Streams one session to one client: the frames of its tail in the hub of the session.
  *
- * 1. The watcher joins the hub, and then reads the log to its end. Everything that the hub sent before is in the log; everything
- *    after it is buffered here. So nothing is skipped, and duplicates are recognized by their cursors. A long log is read once
- *    before that, so that little is buffered.
- * 2. The log is read as fast as the socket accepts it. If the socket does not accept live frames, the stream ends, except for a
- *    single large frame: a client that was disconnected for it would get the same frame again.
+ * The log is read as fast as the socket accepts it. If the socket does not accept live frames, the stream ends, except for a single
+ * large frame: a client that was disconnected for it would get the same frame again.
  */
 
-import type { PublicEvent } from "../index.js";
-import { type Cursor, isAfter } from "../stream/cursor.js";
-import type { ByeReason, SnapshotFrame } from "./client/index.js";
-import {
-  createByeFrame,
-  createItemFrame,
-  encodeControlFrame,
-  heartbeatFrame,
-  retryFrame,
-  type SharedFrame,
-} from "./frames.js";
-import type { Hub, Watcher } from "./hub.js";
+import { PawlError } from "../index.js";
+import { type Cursor, startCursor } from "../stream/cursor.js";
+import { createItems, endTail, isCatchingUp, type Tail } from "../stream/tail/tail.js";
+import type { ByeReason, LiveSource } from "./client/index.js";
+import { createByeFrame, encodeControlFrame, encodeItem, heartbeatFrame, retryFrame } from "./frames.js";
+import type { Hub } from "./hub.js";
 import type { Sink } from "./sink.js";
 
 export type WatchOptions = {
@@ -27,8 +18,6 @@ export type WatchOptions = {
   readonly after: Cursor | null;
   /** Whether the requested cursor is beyond the log. */
   readonly isReset: boolean;
-  /** Whether many events of the log come after the cursor. */
-  readonly isFarBehind: boolean;
   /** Only items of this run, or of no run. */
   readonly runId: string | undefined;
   /** Whether to send deltas and everything else that is not in the log. */
@@ -39,8 +28,6 @@ export type WatchOptions = {
 
 export type WatchSource = {
   readonly hub: () => Promise<Hub>;
-  /** The redacted events of the log after a cursor, to its current end. */
-  readonly logged: (after: Cursor | null, runId: string | undefined) => AsyncIterable<PublicEvent>;
   /** The first frame. */
   readonly opening: () => Promise<Uint8Array>;
   /** The maximum number of unsent bytes. */
@@ -60,10 +47,7 @@ export type OpenStream = {
  */
 export function watchSession(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
   const { maxUnsent } = source;
-  let cursor = options.after;
-  let hub: Hub | null = null;
-  let buffered: SharedFrame[] | null = [];
-  let bufferedBytes = 0;
+  let items: ReturnType<typeof createItems> | null = null;
   let isClosed = false;
   let isQuiet = true;
   /** The size of the largest frame since the socket had last accepted everything. */
@@ -86,75 +70,46 @@ export function watchSession(source: WatchSource, options: WatchOptions, sink: S
 
   function closeStream(): void {
     isClosed = true;
-    hub?.removeWatcher(watcher);
-    hub = null;
+    void items?.return();
+    items = null;
   }
 
-  function isWanted({ cursor: frameCursor, runId }: SharedFrame): boolean {
-    if (frameCursor === null ? !options.deltas : cursor !== null && !isAfter(frameCursor, cursor)) return false;
-    return options.runId === undefined || runId === null || runId === options.runId;
-  }
-
-  function sendIfWanted(frame: SharedFrame): void {
-    if (isWanted(frame)) write(frame.bytes);
-    if (frame.cursor !== null && (cursor === null || isAfter(frame.cursor, cursor))) cursor = frame.cursor;
-    if (frame.endsRunId !== null && frame.endsRunId === options.until) bye("end");
-  }
-
-  const watcher: Watcher = {
-    send(frame) {
-      if (isClosed) return;
-      if (buffered === null) sendIfWanted(frame);
-      else {
-        buffered.push(frame);
-        bufferedBytes += frame.bytes.byteLength;
-      }
-      if (sink.unsentBytes() + bufferedBytes > maxUnsent + maxFrameBytes) bye("slow");
-    },
-    sendControl: write,
-    bye: (why) => bye(why),
-  };
-
-  async function sendLog({ logged }: WatchSource): Promise<void> {
-    for await (const event of logged(cursor, options.runId)) {
-      if (isClosed) return;
-      sendIfWanted(createItemFrame(event));
-      await sink.whenDrained();
-    }
-  }
-
-  /** A hub ends with its last watcher: then the next one is asked for. */
-  async function joinHub({ hub: openHub }: WatchSource): Promise<SnapshotFrame | null> {
-    while (!isClosed) {
-      const opened = await openHub();
-      const joining = isClosed ? opened.removeWatcher(watcher) : opened.addWatcher(watcher);
-      if (joining === undefined || joining === null) continue;
-      hub = opened;
-      return joining.snapshot;
-    }
-    return null;
-  }
-
-  async function streamSession(watchSource: WatchSource): Promise<void> {
+  async function openTail({ hub: openHub, opening }: WatchSource): Promise<Tail> {
     write(retryFrame);
-    write(await watchSource.opening());
+    write(await opening());
     if (options.isReset) write(encodeControlFrame({ type: "reset" }));
+    const { runId, until } = options;
+    const wanted = {
+      after: options.after ?? startCursor,
+      live: options.deltas,
+      ...(runId === undefined ? {} : { runId }),
+      ...(typeof until === "string" ? { until } : {}),
+    };
+    const onLive = (live: LiveSource) => write(encodeControlFrame({ type: "live", live }));
+    // A hub ends with its last watcher: then the next one is asked for.
+    let tail = (await openHub()).join(wanted, onLive);
+    while (tail === null) tail = (await openHub()).join(wanted, onLive);
     // If the run has ended, all of it is in the log.
-    const isOver = options.until === null;
-    if (isOver || options.isFarBehind) await sendLog(watchSource);
-    if (isOver) return bye("end");
-    const snapshot = await joinHub(watchSource);
-    await sendLog(watchSource);
-    const isOfRun = options.runId === undefined || snapshot?.runId === options.runId;
-    if (snapshot !== null && options.deltas && isOfRun) write(encodeControlFrame(snapshot));
-    const pending = buffered ?? [];
-    buffered = null;
-    bufferedBytes = 0;
-    for (const frame of pending) sendIfWanted(frame);
+    if (until === null) endTail(tail);
+    return tail;
+  }
+
+  async function sendItems(tail: Tail): Promise<void> {
+    const opened = createItems(tail);
+    items = opened;
+    if (isClosed) closeStream();
+    for await (const item of opened) {
+      write(encodeItem(item));
+      if (isCatchingUp(tail)) await sink.whenDrained();
+      else if (sink.unsentBytes() > maxUnsent + maxFrameBytes) return bye("slow");
+    }
+    bye("end");
   }
 
   sink.onClose(closeStream);
-  streamSession(source).catch(() => bye("error"));
+  openTail(source)
+    .then(sendItems)
+    .catch((error) => bye(error instanceof PawlError && error.code === "shut_down" ? "drain" : "error"));
   return {
     bye,
     heartbeat() {

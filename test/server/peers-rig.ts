@@ -36,7 +36,8 @@ export async function startPeer({ agents = [], peers, socket, ...options }: Peer
   const requestedSessions: string[] = [];
   let listener: RequestListener | null = null;
   const onRequest: RequestListener = (request, response) => {
-    if (request.url?.startsWith("/v1/live/") === true) requestedSessions.push(request.url.slice("/v1/live/".length));
+    const [, requested] = /^\/v1\/live\/([^?]*)/.exec(request.url ?? "") ?? [];
+    if (requested !== undefined) requestedSessions.push(requested);
     listener?.(request, response);
   };
   const http = createHttpServer(onRequest);

@@ -3,10 +3,10 @@
  * any more.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createAgent, createMemoryStore, type MessageDelta } from "../../src/index.js";
+import { createAgent, createMemoryStore, createRedaction, type StreamItem } from "../../src/index.js";
 import { followSession, type SnapshotFrame, type StreamFrame } from "../../src/server/client/index.js";
-import { createDeltaFrame } from "../../src/server/frames.js";
-import type { Hub, Watcher } from "../../src/server/hub.js";
+import { createHub } from "../../src/server/hub.js";
+import type { LinkListener, SessionLink } from "../../src/server/peers/session-link.js";
 import type { Sink } from "../../src/server/sink.js";
 import { watchSession } from "../../src/server/watch.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -111,6 +111,19 @@ test("a reader whose stream grew old comes back, and has missed nothing", verifi
   expect(pickLoggedEvents(frames)).toEqual(pickLoggedEvents(whole));
 });
 
+test("a redaction that fails ends the stream, and the server goes on", verifies("SRV-2#one-process"), async () => {
+  const redact = (text: string) => {
+    if (text.includes("unreadable")) throw new Error("This cannot be redacted.");
+    return text;
+  };
+  const { open, ask } = await rested({ redact });
+  const stream = await open("/v1/sessions/s/stream");
+  await stream.until(": beat");
+  await ask("POST", "/v1/sessions/s/runs", { input: "This is unreadable." });
+  expect(await stream.until('"why":"error"')).toContain('"type":"bye","why":"error"');
+  expect((await ask("GET", "/v1/sessions/s")).status).toBe(200);
+});
+
 describe("a chat stream", () => {
   test("that is old breaks off, and the server goes on", verifies("SEC-4"), async () => {
     const leap = createLeap();
@@ -149,41 +162,34 @@ describe("a reader that does not read", () => {
       destroy: () => {},
       onClose: () => {},
     };
-    const watchers: Watcher[] = [];
-    const hub: Hub = {
-      liveSource: () => "here",
-      addWatcher(watcher) {
-        watchers.push(watcher);
-        return { snapshot };
+    let listener: LinkListener | null = null;
+    const link: Pick<SessionLink, "join" | "leave"> = {
+      join(joining) {
+        listener = joining;
+        return 0;
       },
-      removeWatcher: () => {},
+      leave: () => {},
     };
-    const options = {
-      after: null,
-      isReset: false,
-      isFarBehind: false,
-      runId: undefined,
-      deltas: true,
-      until: undefined,
-    };
-    async function* logged() {}
-    watchSession(
-      { hub: async () => hub, logged, opening: async () => new Uint8Array(), maxUnsent: mostUnsent },
-      options,
-      sink,
-    );
+    const redact = createRedaction();
+    const hub = createHub({ openLink: () => link, async *logged() {}, redact }, "here", () => {});
+    const options = { after: null, isReset: false, runId: undefined, deltas: true, until: undefined };
+    watchSession({ hub: async () => hub, opening: async () => new Uint8Array(), maxUnsent: mostUnsent }, options, sink);
+    await vi.waitFor(() => expect(listener).not.toBeNull());
+    const send = (item: StreamItem) => listener?.item(item);
+    if (snapshot !== null) send(snapshot);
     await vi.waitFor(() => expect(told.some((text) => text.includes("snapshot"))).toBe(snapshot !== null));
-    const delta: MessageDelta = { ...attempt, seq: 1, kind: "text-delta", id: "t", text: "x".repeat(100) };
-    const frame = createDeltaFrame({ type: "delta", n: 1, delta });
+    const note: StreamItem = { type: "progress", callKey: "r/1/1", note: "x".repeat(100) };
     return {
       /** How many more frames it is sent before it is told that it is too slow. */
       async framesUntilSlow() {
-        for (let count = 0; count < 10_000; count += 1) {
-          for (const watcher of watchers) watcher.send(frame);
-          if (told.at(-1) === "end") return { count, told: told.at(-2), bytes: count * frame.bytes.byteLength };
-          await Promise.resolve();
+        const before = told.length;
+        while (told.at(-1) !== "end") {
+          if (told.length > 10_000) throw new Error("It is never too slow.");
+          send({ ...note });
+          await new Promise((resolve) => setImmediate(resolve));
         }
-        throw new Error("It is never too slow.");
+        const frames = told.slice(before, -2);
+        return { told: told.at(-2), bytes: frames.reduce((sum, { length }) => sum + length, 0) };
       },
     };
   }

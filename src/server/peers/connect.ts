@@ -5,12 +5,15 @@
  * 2. Every wait ends: for the response after 5 s, and for the next frame after several missed heartbeats.
  */
 import { request as nodeRequest } from "node:http";
+import { type Cursor, formatCursor } from "../../stream/cursor.js";
 import { readFrames } from "../client/index.js";
 import { type LinkFrame, parseLinkFrame } from "./link-frames.js";
 
 export type PeerConnection = {
   readonly address: string;
   readonly sessionId: string;
+  /** The cursor after which the stream begins. */
+  readonly after: Cursor;
   /** The `authorization` header. */
   readonly authorization: string;
   /** The path where the server is mounted; an HTTP address already includes it. */
@@ -46,10 +49,10 @@ export async function* connect(connection: PeerConnection): AsyncGenerator<LinkF
 }
 
 function openBody(
-  { address, basePath, sessionId, authorization }: PeerConnection,
+  { address, basePath, sessionId, after, authorization }: PeerConnection,
   signal: AbortSignal,
 ): Promise<ReadableStream<Uint8Array>> {
-  const path = `/v1/live/${encodeURIComponent(sessionId)}`;
+  const path = `/v1/live/${encodeURIComponent(sessionId)}?after=${formatCursor(after)}`;
   const headers = { accept: "text/event-stream", authorization };
   if (address.startsWith("unix:"))
     return openSocket(address.slice("unix:".length), `${basePath}${path}`, headers, signal);

@@ -1,61 +1,21 @@
 /**
- * The frames that the holder of a session sends to another process: its live items, and their positions in the log. The events
- * themselves come from the store.
+ * The frames that the holder of a session sends to another process: its items, as it reads them itself.
  */
 
-import type { PublicEvent, StreamItem } from "../../index.js";
-import { formatCursor, parseCursor } from "../../stream/cursor.js";
+import type { StreamItem } from "../../index.js";
 
-/** An item that is not in the log. */
-export type LiveItem = Exclude<StreamItem, PublicEvent | { readonly type: "lagged" }>;
-
-type AttemptId = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };
-
-/** What an event ends: the message of an attempt, or a run. */
-export type AttemptEnd =
-  | ({ readonly type: "message" | "attempt_failed" | "attempt_withdrawn" } & AttemptId)
-  | { readonly type: "final"; readonly runId: string };
-
-export type LinkFrame =
-  /** The first frame. The following frames were sent after this entry. */
-  | { readonly type: "open"; readonly seq: number }
-  /** The event with this cursor is in the log. The following frames were sent after it. */
-  | { readonly type: "told"; readonly place: string; readonly ends?: AttemptEnd }
-  | LiveItem;
-
-export function createToldFrame(event: PublicEvent): LinkFrame {
-  const place = formatCursor(event);
-  const ends = findEnd(event);
-  return ends === null ? { type: "told", place } : { type: "told", place, ends };
-}
-
-/** What an event ends; null if it ends neither an attempt nor a run. */
-function findEnd(event: PublicEvent): AttemptEnd | null {
-  switch (event.type) {
-    case "message":
-    case "attempt_failed":
-    case "attempt_withdrawn": {
-      const { type, runId, modelCallIndex, attempt } = event;
-      return { type, runId, modelCallIndex, attempt };
-    }
-    case "final":
-      return { type: "final", runId: event.runId };
-    default:
-      return null;
-  }
-}
+/** The first frame is `open`. */
+export type LinkFrame = { readonly type: "open" } | Exclude<StreamItem, { readonly type: "lagged" }>;
 
 /** Null for a frame that this version does not know. @throws Error if it is malformed */
 export function parseLinkFrame(data: unknown): LinkFrame | null {
   if (!isObject(data)) throw createBrokenFrameError();
+  if (Number.isSafeInteger(data.seq)) {
+    if (!Number.isSafeInteger(data.index) || typeof data.type !== "string") throw createBrokenFrameError();
+    return data as LinkFrame;
+  }
   switch (data.type) {
     case "open":
-      if (!Number.isSafeInteger(data.seq)) throw createBrokenFrameError();
-      break;
-    case "told":
-      if (typeof data.place !== "string" || parseCursor(data.place) === null) throw createBrokenFrameError();
-      if (data.ends !== undefined && !(isObject(data.ends) && typeof data.ends.runId === "string"))
-        throw createBrokenFrameError();
       break;
     case "delta":
       if (!hasAttemptId(data.delta) || !isObject(data.delta) || typeof data.delta.kind !== "string")

@@ -4,15 +4,17 @@
 
 import type { Holder, SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
 import { isHeldHere } from "../../inspect.js";
-import { type Cursor, formatCursor } from "../../stream/cursor.js";
+import type { Cursor } from "../../stream/cursor.js";
+import { createLazyItems } from "../../stream/lazy-items.js";
 import type { LiveSource } from "../client/index.js";
 import type { FindReadingAgent } from "../find-reading-agent.js";
-import { connect } from "./connect.js";
-import { mergeItems, passItems } from "./merge-items.js";
+import { connect, type PeerConnection } from "./connect.js";
 import type { Peers } from "./peer-options.js";
-import { createSessionLink, type LinkDeps, type SessionLink } from "./session-link.js";
+import { createSessionLink, type LinkDeps, readLink, type SessionLink } from "./session-link.js";
 
 export type Links = {
+  /** @param summary what the caller has just read of the session; null if there is none */
+  readonly getOrOpen: (session: SessionSource, summary: SessionSummary | null) => SessionLink;
   /**
    * The items of a session after a cursor, whichever process holds it.
    * @param onLive called with the source of live items, at first and whenever it changes
@@ -55,48 +57,38 @@ export function createLinks(deps: LinksDeps): Links {
     hasWorker: deps.hasWorker,
     findPeerAddress: ({ address }) =>
       address !== undefined && peers?.isAllowed(address) === true && address !== peers.address ? address : null,
-    connect: (sessionId, address, signal) => connectToPeer(sessionId, address, signal, deps),
+    connect: (sessionId, address, after, signal) => connectToPeer({ sessionId, address, after, signal }, deps),
     onEmpty: (sessionId) => links.delete(sessionId),
   };
 
-  function getOrCreateLink(sessionId: string, summary: SessionSummary | null): SessionLink {
-    const existing = links.get(sessionId);
+  const getOrOpen: Links["getOrOpen"] = (session, summary) => {
+    const existing = links.get(session.id);
     if (existing !== undefined) return existing;
-    const link = createSessionLink(sessionId, linkDeps, summary);
-    links.set(sessionId, link);
+    const link = createSessionLink(session, summary, linkDeps);
+    links.set(session.id, link);
     return link;
-  }
+  };
 
   return {
     isLocalHolder,
-    items: (session, after, { signal, onLive, summary = null }) =>
-      (peers === null ? passItems : mergeItems)({
-        followed: session.events({
-          after: formatCursor(after),
-          joinDeltas: true,
-          ...(signal === undefined ? {} : { signal }),
-        }),
-        logged: (cursor) => session.events({ after: formatCursor(cursor), follow: false }),
-        // The link notices a new holder by its first event. If the items begin after that event, the summary is out of date.
-        link: getOrCreateLink(session.id, summary === null || after.seq > summary.seq ? null : summary),
-        after,
-        ...(onLive === undefined ? {} : { onLive }),
+    getOrOpen,
+    items: (session, after, { summary = null, ...options }) =>
+      createLazyItems(async () => {
+        const current = summary ?? (await store.describe(session.id));
+        return readLink(getOrOpen(session, current), after, options);
       }),
     findLiveSource: (summary) => findLocalSource(summary, deps),
   };
 }
 
 async function* connectToPeer(
-  sessionId: string,
-  address: string,
-  signal: AbortSignal,
+  peer: Pick<PeerConnection, "sessionId" | "address" | "after" | "signal">,
   { peers, basePath, heartbeatMs }: LinksDeps,
 ): ReturnType<typeof connect> {
   if (peers === null) return;
-  const authorization = peers.passes.sign(address, sessionId, Date.now());
+  const authorization = peers.passes.sign(peer.address, peer.sessionId, Date.now());
   // The other process has the same heartbeat interval as this one, or the default one.
-  const silentMs = Math.max(40_000, 3 * heartbeatMs);
-  yield* connect({ address, sessionId, authorization, basePath, silentMs, signal });
+  yield* connect({ ...peer, authorization, basePath, silentMs: Math.max(40_000, 3 * heartbeatMs) });
 }
 
 /** Whether a holder is this process and, if a process has several servers, this server. */

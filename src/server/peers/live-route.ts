@@ -1,5 +1,5 @@
 /**
- * `GET /v1/live/ID`: the live items of a session that this process holds, for the other processes of this server (SEC-19).
+ * `GET /v1/live/ID`: the stream of a session that this process holds, for the other processes of this server (SEC-19).
  *
  * 1. Only a process with the secret gets a response. No token opens this route.
  * 2. Items are sent unredacted: each process redacts what it shows, and each can read the store.
@@ -7,12 +7,15 @@
  */
 
 import type { Session } from "../../index.js";
+import { formatCursor, startCursor } from "../../stream/cursor.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
 import { eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
+import { parseEventCursor } from "../routes/paging.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import { createToldFrame, type LinkFrame } from "./link-frames.js";
+import { object, string } from "../shape.js";
+import type { LinkFrame } from "./link-frames.js";
 
 export const liveRoute: Route = {
   method: "GET",
@@ -21,7 +24,8 @@ export const liveRoute: Route = {
   scope: null,
   summary:
     "Between the processes of this server: what a session streams that this process holds. It needs their secret.",
-  responses: { 200: "text/event-stream: places of the log, and live items" },
+  query: object({ after: string("The cursor to continue from, `seq.index`.", 40) }),
+  responses: { 200: "text/event-stream: events of the log, and live items" },
   content: { 200: eventStreamContent },
   handle: streamLiveItems,
 };
@@ -33,7 +37,7 @@ const liveFormat: EventFormat = {
   earlyEnd: null,
 };
 
-async function streamLiveItems({ request, params }: RouteRequest, context: ServerContext) {
+async function streamLiveItems({ request, params, query }: RouteRequest, context: ServerContext) {
   const { peers, store } = context.settings;
   const id = params.id ?? "";
   const authorization = request.headers.get("authorization");
@@ -46,13 +50,13 @@ async function streamLiveItems({ request, params }: RouteRequest, context: Serve
   };
   const session = (await findHoldingAgent())?.session(id);
   if (session === undefined) throw new ServerError("not_found", "This process does not hold the session.");
-  const { seq } = await session.state();
+  const after = formatCursor(parseEventCursor(query.after as string | undefined) ?? startCursor);
   const connection = new AbortController();
   return {
     status: 200,
     stream(sink) {
       const openStream = startEventStream(
-        readLinkFrames(session, seq, connection.signal),
+        readLinkFrames(session, after, connection.signal),
         connection,
         sink,
         liveFormat,
@@ -70,13 +74,10 @@ async function streamLiveItems({ request, params }: RouteRequest, context: Serve
 
 async function* readLinkFrames(
   session: Session,
-  seq: number,
+  after: string,
   signal: AbortSignal,
 ): AsyncGenerator<LinkFrame, void, undefined> {
-  yield { type: "open", seq };
-  for await (const item of session.events({ after: seq, joinDeltas: true, signal })) {
-    if ("seq" in item) yield createToldFrame(item);
-    // A snapshot replaces the items that were dropped.
-    else if (item.type !== "lagged") yield item;
-  }
+  yield { type: "open" };
+  // A snapshot replaces the items that were dropped.
+  for await (const item of session.events({ after, joinDeltas: true, signal })) if (item.type !== "lagged") yield item;
 }

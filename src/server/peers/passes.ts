@@ -20,7 +20,7 @@ const validForMs = 5 * 60_000;
 export function createPasses(secret: string): Passes {
   const keys = createKeys(secret);
   const computeMac = (time: number, address: string, sessionId: string) =>
-    keys.sign("pawl live 1", JSON.stringify([time, address, sessionId]));
+    keys.sign("pawl live 2", JSON.stringify([time, address, sessionId]));
 
   return {
     sign: (address, sessionId, now) => `Pawl-Peer ${now}.${computeMac(now, address, sessionId)}`,

@@ -1,37 +1,46 @@
 /**
- * The link of a session: the source of its live items, and one connection to its holder, however many watchers there are here.
+ * The items of a session for all its readers in this process: one reader of the session here and, while another process holds
+ * the session, one connection to that process.
  *
- * 1. The link reads the store when it begins (unless its creator just has), when an event shows that another process may hold
- *    the session, and when the connection has ended. After that, it reads the store every second while a reachable process holds the session.
- * 2. It keeps the message that is being streamed, so that new listeners get it.
- * 3. It sends only positions in the log: events come from the store.
+ * 1. Listeners get each event once and in order, whether the store or the holder delivers it first: the holder's stream begins
+ *    after the last event that they got.
+ * 2. A live item that belongs to something that has ended is dropped: the store may be faster than the holder.
+ * 3. The link reads who holds the session when an event shows that another process may hold it, when the connection has ended,
+ *    and every second while a reachable process holds it. Its creator has just read the session.
  */
 
-import type { Holder, PublicEvent, SessionSummary, Snapshot } from "../../index.js";
-import { afterEntry, type Cursor, parseCursor } from "../../stream/cursor.js";
+import type { Holder, PublicEvent, SessionSource, SessionSummary, StreamItem } from "../../index.js";
+import { afterEntry, type Cursor, cursorAfter, formatCursor, isAfter } from "../../stream/cursor.js";
+import { findEndedKey, isOver } from "../../stream/tail/item-owner.js";
+import {
+  createItems,
+  createTail,
+  endOnAbort,
+  endTail,
+  type ItemIterator,
+  pushItem,
+  type Tail,
+  type TailError,
+} from "../../stream/tail/tail.js";
 import { createSessionView, type SessionView } from "../../view/session-view.js";
 import type { LiveSource } from "../client/index.js";
-import type { AttemptEnd, LinkFrame, LiveItem } from "./link-frames.js";
+import type { LinkFrame } from "./link-frames.js";
 
 export type LinkListener = {
-  /** Called with an item that was sent after the event of `mark`. */
-  readonly item: (item: LiveItem, mark: Cursor) => void;
-  /** Called when the holder reports that the log has advanced. */
-  readonly advanced: () => void;
-  /** Called when a connection has begun or ended: earlier items are void. Continue from `snapshot()`. */
-  readonly reset: () => void;
+  readonly item: (item: StreamItem) => void;
+  /** Called with the source of live items, once it is known and whenever it changes. */
   readonly live: (live: LiveSource) => void;
+  /** Called once if the items end before the listener leaves. */
+  readonly end: (error?: TailError) => void;
 };
 
 export type SessionLink = {
-  readonly join: (listener: LinkListener) => void;
+  readonly session: SessionSource;
+  /** Returns the entry that the items of the listener come after. */
+  readonly join: (listener: LinkListener) => number;
   readonly leave: (listener: LinkListener) => void;
-  /** Notifies the link of an event of the log. */
-  readonly observeEvent: (event: PublicEvent) => void;
-  /** The cursor after which the last item was sent; null without a connection. */
-  readonly mark: () => Cursor | null;
-  /** The message that is being streamed, as received so far. */
-  readonly snapshot: () => Snapshot | null;
+  /** The message that is being streamed, as received so far, and the preliminary results of running calls. */
+  readonly inProgress: () => readonly StreamItem[];
 };
 
 /** Shared by the links of a server. */
@@ -45,29 +54,40 @@ export type LinkDeps = {
   readonly hasWorker: boolean;
   /** The address of the holder, if this process may connect to it; otherwise null. */
   readonly findPeerAddress: (holder: Holder) => string | null;
-  readonly connect: (sessionId: string, address: string, signal: AbortSignal) => AsyncIterable<LinkFrame>;
-  /** Called when the last listener has left. */
+  readonly connect: (
+    sessionId: string,
+    address: string,
+    after: Cursor,
+    signal: AbortSignal,
+  ) => AsyncIterable<LinkFrame>;
+  /** Called when the last listener has left, or the items have ended. */
   readonly onEmpty: (sessionId: string) => void;
 };
 
 type LinkConnection = { readonly holderId: string; readonly lifetime: AbortController; isOpen: boolean };
 
 const refreshEveryMs = 1_000;
+/** How many ended attempts, calls and runs are remembered. */
+const maxEnded = 1_024;
 
-/** @param given what was just read of the session; null if nothing was */
-export function createSessionLink(sessionId: string, deps: LinkDeps, given: SessionSummary | null = null): SessionLink {
-  let firstSummary = given;
+/** @param given what was just read of the session; null if there is none */
+export function createSessionLink(session: SessionSource, given: SessionSummary | null, deps: LinkDeps): SessionLink {
+  const sessionId = session.id;
   const listeners = new Set<LinkListener>();
+  const lifetime = new AbortController();
+  let firstSummary = given;
   let live: LiveSource | null = null;
   let currentConnection: LinkConnection | null = null;
-  let mark: Cursor | null = null;
-  /** Null without a connection. */
+  /** The cursor after the last event that the listeners got. */
+  let position = afterEntry(given?.seq ?? 0);
+  /** Null before the first item, because a process may have many links of inactive sessions. */
   let view: SessionView | null = null;
+  const ended = new Set<string>();
+  const preliminary = new Map<string, StreamItem>();
   let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
   let isRefreshing = false;
   let needsRefresh = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
-  let isClosed = false;
   /** The last entry of the log at the last refresh. */
   let refreshedSeq = 0;
   let lastBrokenAt = Number.NEGATIVE_INFINITY;
@@ -78,17 +98,63 @@ export function createSessionLink(sessionId: string, deps: LinkDeps, given: Sess
     for (const listener of listeners) listener.live(found);
   }
 
-  function reset(): void {
-    mark = null;
-    view = null;
-    for (const listener of listeners) listener.reset();
+  function disconnect(): void {
+    currentConnection?.lifetime.abort();
+    currentConnection = null;
   }
 
-  function disconnect(): void {
-    if (currentConnection === null) return;
-    currentConnection.lifetime.abort();
-    currentConnection = null;
-    reset();
+  function receive(item: StreamItem, source: "store" | "holder"): void {
+    if ("seq" in item) {
+      if (!isAfter(item, position)) return;
+      position = cursorAfter(item);
+      recordEnd(item);
+      // The connection is to the process that held the session before.
+      if (item.type === "restarted" && source === "store" && item.seq > refreshedSeq) disconnect();
+    } else if (isOver(item, ended)) return;
+    view ??= createSessionView();
+    if (view.apply(item).length === 0) return;
+    if (item.type === "preliminary") preliminary.set(item.callKey, item);
+    for (const listener of [...listeners]) listener.item(item);
+    if ("seq" in item) observeEvent(item);
+  }
+
+  function recordEnd(event: PublicEvent): void {
+    if (event.type === "tool_result") preliminary.delete(event.callKey);
+    if (event.type === "run_started" || event.type === "final") preliminary.clear();
+    const key = findEndedKey(event);
+    if (key !== null) ended.add(key);
+    const [oldest] = ended;
+    if (ended.size > maxEnded && oldest !== undefined) ended.delete(oldest);
+  }
+
+  function observeEvent(event: PublicEvent): void {
+    if (event.seq <= refreshedSeq) return;
+    if (holder === "here" && deps.hasWorker && releasesSession(event)) {
+      // The session stays here until another process claims it, and that begins with an event.
+      holder = "nobody";
+      return;
+    }
+    if (canChangeHolder(event) || (holder === "nobody" && currentConnection === null)) void refresh();
+  }
+
+  async function followSession(): Promise<void> {
+    let error: TailError | undefined;
+    try {
+      const options = { after: formatCursor(position), joinDeltas: true, signal: lifetime.signal };
+      for await (const item of session.events(options)) receive(item, "store");
+    } catch (cause) {
+      error = { cause };
+    }
+    if (lifetime.signal.aborted) return;
+    close();
+    for (const listener of [...listeners]) listener.end(error);
+  }
+
+  function close(): void {
+    lifetime.abort();
+    if (timer !== null) clearTimeout(timer);
+    disconnect();
+    deps.onEmpty(sessionId);
   }
 
   async function refresh(): Promise<void> {
@@ -97,7 +163,7 @@ export function createSessionLink(sessionId: string, deps: LinkDeps, given: Sess
     if (timer !== null) clearTimeout(timer);
     timer = null;
     isRefreshing = true;
-    while (needsRefresh && !isClosed) {
+    while (needsRefresh && !lifetime.signal.aborted) {
       needsRefresh = false;
       await refreshOnce();
     }
@@ -115,7 +181,7 @@ export function createSessionLink(sessionId: string, deps: LinkDeps, given: Sess
       scheduleRefresh();
       return;
     }
-    if (isClosed) return;
+    if (lifetime.signal.aborted) return;
     refreshedSeq = summary?.seq ?? 0;
     const found = summary?.holder ?? null;
     const address = found === null ? null : deps.findPeerAddress(found);
@@ -131,7 +197,7 @@ export function createSessionLink(sessionId: string, deps: LinkDeps, given: Sess
   }
 
   function scheduleRefresh(): void {
-    if (isClosed || timer !== null) return;
+    if (lifetime.signal.aborted || timer !== null) return;
     timer = setTimeout(() => {
       timer = null;
       void refresh();
@@ -142,9 +208,14 @@ export function createSessionLink(sessionId: string, deps: LinkDeps, given: Sess
     const connection: LinkConnection = { holderId, lifetime: new AbortController(), isOpen: false };
     currentConnection = connection;
     try {
-      for await (const frame of deps.connect(sessionId, address, connection.lifetime.signal)) {
+      for await (const frame of deps.connect(sessionId, address, position, connection.lifetime.signal)) {
         if (currentConnection !== connection) return;
-        applyFrame(frame, connection);
+        if (frame.type !== "open") receive(frame, "holder");
+        else {
+          connection.isOpen = true;
+          view?.rejoin();
+          setLive("peer");
+        }
       }
     } catch {
       // A broken connection is like one that has ended: the store says who holds the session now.
@@ -159,58 +230,44 @@ export function createSessionLink(sessionId: string, deps: LinkDeps, given: Sess
     else scheduleRefresh();
   }
 
-  function applyFrame(frame: LinkFrame, connection: LinkConnection): void {
-    if (frame.type === "open") {
-      connection.isOpen = true;
-      reset();
-      view = createSessionView();
-      mark = afterEntry(frame.seq);
-      setLive("peer");
-      for (const listener of listeners) listener.advanced();
-      return;
-    }
-    if (mark === null || view === null) return;
-    if (frame.type === "told") {
-      mark = parseCursor(frame.place) ?? mark;
-      if (frame.ends !== undefined) view.apply(toEndingEvent(frame.ends, mark));
-      for (const listener of listeners) listener.advanced();
-      return;
-    }
-    view.apply(frame);
-    for (const listener of listeners) listener.item(frame, mark);
-  }
-
   return {
+    session,
     join(listener) {
       listeners.add(listener);
+      if (listeners.size === 1) void followSession();
       if (live !== null) listener.live(live);
       else void refresh();
+      return position.seq;
     },
     leave(listener) {
       listeners.delete(listener);
-      if (listeners.size > 0 || isClosed) return;
-      isClosed = true;
-      if (timer !== null) clearTimeout(timer);
-      disconnect();
-      deps.onEmpty(sessionId);
+      if (listeners.size === 0 && !lifetime.signal.aborted) close();
     },
-    observeEvent(event) {
-      if (event.seq <= refreshedSeq) return;
-      if (holder === "here" && deps.hasWorker && releasesSession(event)) {
-        // The session stays here until another process claims it, and that begins with an event.
-        holder = "nobody";
-        return;
-      }
-      if (canChangeHolder(event) || (holder === "nobody" && currentConnection === null)) void refresh();
+    inProgress() {
+      const streamed = view?.snapshot().streamed ?? null;
+      return [...(streamed === null ? [] : [streamed]), ...preliminary.values()];
     },
-    mark: () => mark,
-    snapshot: () => view?.snapshot().streamed ?? null,
   };
 }
 
-/** The view must know that a message has ended, but not how: the message or result comes from the store. */
-function toEndingEvent(ends: AttemptEnd, mark: Cursor): PublicEvent {
-  return { ...ends, ...(ends.type === "final" ? {} : { type: "attempt_withdrawn" }), ...mark } as PublicEvent;
+/** The items after a cursor, for one consumer. `onLive` is called as the listener's `live` is. */
+export function readLink(
+  link: SessionLink,
+  after: Cursor,
+  { signal, onLive = () => {} }: { readonly signal: AbortSignal | undefined; readonly onLive?: LinkListener["live"] },
+): ItemIterator {
+  const { session, inProgress } = link;
+  const listener: LinkListener = {
+    item: (item) => pushItem(tail, item),
+    live: onLive,
+    end: (error) => endTail(tail, error),
+  };
+  const logged = (from: Cursor) =>
+    session.events({ after: formatCursor(from), follow: false }) as AsyncIterable<PublicEvent>;
+  const options = { after, joinDeltas: true, onLeave: () => link.leave(listener) };
+  const tail: Tail = createTail({ logged, inProgress }, link.join(listener), options);
+  if (signal !== undefined) endOnAbort(tail, signal);
+  return createItems(tail);
 }
 
 /** Whether another process, or none, may hold the session after this event. */

@@ -2,9 +2,9 @@
  * Watching a session: its events by page, and its stream.
  */
 
-import { type FamilyItem, PawlError, type PublicEvent } from "../../index.js";
+import { type FamilyItem, PawlError } from "../../index.js";
 import { findOpenRun } from "../../inspect.js";
-import { type Cursor, cursorAfter, formatCursor, parseCursor, startCursor } from "../../stream/cursor.js";
+import { cursorAfter, formatCursor, parseCursor, startCursor } from "../../stream/cursor.js";
 import type { LiveSource } from "../client/index.js";
 import { type LiveSourceState, startFamilyStream } from "../family-stream.js";
 import { encodeControlFrame } from "../frames.js";
@@ -121,22 +121,16 @@ export async function createWatchSource(
   const { sessionId: id, seq, status } = summary;
   const isReset = cursor !== null && cursor.seq > seq;
   const after = isReset ? null : cursor;
-  const isFarBehind = seq - (after?.seq ?? 0) > farBehind;
   const source = {
-    // A long log may be sent for minutes.
-    hub: () => context.hubs.getOrOpen(id, isFarBehind ? undefined : summary),
-    logged: (from: Cursor | null, run: string | undefined) => readLog(context, readable, from, run),
+    hub: () => context.hubs.getOrOpen(id, summary),
     opening: async () =>
       encodeControlFrame({ type: "open", seq, status, live: await context.hubs.findLiveSource(id, summary) }),
     maxUnsent: context.settings.limits.maxUnsentBytes,
   };
   // Null if the run has ended, or if no run is in progress.
   const untilRunId = until === undefined ? undefined : await findRunToWatch(context, requested, runId);
-  return { source, options: { after, isReset, isFarBehind, runId, deltas, until: untilRunId } };
+  return { source, options: { after, isReset, runId, deltas, until: untilRunId } };
 }
-
-/** How many entries after the cursor of a watcher are read in one page. */
-const farBehind = 64;
 
 /** An agent that drives the session here knows its state. */
 async function findRunToWatch(
@@ -255,15 +249,4 @@ function combineChecks(first: AccessCheck, second: AccessCheck): AccessCheck {
 
 export function createReadCheck(context: ServerContext, principal: Principal, asked: AskedSession): AccessCheck {
   return () => isAllowed(context, principal, "read", asked);
-}
-
-async function* readLog(
-  context: ServerContext,
-  { session }: ReadableSession,
-  cursor: Cursor | null,
-  runId: string | undefined,
-): AsyncGenerator<PublicEvent, void, undefined> {
-  const filter = runId === undefined ? {} : { runId };
-  for await (const event of session.events({ follow: false, after: formatCursor(cursor ?? startCursor), ...filter }))
-    if ("seq" in event) yield redactSecrets(context, event) as PublicEvent;
 }

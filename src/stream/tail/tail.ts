@@ -68,7 +68,7 @@ export type Tail = Pick<TailOptions, "onLeave"> &
     pendingReads: PendingRead[];
   };
 
-type TailError = { readonly cause: unknown };
+export type TailError = { readonly cause: unknown };
 
 type PendingRead = {
   readonly resolve: (result: IteratorResult<StreamItem, undefined>) => void;
@@ -241,6 +241,11 @@ function serveReads(tail: Tail): void {
       tail.ended = {};
     }
   }
+}
+
+/** Whether the consumer still gets events from the log. */
+export function isCatchingUp({ gap, log }: Tail): boolean {
+  return gap !== "none" || log !== null;
 }
 
 function needsLog({ gap, log, hasEnded, isReturned }: Tail): boolean {

@@ -14,6 +14,8 @@ export type WaitingItems = {
   lastJoined: JoinedDelta | null;
 };
 
+type DeltaItem = Extract<StreamItem, { readonly type: "delta" }>;
+
 type TextDelta = Extract<MessageDelta, { readonly text: string }>;
 
 /** Belongs to one consumer, and grows until the consumer reads it. */
@@ -22,6 +24,10 @@ type JoinedDelta = {
   n: number;
   readonly delta: { -readonly [Key in keyof TextDelta]: TextDelta[Key] };
 };
+
+export function createWaitingItems(): WaitingItems {
+  return { first: undefined, buffer: [], head: 0, lastJoined: null };
+}
 
 /** Adds an item. Returns false if there are as many as may wait. */
 export function addWaiting(
@@ -86,11 +92,11 @@ function replacePreliminary(
 }
 
 /** Joins the delta with the last waiting item. Returns false if that is not possible. */
-function joinLastItem(waiting: WaitingItems, { delta }: Extract<StreamItem, { readonly type: "delta" }>): boolean {
+function joinLastItem(waiting: WaitingItems, item: DeltaItem): boolean {
   const { first, buffer, head } = waiting;
   const isBuffered = buffer.length > head;
   const last = isBuffered ? buffer[buffer.length - 1] : first;
-  const joined = last === undefined ? null : joinDelta(last, delta, waiting.lastJoined);
+  const joined = last === undefined ? null : joinDelta(last, item, waiting.lastJoined);
   if (joined === null) return false;
   waiting.lastJoined = joined;
   if (isBuffered) buffer[buffer.length - 1] = joined;
@@ -105,21 +111,26 @@ const maxJoined = 4_096;
  * Joins a delta with the last waiting item. Null if the two cannot be joined.
  * @param lastJoined the last result of this function for the consumer
  */
-function joinDelta(last: StreamItem, delta: MessageDelta, lastJoined: JoinedDelta | null): JoinedDelta | null {
-  if (last.type !== "delta" || !canJoin(last.delta, delta)) return null;
-  const joined: JoinedDelta = last === lastJoined ? lastJoined : { type: "delta", n: 1, delta: { ...last.delta } };
-  joined.n += 1;
+function joinDelta(last: StreamItem, next: DeltaItem, lastJoined: JoinedDelta | null): JoinedDelta | null {
+  const { delta, n = 1 } = next;
+  if (last.type !== "delta" || !canJoin(last.delta, delta, n)) return null;
+  const joined: JoinedDelta =
+    last === lastJoined ? lastJoined : { type: "delta", n: last.n ?? 1, delta: { ...last.delta } };
+  joined.n += n;
   joined.delta.seq = delta.seq;
   joined.delta.text += (delta as TextDelta).text;
   return joined;
 }
 
-/** Whether both are deltas of one text, and `next` directly follows `delta`. */
-function canJoin(delta: MessageDelta, next: MessageDelta): delta is TextDelta {
+/**
+ * Whether both are deltas of one text, and `next` directly follows `delta`.
+ * @param n how many deltas `next` consists of
+ */
+function canJoin(delta: MessageDelta, next: MessageDelta, n: number): delta is TextDelta {
   return (
     "text" in delta &&
     "text" in next &&
-    next.seq === delta.seq + 1 &&
+    next.seq === delta.seq + n &&
     next.kind === delta.kind &&
     next.id === delta.id &&
     next.attempt === delta.attempt &&

@@ -2,6 +2,7 @@
  * The commands of a conversation: their names, their descriptions, and the lookup by name.
  */
 
+import { nearestName } from "../../../core/index.js";
 import type { CommandName } from "../../command-names.js";
 import { type CustomCommand, expandCommand } from "../../configuration/resolve-commands.js";
 import { listServerPrompts, type ServerPrompt } from "../../mcp/list-content.js";
@@ -263,11 +264,15 @@ export function findCommand(line: string, custom: readonly CustomCommand[]): Com
   const [only] = candidates;
   const command = exact ?? (candidates.length === 1 ? only : undefined);
   if (command !== undefined) return { type: "command", command, words: words.trim() };
-  const suggestions = candidates.length > 0 ? candidates : all.filter((one) => editDistance(one.name, name) <= 2);
+  const near = nearestName(
+    name,
+    all.map((one) => one.name),
+  );
+  const suggestions = candidates.length > 0 ? candidates.map((one) => one.name) : near === undefined ? [] : [near];
   const suggestionNote =
     suggestions.length === 0
       ? "/help lists the commands"
-      : `Did you mean ${suggestions.map((one) => `/${one.name}`).join(" or ")}?`;
+      : `Did you mean ${suggestions.map((one) => `/${one}`).join(" or ")}?`;
   return {
     type: "unknown",
     message: `There is no command /${name}. ${suggestionNote.replace(/([a-z])$/, "$1.")} Nothing was sent.`,
@@ -301,19 +306,4 @@ export function completeCommand(
   let commonPrefix = first;
   while (!names.every((name) => name.startsWith(commonPrefix))) commonPrefix = commonPrefix.slice(0, -1);
   return commonPrefix.length > beginning.length ? `/${commonPrefix}` : null;
-}
-
-/** The edit distance of two short names. A longer name is infinitely far away, to bound the work. */
-function editDistance(left: string, right: string): number {
-  if (right.length > 12) return Number.POSITIVE_INFINITY;
-  let row = Array.from({ length: right.length + 1 }, (_, at) => at);
-  for (const [down, letter] of [...left].entries()) {
-    const next = [down + 1];
-    for (const [across, other] of [...right].entries())
-      next.push(
-        Math.min((row[across] ?? 0) + (letter === other ? 0 : 1), (row[across + 1] ?? 0) + 1, (next[across] ?? 0) + 1),
-      );
-    row = next;
-  }
-  return row.at(-1) ?? 0;
 }

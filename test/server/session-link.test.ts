@@ -1,16 +1,15 @@
 /**
- * Events from the store and live items from the holder, each late by chance: the merged items are in the order in which they
- * were said (SRV-2, SRV-3).
+ * Events from the store and the stream of the holder, each late by chance: the items of the link are in the order in which the
+ * holder had them (SRV-2, SRV-3).
  */
 
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import type { PublicEvent, StreamItem } from "../../src/index.js";
+import type { PublicEvent, SessionSource, StreamItem } from "../../src/index.js";
 import { createStreamView, type LiveSource } from "../../src/server/client/index.js";
-import { createToldFrame, type LinkFrame } from "../../src/server/peers/link-frames.js";
-import { mergeItems } from "../../src/server/peers/merge-items.js";
-import { createSessionLink } from "../../src/server/peers/session-link.js";
-import { afterEntry, type Cursor, isAfter } from "../../src/stream/cursor.js";
+import type { LinkFrame } from "../../src/server/peers/link-frames.js";
+import { createSessionLink, readLink } from "../../src/server/peers/session-link.js";
+import { afterEntry, type Cursor, isAfter, parseCursor, startCursor } from "../../src/stream/cursor.js";
 import { verifies } from "../verifies.js";
 
 type Said = StreamItem;
@@ -45,14 +44,15 @@ function createWorld(items: readonly Said[]) {
   let followedTo = 0;
   let cut = new AbortController();
   const events = () => items.slice(0, at).filter((item): item is PublicEvent => "seq" in item);
-  const frames = async function* (signal: AbortSignal): AsyncGenerator<LinkFrame> {
+  const frames = async function* (after: Cursor, signal: AbortSignal): AsyncGenerator<LinkFrame> {
     let sent = at;
     const own = cut;
-    yield { type: "open", seq: events().at(-1)?.seq ?? 1 };
+    yield { type: "open" };
     const view = createStreamView();
     for (const item of items.slice(0, sent)) {
       if (item.type === "delta") view.apply({ data: { type: "delta", n: 1, delta: item.delta } });
       else if ("seq" in item) view.apply({ id: `${item.seq}.${item.index}`, data: item });
+      if ("seq" in item && isAfter(item, after)) yield item;
     }
     const partial = view.partial();
     if (partial !== null) {
@@ -60,10 +60,7 @@ function createWorld(items: readonly Said[]) {
       yield { type: "snapshot", ...rest, deltaSeq };
     }
     for (;;) {
-      for (; sent < world.linkedTo(); sent += 1) {
-        const item = items[sent] as Said;
-        yield "seq" in item ? createToldFrame(item) : (item as LinkFrame);
-      }
+      for (; sent < world.linkedTo(); sent += 1) yield items[sent] as LinkFrame;
       if (signal.aborted || own.signal.aborted) return;
       await turn();
     }
@@ -127,26 +124,25 @@ test(
           const items = said(lengths);
           const world = createWorld(items);
           const lives: LiveSource[] = [];
-          const link = createSessionLink("s", {
-            describe: async () => ({ seq: 0, holder: { id: "h", host: "h", pid: 1, startedAt: 1 } }) as never,
+          const { followed, logged } = world;
+          const session: SessionSource = {
+            id: "s",
+            events: ({ after, follow = true }) => (follow ? followed() : logged(parseCursor(after) ?? startCursor)),
+          };
+          const holder = { id: "h", host: "h", pid: 1, startedAt: 1 };
+          const link = createSessionLink(session, { seq: 1, holder } as never, {
+            describe: async () => ({ seq: 0, holder }) as never,
             isLocalHolder: () => false,
             hasWorker: false,
             findLocalSource: async () => "none",
             findPeerAddress: () => "http://holder",
-            connect: (_id, _address, signal) => world.frames(signal),
+            connect: (_id, _address, after, signal) => world.frames(after, signal),
             onEmpty: () => {},
           });
-          const { followed, logged } = world;
-          const merged = mergeItems({
-            followed: followed(),
-            logged,
-            link,
-            after: afterEntry(1),
-            onLive: (live) => lives.push(live),
-          });
+          const linkedItems = readLink(link, afterEntry(1), { signal: undefined, onLive: (live) => lives.push(live) });
           const got: StreamItem[] = [];
           const reading = (async () => {
-            for await (const item of merged) got.push(item);
+            for await (const item of linkedItems) got.push(item);
           })();
           for (const { what, count } of moves) {
             world[what](count);
@@ -166,6 +162,8 @@ test(
             else if ("seq" in item) view.apply({ id: `${item.seq}.${item.index}`, data: item });
             if (place === -1 || "seq" in item) continue;
             const told = got.slice(0, got.indexOf(item));
+            if (item.type === "progress")
+              expect(told.filter((one) => one.type === "call_complete" && one.callKey === item.callKey)).toEqual([]);
             for (const before of items.slice(0, place)) if ("seq" in before) expect(told).toContain(before);
           }
           expect(lives[0]).toBe("none");
