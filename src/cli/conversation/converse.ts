@@ -249,6 +249,7 @@ async function leaveConversation(
 ): Promise<number> {
   const { runId, isWaiting } = control.view.state();
   const isAtWork = runId !== null;
+  const agentsAtWork = await control.countBackgroundAgents();
   if (how === "stop") await control.stopAndWait(graceMs);
   await background.close();
   await control.close(how === "rest" ? 0 : graceMs);
@@ -256,7 +257,14 @@ async function leaveConversation(
     const id = shortId(control.sessionId);
     control.say(wrapNote(`To go on: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
   }
+  if (agentsAtWork > 0) control.say(wrapNote(formatAgentsAtWork(agentsAtWork), front.columns(), "yellow"));
   front.changed();
+  if (agentsAtWork > 0 && (!isAtWork || how === "stop")) return exitCodes.interrupted;
   if (!isAtWork || how === "stop") return exitCodes.done;
   return isWaiting ? exitCodes.waiting : exitCodes.interrupted;
+}
+
+function formatAgentsAtWork(count: number): string {
+  const agents = count === 1 ? "1 agent in the background has" : `${count} agents in the background have`;
+  return `${agents} not ended. When you go on, they go on; without you, pawl worker carries them on. pawl agents lists them.`;
 }

@@ -6,6 +6,13 @@
 import type { ChildSleep } from "./call-state.js";
 import type { Timer } from "./event.js";
 
+type ParentCall = {
+  readonly sessionId: string;
+  readonly callKey: string;
+  /** The parent does not wait. */
+  readonly background?: true;
+};
+
 /** Work that a state wants in flight. It settles with one event. */
 export type Effect =
   /** The next model call is prepared: compaction and hooks. */
@@ -76,8 +83,8 @@ export type Effect =
       readonly type: "tell_parent";
       readonly key: string;
       readonly runId: string;
-      /** The call of the parent session that waits. */
-      readonly parent: { readonly sessionId: string; readonly callKey: string };
+      /** The call of the parent session that has started this one. */
+      readonly parent: ParentCall;
       /** Since when it waits, in epoch milliseconds; null: it does not. */
       readonly askedAt: number | null;
       /** It sleeps or waits for a signal. */
@@ -91,8 +98,8 @@ export type Effect =
       readonly type: "notify_parent";
       readonly key: string;
       readonly runId: string;
-      /** The call of the parent session that waits. */
-      readonly parent: { readonly sessionId: string; readonly callKey: string };
+      /** The call of the parent session that has started this one. */
+      readonly parent: ParentCall;
     };
 
 /** The name of an effect. */

@@ -40,6 +40,16 @@ export type RunLimits = {
   readonly maxCompactions: number;
   /** How often the run may be handed over to another agent. A call above it fails, and the run continues. Default 10. */
   readonly maxHandoffs?: number;
+  /**
+   * How many child sessions the run may start with the tools of other agents. Further calls are blocked, and the model is told so.
+   * Not limited unless set.
+   */
+  readonly maxChildren?: number;
+  /**
+   * How many child sessions may work in the background at the same time. Further calls that would start one are blocked. Not limited
+   * unless set; calls that wait for their child count for `toolConcurrency`.
+   */
+  readonly maxChildrenAtOnce?: number;
   /** An answer without tool calls does not end the run: the model must call the done tool. Default false. */
   readonly requireDoneTool?: boolean;
 };

@@ -8,7 +8,7 @@
 import { isStorable } from "../../context/tool-output.js";
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
-import { findChildCalls } from "../../core/machine/child-reports.js";
+import { findChildSessions } from "../../core/machine/child-reports.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { type Call, hasCalls, type State } from "../../core/machine/state.js";
@@ -174,7 +174,7 @@ export function createAnswerMethods(
   }
 
   function listChildAnswers(state: State): readonly Answers[] {
-    return findChildCalls(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
+    return findChildSessions(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
   }
 
   const pendingApprovals = async () => deepFreeze(await listOpenQuestions(store, id, await load()));
@@ -188,6 +188,7 @@ async function isCallInLog(callKey: string, sessionId: string, store: Store): Pr
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if ("callKey" in event && event.callKey === callKey) return true;
     if (event.type === "tool_waiting" && event.childId !== undefined) childIds.push(event.childId);
+    if (event.type === "tool_finished" && event.startedChild !== undefined) childIds.push(event.startedChild.childId);
   }
   for (const childId of childIds) if (await isCallInLog(callKey, childId, store)) return true;
   return false;
