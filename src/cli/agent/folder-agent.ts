@@ -152,7 +152,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     promptCache,
     limits: { ...childLimits, ...options.limits },
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
-    observers: [...observers, ...createNotifier(hooks, root)],
+    observers: [...observers, ...createNotifier(hooks, { store, root })],
     context: {
       sources: [
         ...addEnvironment(createContextSources({ ...options, settings })),
@@ -251,7 +251,7 @@ function createFolderTools({
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];
   permissions.useVersions(servers.versionOf);
   const tools = allTools.filter(({ name }) => !toolsOff.has(name));
-  return { ...guarded, background, tools, hookDeps: { topSessions, verdicts } };
+  return { ...guarded, background, tools, hookDeps: { topSessions, verdicts, decide: permissions.decide } };
 }
 
 /** Which tools an MCP server has is known only when it was started. */
