@@ -9,6 +9,8 @@ const reasons = [
     why: "A piece that is put together with others to make an exported type. The reference tells its members with that type.",
     names: [
       "AnswersAndData",
+      "FinishedChild",
+      "ParentCall",
       "AnswersAndData_2",
       "Body",
       "ByRule",

@@ -100,6 +100,11 @@ export const aSignal: OptionRule = {
 
 export const aBoolean: OptionRule = { accepts: (value) => typeof value === "boolean", expected: "true or false" };
 
+export const aBooleanOrFunction: OptionRule = {
+  accepts: (value) => typeof value === "boolean" || typeof value === "function",
+  expected: "true, false or a function",
+};
+
 export const nonEmptyString: OptionRule = {
   accepts: (value) => typeof value === "string" && value !== "",
   expected: "a text",

@@ -117,6 +117,8 @@ export async function readFamily(
   for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
     if ("runId" in event && typeof event.runId === "string") runIds.add(event.runId);
     if (event.type === "child_started") children.set(event.childId, event.callKey);
+    if (event.type === "tool_result" && event.startedChild !== undefined)
+      children.set(event.startedChild, event.callKey);
   }
   return { children, runIds };
 }

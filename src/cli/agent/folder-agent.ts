@@ -99,6 +99,9 @@ export type FolderAgentOptions = {
   readonly beforeFirstCall?: () => Promise<void>;
 };
 
+/** How many agents a run may call, and how many may work in the background at the same time. */
+const childLimits = { maxChildren: 20, maxChildrenAtOnce: 8 };
+
 /** @throws PawlError `bad_configuration` if the root is not a folder */
 export function createFolderAgent(options: FolderAgentOptions): Agent {
   const { store, model, root, contextWindow, timeouts = {}, observers = [], fallbacks = [] } = options;
@@ -152,9 +155,9 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     canExecuteTool: createPermissionCheck("ask"),
     hooks: hooksFor(null),
     promptCache,
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    limits: { ...childLimits, ...options.limits },
     ...(contextWindow === undefined ? {} : { compaction: { contextWindow } }),
-    observers: [...observers, ...createNotifier(hooks, root)],
+    observers: [...observers, ...createNotifier(hooks, { store, root })],
     context: {
       sources: [
         ...addEnvironment(createContextSources({ ...options, settings })),
@@ -253,7 +256,7 @@ function createFolderTools({
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];
   permissions.useVersions(servers.versionOf);
   const tools = allTools.filter(({ name }) => !toolsOff.has(name));
-  return { ...guarded, background, tools, hookDeps: { topSessions, verdicts } };
+  return { ...guarded, background, tools, hookDeps: { topSessions, verdicts, decide: permissions.decide } };
 }
 
 /** Which tools an MCP server has is known only when it was started. */
@@ -293,7 +296,8 @@ export async function findMissingTools({
   const sourceTools = createContextSources({ ...options, permissions, settings }).flatMap(({ tools = [] }) => tools);
   const { tools: builtInTools } = createFolderTools({ ...options, store, permissions, settings });
   const agentTools = agents.map(nameAgentTool).filter((name) => !settings.toolsOff.has(name));
-  const names = new Set([...[...builtInTools, ...sourceTools].map(({ name }) => name), ...commonTools, ...agentTools]);
+  const ofAgents = agentTools.length === 0 ? [] : [...agentTools, "read_agent", "stop_agent"];
+  const names = new Set([...[...builtInTools, ...sourceTools].map(({ name }) => name), ...commonTools, ...ofAgents]);
   const isAvailable = (tool: string) => names.has(tool) || startable.some((name) => tool.startsWith(`mcp__${name}__`));
   const state = (await store.load(sessionId))?.state;
   const pendingCall =

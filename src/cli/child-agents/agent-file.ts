@@ -27,6 +27,8 @@ export type AgentFile = TextFile & {
   /** `provider/model`, or a name of the setting `models`; null for the parent's model. */
   readonly model: string | null;
   readonly mode: AgentMode;
+  /** Whether the model is told to start it in the background. */
+  readonly background: boolean;
   readonly limits: { readonly maxSteps?: number; readonly maxTokens?: number; readonly maxCostUsd?: number };
   readonly prompt: string;
   /** The parts of the file that have no effect, in whole sentences. */
@@ -100,6 +102,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
     tools: tools.names,
     model: model === undefined || model === "inherit" ? null : model,
     mode,
+    background: value("background")?.toLowerCase() === "true",
     limits: {
       ...(maxSteps === undefined ? {} : { maxSteps: Math.ceil(maxSteps) }),
       ...(maxTokens === undefined ? {} : { maxTokens: Math.ceil(maxTokens) }),
@@ -198,7 +201,18 @@ function parsePositive(key: string, text: string | undefined): number | undefine
 
 /** `color` is how other programs show an agent. Leaving it out changes nothing that an agent does, so it is not reported. */
 const knownKeys: ReadonlySet<string> = new Set([
-  ...["name", "description", "tools", "model", "permissionMode", "maxTurns", "maxTokens", "budget", "color"],
+  ...[
+    "name",
+    "description",
+    "tools",
+    "model",
+    "permissionMode",
+    "maxTurns",
+    "maxTokens",
+    "budget",
+    "background",
+    "color",
+  ],
 ]);
 const maxListed = 10;
 /** Columns of one word in a message. */

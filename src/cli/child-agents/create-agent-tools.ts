@@ -53,6 +53,22 @@ export type AgentToolsDeps = {
 const budgetShare = 0.3;
 const defaultMaxSteps = 60;
 
+type AgentInput = { readonly task: string; readonly background?: boolean };
+
+const agentInput = {
+  type: "object",
+  properties: {
+    task: { type: "string", description: "What is to be done, with all that is needed to do it." },
+    background: {
+      type: "boolean",
+      description:
+        "True starts the agent and lets you go on with other work; a message tells you when it has ended. Default: false, and you wait for it.",
+    },
+  },
+  required: ["task"],
+  additionalProperties: false,
+} as const;
+
 /** A tool `agent_NAME` for each agent. */
 export function createAgentTools(agents: readonly AgentWithModel[], deps: AgentToolsDeps): readonly AnyTool[] {
   return agents.map((agent) => createAgentTool(agent, deps));
@@ -89,9 +105,12 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
     },
     observers: [{ onEvent: ({ type, sessionId }) => (type === "final" ? stopProcesses(sessionId) : undefined) }],
   });
-  return agent.asTool({
+  return agent.asTool<AgentInput>({
     name: nameAgentTool(file),
-    description: `${file.description}\n\nThis is an agent with its own conversation. It sees only the task, so write everything into it that it needs. You get its last message.`,
+    description: `${file.description}\n\nThis is an agent with its own conversation. It sees only the task, so write everything into it that it needs. You get its last message.${file.background ? " Start it in the background." : ""}`,
+    input: agentInput,
+    request: ({ task }) => task,
+    background: ({ background }) => background === true,
     budgetShare,
   });
 }

@@ -4,7 +4,7 @@
 import { randomUUID } from "node:crypto";
 import { stdin, stdout } from "node:process";
 import { PawlError, type SessionSummary } from "../../index.js";
-import { toAgentChoices } from "../agent/agent-choices.js";
+import { chooseHooks, toAgentChoices } from "../agent/agent-choices.js";
 import { agentName } from "../agent/agent-name.js";
 import { type ChosenFallbacks, fallbacksFor } from "../agent/choose-fallbacks.js";
 import { chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
@@ -25,6 +25,7 @@ import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { getSession, openStoreOrMemory, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
+import { runSessionEndHooks, type SessionEndReason } from "../hooks/session-end.js";
 import { formatServerNotes } from "../mcp/start-servers.js";
 import { openPrompt } from "../screen/early-prompt.js";
 import { lineOf } from "../screen/line.js";
@@ -168,9 +169,13 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
       isFirst,
       open: untrusted,
     });
-    if (end.type === "left") return leaveConversation(conversation, control, end.how);
+    const endSession = (reason: SessionEndReason) =>
+      runSessionEndHooks(chooseHooks(options, configured), { store, root, sessionId, reason });
+    if (end.type === "left") return leaveConversation(conversation, control, end.how, endSession);
     front.wait("opening…");
     await control.close(0);
+    for (const failure of await endSession("clear"))
+      control.say(wrapNote(sanitize(conversation.terminal.redaction.text(failure)), front.columns(), "yellow"));
     summary = end.next.sessionId === null ? null : await store.describe(end.next.sessionId);
     modelName = end.next.model ?? modelName;
     // What was trusted counts from the beginning, so the talk begins anew, with the same first message.
@@ -244,20 +249,31 @@ function hasShell({ yes, allowShell }: ConversationOptions, configured: Resolved
 
 /** Ends the run or lets it go, and says how to go on. */
 async function leaveConversation(
-  { front, store, loss, background }: ConversationDeps,
+  { front, store, loss, background, terminal }: ConversationDeps,
   control: SessionControl,
   how: LeaveMode,
+  endSession: (reason: SessionEndReason) => Promise<readonly string[]>,
 ): Promise<number> {
   const { runId, isWaiting } = control.view.state();
   const isAtWork = runId !== null;
+  const agentsAtWork = await control.countBackgroundAgents();
   if (how === "stop") await control.stopAndWait(graceMs);
   await background.close();
   await control.close(how === "rest" ? 0 : graceMs);
+  for (const failure of await endSession("prompt_input_exit"))
+    control.say(wrapNote(sanitize(terminal.redaction.text(failure)), front.columns(), "yellow"));
   if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
     control.say(wrapNote(`To go on: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
   }
+  if (agentsAtWork > 0) control.say(wrapNote(formatAgentsAtWork(agentsAtWork), front.columns(), "yellow"));
   front.changed();
+  if (agentsAtWork > 0 && (!isAtWork || how === "stop")) return exitCodes.interrupted;
   if (!isAtWork || how === "stop") return exitCodes.done;
   return isWaiting ? exitCodes.waiting : exitCodes.interrupted;
+}
+
+function formatAgentsAtWork(count: number): string {
+  const agents = count === 1 ? "1 agent in the background has" : `${count} agents in the background have`;
+  return `${agents} not ended. When you go on, they go on; without you, pawl worker carries them on. pawl agents lists them.`;
 }

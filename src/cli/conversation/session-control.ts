@@ -22,6 +22,7 @@ import { awaitOutcome } from "../run/run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
 import type { Redaction } from "../terminal/redaction.js";
 import { truncate } from "../terminal/text.js";
+import { createBackgroundAgents } from "./background-agents.js";
 import { loadHighlighting } from "./lines/highlight.js";
 import { wrapNote } from "./lines/view-lines.js";
 import { createMessageComposer } from "./message-composer.js";
@@ -93,6 +94,8 @@ export type SessionControl = {
   /** Shows that a hook's command runs. @returns called when it has ended */
   readonly showHook: (name: string) => () => void;
   readonly fail: (error: unknown) => void;
+  /** How many agents in the background have not ended. */
+  readonly countBackgroundAgents: () => Promise<number>;
   /** Ends the stream and shuts the agent down. A run that is still in progress is interrupted after `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;
 };
@@ -117,6 +120,9 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const mode = createSessionMode(session, by);
   /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
   let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
+  /** The agents in the background that had not ended when the session was opened. */
+  let openChildren: ReadonlySet<string> = new Set();
+  const isOpenChild = (childId: string) => replayedQuestions === null || openChildren.has(childId);
   const closing = new AbortController();
   let wakeTimer: ReturnType<typeof setTimer> | undefined;
   let display: Promise<void> | null = null;
@@ -182,6 +188,9 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         for (const _ of view.showInSteps(isQuestion(item) ? item : redactedItem, columns(), Date.now()))
           if (performance.now() >= sliceEnd) await yieldToKeys();
       }
+      // The call names the agent in its questions, so it is shown first.
+      if (item.type === "tool_result" && item.startedChild !== undefined && isOpenChild(item.startedChild))
+        background.follow({ childId: item.startedChild, callKey: item.callKey });
       if (replayedQuestions === null) applyChoices(item);
       onChange();
       if (performance.now() >= sliceEnd) await yieldToKeys();
@@ -190,6 +199,8 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
 
   function applyChoices(item: StreamItem): void {
     if (item.type === "run_started") runInBackground(Promise.all([choices.storePending(), mode.storePending()]));
+    // The run began without a request of this conversation.
+    if (item.type === "run_started" && item.finishedChild !== undefined) resumeRun();
     if (item.type === "data_changed" && item.keys.includes(modeKey)) runInBackground(mode.load().then(onChange));
     if (item.type === "step_finished") runInBackground(stopIfSpent(item.runId));
   }
@@ -246,6 +257,13 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     if (why !== "") say(wrapNote(`✗ ${redaction.text(why)}`, columns(), "red"));
   }
 
+  const background = createBackgroundAgents({
+    ...{ agent, store, sessionId, fail, signal: closing.signal },
+    show(item) {
+      view.showAgent(isQuestion(item) ? item : redaction.value(item), columns(), true);
+      onChange();
+    },
+  });
   const resumeRun = () => track(awaitOutcome(session));
   const runInBackground = (work: Promise<unknown>) => void work.catch(fail);
   const abort = () => session.abort({ note: "stopped on the terminal", by });
@@ -283,6 +301,8 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
 
   /** If an answer came from elsewhere and no process drives the session, it continues here. */
   const unwatch = store.watch((change) => {
+    if (change.gap !== true && change.sessionId !== sessionId && change.in !== "log")
+      background.carryOn(change.sessionId);
     const mayBeInInbox = change.gap === true || (change.sessionId === sessionId && change.in !== "log");
     if (!mayBeInInbox || !view.state().isWaiting) return;
     runInBackground(
@@ -304,10 +324,12 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       const state = await session.state();
       if ("runId" in state) choices.watch(state.runId);
       const asking = hasCalls(state) ? state.calls.filter(({ status }) => status === "asking") : [];
+      openChildren = new Set(state.background?.map(({ childId }) => childId));
       replayedQuestions = { until: state.seq, callKeys: new Set(asking.map(({ callKey }) => callKey)) };
       const after = Math.max(0, summary.seq - maxShown);
       if (after > 0) say([lineOf(`${after.toLocaleString("en-US")} earlier entries of the log are not shown.`, "dim")]);
       startShowing(after);
+      if (after > 0) background.followAll(state);
       const { holder } = summary;
       if (holder !== null && !isHeldHere(holder) && !isHolderDead(holder))
         say(
@@ -334,7 +356,8 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       await Promise.race([Promise.all(tracked), setTimeout(maxMs, undefined, { ref: false })]);
     },
     answer(question, decision) {
-      runInBackground(sendDecision(session, question, decision, by).then(resumeRun));
+      const carryOn = () => (question.isBackground === true ? background.carryOn(question.childId ?? "") : resumeRun());
+      runInBackground(sendDecision(session, question, decision, by).then(carryOn));
     },
     say,
     setOwn,
@@ -348,6 +371,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       };
     },
     fail,
+    countBackgroundAgents: background.countUnfinished,
     async close(graceMs) {
       unwatch();
       composer.stop();

@@ -19,14 +19,16 @@ import {
   type UserMessage,
 } from "../../index.js";
 import { decideByRules } from "../permissions/decide.js";
-import type { HookVerdicts } from "../permissions/hook-verdicts.js";
+import { applyHookVerdict, type HookVerdicts } from "../permissions/hook-verdicts.js";
 import { modeOf } from "../permissions/mode.js";
+import type { Permissions } from "../permissions/permissions.js";
 import type { TopSessions } from "../permissions/top-sessions.js";
 import { readHooksHash } from "../trust/trust.js";
 import { type HookAnswer, readHookAnswer } from "./hook-answer.js";
 import { formatHookName, type ResolvedHook } from "./resolve-hooks.js";
 import { afterTimeoutMs, runHookCommand } from "./run-hook-command.js";
 import { fromScriptInput, listToolNames, toScriptInput } from "./tool-names.js";
+import { withTranscript } from "./transcript-file.js";
 
 export type CreateHooksDeps = {
   readonly root: string;
@@ -40,6 +42,8 @@ export type CreateHooksDeps = {
     context: HookContext,
     run: () => Promise<Result>,
   ) => Promise<Result>;
+  /** What the rules and the mode say of a call. */
+  readonly decide: Permissions["decide"];
   /** Called with a hook's name when its command starts. @returns called when it has ended */
   readonly onCommand?: ((name: string) => () => void) | undefined;
 };
@@ -50,13 +54,17 @@ export function createHooks(
   agent: string | null,
   deps: CreateHooksDeps,
 ): readonly Hook[] {
-  return hooks.flatMap((hook) => {
+  // A permission is requested for the input that the other hooks have left.
+  const inOrder = hooks.toSorted((a, b) => Number(isPermissionHook(a)) - Number(isPermissionHook(b)));
+  return inOrder.flatMap((hook) => {
     const points = createPoints(hook, agent, deps);
     if (points === null) return [];
     const { onFailure, timeoutMs } = hook;
     return [{ name: formatHookName(hook), onFailure, timeoutMs: timeoutMs + afterTimeoutMs, ...points }];
   });
 }
+
+const isPermissionHook = ({ event }: ResolvedHook) => event === "PermissionRequest";
 
 type Points = Omit<Hook, "name" | "onFailure" | "timeoutMs">;
 
@@ -72,6 +80,8 @@ function createPoints(hook: ResolvedHook, agent: string | null, deps: CreateHook
       return agent !== null && hook.matches([agent]) ? createContext(run) : null;
     case "PreToolUse":
       return createBeforeCall(hook, run, deps);
+    case "PermissionRequest":
+      return createPermissionRequest(hook, run, deps);
     case "PostToolUse":
     case "PostToolUseFailure":
       return createAfterCall(hook, run, deps);
@@ -86,6 +96,7 @@ function createPoints(hook: ResolvedHook, agent: string | null, deps: CreateHook
         },
       };
     case "Notification":
+    case "SessionEnd":
       return null;
   }
 }
@@ -95,7 +106,7 @@ type RunHook = (fields: { readonly [field: string]: Json }, context: HookContext
 function createRunner(
   hook: ResolvedHook,
   agent: string | null,
-  { root, topSessions, onCommand }: CreateHooksDeps,
+  { root, store, topSessions, onCommand }: CreateHooksDeps,
 ): RunHook {
   return async (fields, { sessionId, data, signal }) => {
     checkHookTrust(hook, root);
@@ -110,7 +121,10 @@ function createRunner(
     };
     const onEnd = onCommand?.(formatHookName(hook));
     try {
-      return readHookAnswer(await runHookCommand(hook, input, { root, signal }), hook.event);
+      const end = await withTranscript(top.sessionId, { store, root }, (path) =>
+        runHookCommand(hook, { ...input, transcript_path: path }, { root, signal }),
+      );
+      return readHookAnswer(end, hook.event);
     } finally {
       onEnd?.();
     }
@@ -205,6 +219,30 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
       const changed = answer.input === undefined ? input : fromScriptInput(name, input, answer.input, root);
       const { verdict, question } = answer;
       if (verdict !== undefined) verdicts.add(callKey, { verdict, question, input: changed });
+      return answer.input === undefined ? undefined : { input: changed };
+    },
+  };
+}
+
+/** Called if a person would be asked. Another process that decides the call again asks the hook again. */
+function createPermissionRequest(
+  hook: ResolvedHook,
+  run: RunHook,
+  { root, topSessions, verdicts, decide }: CreateHooksDeps,
+): Points {
+  return {
+    async beforeToolCall(call, context) {
+      const { name, input, callKey, readOnly } = call;
+      if (!(await isAbout(hook, call, root))) return undefined;
+      const { sessionId, data } = context;
+      const decided = await decide({ tool: name, readOnly, input }, await topSessions.find({ sessionId, data }));
+      if (applyHookVerdict(decided, verdicts.get(callKey)).verdict !== "ask") return undefined;
+      const { tool_use_id: _, ...fields } = toCallFields(call, root);
+      const answer = await run(fields, context);
+      if (answer.stop !== undefined) return { stop: toClause(answer.stop) };
+      if (answer.block !== undefined) return { block: toClause(answer.block) };
+      const changed = answer.input === undefined ? input : fromScriptInput(name, input, answer.input, root);
+      if (answer.verdict === "allow") verdicts.add(callKey, { verdict: "allow", input: changed });
       return answer.input === undefined ? undefined : { input: changed };
     },
   };

@@ -48,18 +48,20 @@ export function readHookAnswer({ code, stdout, stderr }: CommandEnd, event: Hook
   const isJson = text.startsWith("{");
   if (isJson) {
     const parsed = parseJson(text);
-    if (parsed.ok) return readAnswerMembers(parsed.value as Members);
+    if (parsed.ok) return readAnswerMembers(parsed.value as Members, event);
     if (!textEvents.has(event)) throw new Error(`its answer is not valid JSON (${parsed.error})`);
   }
   return text === "" || !textEvents.has(event) ? {} : { context: cutContext(text) };
 }
 
-function readAnswerMembers(answer: Members): HookAnswer {
+function readAnswerMembers(answer: Members, event: HookEvent): HookAnswer {
   const { continue: goesOn, stopReason, decision, reason, hookSpecificOutput = {} } = answer;
   if (goesOn === false) return { stop: readText("stopReason", stopReason) ?? "A hook ends the run." };
   const specific = readMembers("hookSpecificOutput", hookSpecificOutput);
   const context = readText("additionalContext", specific.additionalContext);
   const common = context === undefined || context.trim() === "" ? {} : { context: cutContext(context) };
+  if (event === "PermissionRequest" && specific.decision !== undefined)
+    return { ...common, ...readRequestDecision(readMembers("decision", specific.decision)) };
   const why = readText("permissionDecisionReason", specific.permissionDecisionReason) ?? readText("reason", reason);
   const verdict = readVerdict(specific.permissionDecision ?? decision);
   if (verdict === "deny") return { ...common, block: why?.trim() || "A hook blocks this, and gives no reason." };
@@ -68,6 +70,21 @@ function readAnswerMembers(answer: Members): HookAnswer {
     ...common,
     ...(verdict === undefined ? {} : { verdict }),
     ...(verdict === "ask" && why !== undefined ? { question: why } : {}),
+    ...(updatedInput === undefined ? {} : { input: readMembers("updatedInput", updatedInput) }),
+  };
+}
+
+/** The form of PermissionRequest: the hook answers instead of a person. */
+function readRequestDecision({ behavior, message, interrupt, updatedInput }: Members): HookAnswer {
+  const reason = readText("message", message)?.trim();
+  if (behavior === "deny" && interrupt === true) return { stop: reason || "A hook ends the run." };
+  if (behavior === "deny") return { block: reason || "A hook blocks this, and gives no reason." };
+  if (behavior !== "allow")
+    throw new Error(
+      `its behavior is ${JSON.stringify(behavior ?? null).slice(0, 100)}, which is neither allow nor deny`,
+    );
+  return {
+    verdict: "allow",
     ...(updatedInput === undefined ? {} : { input: readMembers("updatedInput", updatedInput) }),
   };
 }

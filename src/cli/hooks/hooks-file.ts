@@ -27,6 +27,7 @@ const hookEvents = {
   SessionStart: "start",
   UserPromptSubmit: null,
   PreToolUse: "tool",
+  PermissionRequest: "tool",
   PostToolUse: "tool",
   PostToolUseFailure: "tool",
   Stop: null,
@@ -34,6 +35,7 @@ const hookEvents = {
   SubagentStop: "agent",
   PostCompact: null,
   Notification: "notice",
+  SessionEnd: "end",
 } as const;
 
 export type HookEvent = keyof typeof hookEvents;
@@ -175,6 +177,7 @@ function parseHook(
 const closingEvents: ReadonlySet<HookEvent> = new Set([
   "UserPromptSubmit",
   "PreToolUse",
+  "PermissionRequest",
   "PostToolUse",
   "PostToolUseFailure",
   "Stop",

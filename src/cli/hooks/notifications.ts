@@ -6,15 +6,18 @@ import { checkHookTrust } from "./create-hooks.js";
 import { formatHookName, type ResolvedHook } from "./resolve-hooks.js";
 import { runHookCommand } from "./run-hook-command.js";
 import { trackNotification } from "./running-notifications.js";
+import { type TranscriptDeps, withTranscript } from "./transcript-file.js";
 
 /** Runs the hooks at each question, also of the agents that the agent calls. */
-export function createNotifier(hooks: readonly ResolvedHook[], root: string): readonly Observer[] {
+export function createNotifier(hooks: readonly ResolvedHook[], { store, root }: TranscriptDeps): readonly Observer[] {
   return hooks.flatMap((hook): readonly Observer[] => {
     if (hook.event !== "Notification") return [];
     const notify = async (event: PublicEventOf<"approval_requested">) => {
       checkHookTrust(hook, root);
       const input = { session_id: event.sessionId, cwd: root, hook_event_name: hook.event, ...describe(event) };
-      await runHookCommand(hook, input, { root, signal: new AbortController().signal });
+      await withTranscript(event.sessionId, { store, root }, (path) =>
+        runHookCommand(hook, { ...input, transcript_path: path }, { root, signal: new AbortController().signal }),
+      );
     };
     return [
       {

@@ -26,7 +26,10 @@ const fields: { readonly [tool: string]: { readonly [field: string]: string } } 
 /** The tool input that a script reads. Paths of files are absolute. */
 export function toScriptInput(tool: string, input: Json, root: string): Json {
   if (!isJsonObject(input)) return input;
-  if (isAgentTool(tool)) return { subagent_type: tool.slice(agentToolPrefix.length), prompt: input.task ?? "" };
+  if (isAgentTool(tool)) {
+    const background = input.background === true ? { run_in_background: true } : {};
+    return { subagent_type: tool.slice(agentToolPrefix.length), prompt: input.task ?? "", ...background };
+  }
   const names = fields[tool] ?? {};
   return Object.fromEntries(
     Object.entries(input).map(([field, value]) => {

@@ -81,7 +81,7 @@ export async function decideByRules(
 }
 
 /** It ends only what the session has started. */
-const harmlessTools: ReadonlySet<string> = new Set(["stop_process"]);
+const harmlessTools: ReadonlySet<string> = new Set(["stop_process", "stop_agent"]);
 
 async function createTest(
   call: CallToDecide,

@@ -21,6 +21,8 @@ export type HookVerdict = {
 
 export type HookVerdicts = {
   readonly add: (callKey: string, verdict: HookVerdict) => void;
+  /** Returns the verdict about a call so far. */
+  readonly get: (callKey: string) => HookVerdict | undefined;
   /** Returns the verdict about a call with this input, once. */
   readonly take: (callKey: string, input: Json) => HookVerdict | undefined;
 };
@@ -37,6 +39,7 @@ export function createHookVerdicts(): HookVerdicts {
       if (verdicts.size >= maxVerdicts && oldest !== undefined) verdicts.delete(oldest);
       verdicts.set(callKey, verdict);
     },
+    get: (callKey) => verdicts.get(callKey),
     take(callKey, input) {
       const verdict = verdicts.get(callKey);
       verdicts.delete(callKey);

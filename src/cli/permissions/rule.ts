@@ -63,6 +63,8 @@ const knownTools = [
     "shell",
     "read_process",
     "stop_process",
+    "read_agent",
+    "stop_agent",
     "fetch_url",
     todoTool,
     personTool,

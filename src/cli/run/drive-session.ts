@@ -16,6 +16,7 @@ import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { type OpenedStore, openStore, openStoreOrMemory, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
+import { runSessionEndHooks } from "../hooks/session-end.js";
 import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -157,6 +158,11 @@ export async function withSessionDriver(
         );
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.shutdown.aborted) return exitCodes.interrupted;
+        cleanups.push(async () => {
+          const ended = { store, root: folders.root, sessionId, reason: "other" } as const;
+          for (const failure of await runSessionEndHooks(choices.hooks, ended))
+            terminal.err(`${terminal.style("yellow", sanitize(terminal.redaction.text(failure)))}\n`);
+        });
         return runOnTerminal(
           {
             agent,

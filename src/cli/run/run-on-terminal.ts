@@ -88,7 +88,14 @@ export async function runOnTerminal(
   view.end(result);
   if (state.denied > 0 && !canAsk) terminal.err(`${formatDeniedNotice(state.denied)}\n`);
   if (state.unanswered > 0 && !canAsk) terminal.err(`${formatUnansweredNotice(state.unanswered)}\n`);
-  return exitCodeOf(result);
+  const agents = (await session.state()).background?.filter(({ ended }) => ended !== true).length ?? 0;
+  if (agents > 0) terminal.err(`${formatAgentsNotice(agents, sessionId)}\n`);
+  return agents > 0 && result.status === "completed" ? exitCodes.interrupted : exitCodeOf(result);
+}
+
+function formatAgentsNotice(agents: number, sessionId: string): string {
+  const subject = agents === 1 ? "1 agent in the background has" : `${agents} agents in the background have`;
+  return `${subject} not ended. A worker carries them on and reports to the session: pawl worker. In a conversation: pawl --session ${shortId(sessionId)}`;
 }
 
 /** Resumes the session and returns the result; returns the last result if the run has ended meanwhile. */

@@ -209,3 +209,18 @@ export function questionOf(call: Call, questionId: string): OpenQuestion | undef
 export function callKeyOf(runId: string, modelCallIndex: number, position: number): string {
   return `${runId}/${modelCallIndex}/${position}`;
 }
+
+/** A child session that the session does not wait for. It reports when its run ends. */
+export type BackgroundChild = {
+  /** The call that started it. */
+  readonly callKey: string;
+  /** The name of the tool. */
+  readonly name: string;
+  readonly childId: string;
+  /** The child has ended before the entry that its call started it. */
+  readonly ended?: true;
+  /** The parts of the session's budgets that are kept for the child until it reports. */
+  readonly reservedTokens?: number;
+  /** The same for US dollars. */
+  readonly reservedCostUsd?: number;
+};

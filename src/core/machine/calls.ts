@@ -8,6 +8,7 @@
  */
 
 import { addUsageUnrounded } from "../data/usage.js";
+import { addBackgroundChild, countChild, startsChild } from "./background-children.js";
 import {
   applyToCall,
   awaitExternalResult,
@@ -120,8 +121,9 @@ export function applyToCalls(state: CallsState, event: CallEvent): CallsState | 
 }
 
 /** Records progress. A failed attempt also counts, because the number of attempts is limited. A run that is about to end does not retry. */
-function recordProgress(state: CallsState, call: Call, event: CallEvent): CallsState {
-  if (event.type === "tool_finished") return recordResult(state, call, event);
+function recordProgress(before: CallsState, call: Call, event: CallEvent): CallsState {
+  const state = startsChild(event, call.status === "running") ? countChild(before) : before;
+  if (event.type === "tool_finished") return addBackgroundChild(recordResult(state, call, event), call.name, event);
   if (event.type === "child_waiting" && event.asleep !== undefined) return { ...state, v: formatVersion };
   // A question is progress, because the tool got that far.
   if (event.type === "tool_asked")

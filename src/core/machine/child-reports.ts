@@ -8,6 +8,7 @@
  *    therefore ignored.
  */
 import { defined } from "../data/defined.js";
+import { findBackgroundChildren } from "./background-children.js";
 import type { Effect } from "./effect.js";
 import type { EventOf } from "./event.js";
 import {
@@ -158,4 +159,9 @@ export function findChildCalls(state: State): readonly (ChildCall & { readonly c
     (call): call is ChildCall & { readonly childId: string } =>
       call.status === "waiting" && call.on === "child" && call.childId !== undefined,
   );
+}
+
+/** The child sessions of a session: those that its calls wait for, and those in the background. */
+export function findChildSessions(state: State): readonly { readonly name: string; readonly childId: string }[] {
+  return [...findChildCalls(state), ...findBackgroundChildren(state)];
 }

@@ -5,6 +5,13 @@
 import type { ChildSleep } from "./call-state.js";
 import type { Timer } from "./event.js";
 
+type ParentCall = {
+  readonly sessionId: string;
+  readonly callKey: string;
+  /** Set if the parent does not wait for the child. */
+  readonly background?: true;
+};
+
 /** Work that should be in flight in a state. It settles with one event. */
 export type Effect =
   /** Prepares the next model call: compaction and hooks. */
@@ -72,8 +79,8 @@ export type Effect =
       readonly type: "tell_parent";
       readonly key: string;
       readonly runId: string;
-      /** The parent session's call that waits. */
-      readonly parent: { readonly sessionId: string; readonly callKey: string };
+      /** The parent session's call that started this session. */
+      readonly parent: ParentCall;
       /** Since when this child waits, in epoch milliseconds; null if it does not. */
       readonly askedAt: number | null;
       /** Present if this child sleeps or waits for a signal. */
@@ -87,8 +94,8 @@ export type Effect =
       readonly type: "notify_parent";
       readonly key: string;
       readonly runId: string;
-      /** The parent session's call that waits. */
-      readonly parent: { readonly sessionId: string; readonly callKey: string };
+      /** The parent session's call that started this session. */
+      readonly parent: ParentCall;
     };
 
 /** The name of an effect. */

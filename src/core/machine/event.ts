@@ -32,6 +32,20 @@ export type { RunOptions, RunToolChoice, ToolChoice } from "./run-options.js";
 /** The name of a timer of a run. */
 export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry" | "wait";
 
+/** What a child session that worked in the background reports at its end. */
+export type FinishedChild = {
+  /** The call that started it. */
+  readonly callKey: string;
+  readonly childId: string;
+  /** What it used. It counts for the run that gets the message. */
+  readonly usage: Usage;
+};
+
+type WithFinishedChild = {
+  /** The input is the message that this child session in the background has ended. */
+  readonly finishedChild?: FinishedChild;
+};
+
 type WithRunId = { readonly runId: string };
 type WithCallKey = WithRunId & { readonly callKey: string };
 
@@ -47,7 +61,8 @@ type Body =
     } & SessionInfo)
   /** A run begins. */
   | (WithRunId &
-      WithPrincipal & {
+      WithPrincipal &
+      WithFinishedChild & {
         readonly type: "run_started";
         readonly limits: RunLimits;
         /** The request itself, unless it was queued. */
@@ -61,7 +76,8 @@ type Body =
       })
   /** A request waits for its turn. */
   | (WithRunId &
-      WithPrincipal & {
+      WithPrincipal &
+      WithFinishedChild & {
         readonly type: "run_queued";
         readonly limits: RunLimits;
         /** The request. */
@@ -74,15 +90,16 @@ type Body =
         readonly traceparent?: string;
       })
   /** A message was added to the run under way. */
-  | (WithPrincipal & {
-      readonly type: "steered";
-      /** The messages. */
-      readonly input: readonly UserMessage[];
-      /** Where the message came from: a user, a `beforeStop` hook, or the check of the answer's schema. */
-      readonly source: "user" | "before_stop" | "output";
-      /** Skips the calls that have not started. */
-      readonly skip?: "unstarted";
-    })
+  | (WithPrincipal &
+      WithFinishedChild & {
+        readonly type: "steered";
+        /** The messages. */
+        readonly input: readonly UserMessage[];
+        /** Where the message came from: a user, a `beforeStop` hook, or the check of the answer's schema. */
+        readonly source: "user" | "before_stop" | "output";
+        /** Skips the calls that have not started. */
+        readonly skip?: "unstarted";
+      })
   /** A wait is over. */
   | (WithRunId & {
       readonly type: "timer_fired";
@@ -131,6 +148,14 @@ type Body =
       };
       /** The limit that ended the child session: the output is what it had found until then. */
       readonly cut?: Reason;
+      /** The call has started a child session in the background. */
+      readonly startedChild?: {
+        readonly childId: string;
+        /** The parts of the run's budgets that are kept for the child. */
+        readonly reservedTokens?: number;
+        /** The same for US dollars. */
+        readonly reservedCostUsd?: number;
+      };
       /** How the tool changed the session's data. */
       readonly data?: DataPatch;
       /** Reserved: the files that the tool wrote. */

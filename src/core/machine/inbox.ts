@@ -10,7 +10,7 @@ import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
 import type { ChildSleep } from "./call-state.js";
 import type { CompactionRequest } from "./compaction-request.js";
-import type { Answer, EventBody, EventOf, RunOptions } from "./event.js";
+import type { Answer, EventBody, EventOf, FinishedChild, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
 import { hasPendingNotice } from "./pending-notice.js";
 import type { ReservedEventBody, ReservedEventType } from "./reserved-events.js";
@@ -18,6 +18,7 @@ import type { RunLimits } from "./run-limits.js";
 import {
   type ActiveState,
   type Call,
+  formatVersion,
   hasCalls,
   isResting,
   questionOf,
@@ -52,6 +53,8 @@ export type InboxBody =
       readonly interrupts?: true;
       /** An imported conversation that the session begins with. */
       readonly history?: SeededHistory;
+      /** The message reports the end of a child session in the background. */
+      readonly finishedChild?: FinishedChild;
     }
   /** A call is answered. */
   | {
@@ -243,6 +246,7 @@ function inputEvents(
   const { history } = body;
   const creation = state.session === null ? [sessionCreated(body.session, state, defaults)] : [];
   const by = body.by === undefined ? {} : { by: body.by };
+  const finished = body.finishedChild === undefined ? {} : { finishedChild: body.finishedChild };
   const run = {
     runId: body.runId,
     limits: body.limits ?? defaults.limits,
@@ -250,6 +254,7 @@ function inputEvents(
     ...(body.options === undefined ? {} : { options: body.options }),
     ...(body.traceparent === undefined ? {} : { traceparent: body.traceparent }),
     ...by,
+    ...finished,
   };
   if (history !== undefined && state.session !== null) return rejectRun(run, state);
   const interrupts = body.interrupts === true ? { interrupts: true as const } : {};
@@ -260,7 +265,7 @@ function inputEvents(
   }
   if (body.mode === "steer" && state.stopping === null) {
     const skip = body.skip === undefined ? {} : { skip: body.skip };
-    return [{ type: "steered", input: body.input, source: "user", ...skip, ...by }];
+    return [{ type: "steered", input: body.input, source: "user", ...skip, ...by, ...finished }];
   }
   return body.interrupts === true ? interruptRun(run, state) : [{ type: "run_queued", ...run }];
 }
@@ -302,7 +307,8 @@ export function messagesBeforeRestart(messages: readonly InboxMessage[], state: 
   );
 }
 
-function sessionCreated(session: SessionBinding, { v }: State, { model }: HolderDefaults): EventBody {
+function sessionCreated(session: SessionBinding, state: State, { model }: HolderDefaults): EventBody {
+  const v = session.parent?.background === true ? formatVersion : state.v;
   return { type: "session_created", v, ...session, model: session.model ?? model };
 }
 

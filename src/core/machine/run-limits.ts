@@ -37,6 +37,16 @@ export type RunLimits = {
   readonly maxCompactions: number;
   /** The maximum number of handoffs to another agent in a run. A call above the limit fails, and the run continues. Default 10. */
   readonly maxHandoffs?: number;
+  /**
+   * The maximum number of child sessions that the run may start with the tools of other agents. Calls above the limit are blocked, and the
+   * model is told why. Unlimited unless set.
+   */
+  readonly maxChildren?: number;
+  /**
+   * The maximum number of child sessions that work in the background at the same time. Calls that would start another one are blocked.
+   * Unlimited unless set. Calls that wait for their child count towards `toolConcurrency` instead.
+   */
+  readonly maxChildrenAtOnce?: number;
   /** If true, an answer without tool calls does not end the run: the model must call the done tool. Default false. */
   readonly requireDoneTool?: boolean;
 };

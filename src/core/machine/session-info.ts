@@ -18,6 +18,8 @@ export type SessionInfo = {
     readonly callKey: string;
     /** The trace id of the parent's run, if its request named one. */
     readonly traceId?: string;
+    /** The call has returned at once: the parent does not wait, and is sent a message when the run ends. */
+    readonly background?: true;
   };
   /** The session at the top of a chain of parents. */
   readonly top?: string;

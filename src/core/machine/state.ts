@@ -12,12 +12,13 @@ import { deepFreeze } from "../data/freeze.js";
 import type { Fault, Usage } from "../data/message.js";
 import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
-import { type Call, isHeldOutside, isParked, openQuestionsOf } from "./call-state.js";
+import { type BackgroundChild, type Call, isHeldOutside, isParked, openQuestionsOf } from "./call-state.js";
 import type { RunLimits } from "./run-limits.js";
 import type { SessionInfo } from "./session-info.js";
 
 export {
   asksOutside,
+  type BackgroundChild,
   type Call,
   type CallOutcome,
   type CallPolicy,
@@ -67,6 +68,8 @@ type QueuedRun = {
   readonly agent?: string;
   /** The run replaces the run under way: it is the next run, even after an abort. */
   readonly interrupts?: true;
+  /** What the child session used whose end is the request. */
+  readonly childUsage?: Usage;
 };
 
 /** Why a run is stopping early, and until when: an abort, a limit, a failure, or a refusal that stops the run. */
@@ -105,10 +108,12 @@ export type Counters = {
   readonly outputRetries: number;
   /** How often the run was handed over to another agent; absent if never. */
   readonly handoffs?: number;
+  /** The child sessions that the run has started; absent if there are none, or if they are not limited. */
+  readonly children?: number;
 };
 
 type SessionState = {
-  /** The number of the format: 3 after the session's first sleep or wait for a signal, otherwise 2. */
+  /** The number of the format: 3 after the session's first sleep, wait for a signal or child in the background, otherwise 2. */
   readonly v: typeof initialFormat | typeof formatVersion;
   /** The last entry folded into this state. */
   readonly seq: number;
@@ -146,6 +151,8 @@ type SessionState = {
     /** Why the compaction is cancelled. */
     readonly dropped?: "aborted" | "crash_loop";
   };
+  /** The child sessions that work in the background, oldest first. Absent if there are none. */
+  readonly background?: readonly BackgroundChild[];
   /** The last entry that redacted content. Anything that a reader derived from earlier entries before that is void. */
   readonly redactedSeq?: number;
   /** Reserved: changes that a person made to the session. */

@@ -2,6 +2,7 @@
  * The transitions from one step to the next, and to the end of a run.
  */
 import type { Reason } from "../data/reasons.js";
+import { sumReserved } from "./background-children.js";
 import {
   type ActiveState,
   type AwaitingHuman,
@@ -51,12 +52,13 @@ const optionalFields = Object.keys({
   processes: true,
   compactionAsked: true,
   redactedSeq: true,
+  background: true,
 } satisfies { readonly [Field in OptionalField]: true }) as readonly OptionalField[];
 
 /** Written out, because looking the fields up by name in a loop is measurable on the hot path. */
 function hasOptionalFields(state: RunState): boolean {
-  const { handoff, parentUntold, changes, processes, compactionAsked, redactedSeq } = state;
-  if (compactionAsked !== undefined || redactedSeq !== undefined) return true;
+  const { handoff, parentUntold, changes, processes, compactionAsked, redactedSeq, background } = state;
+  if (compactionAsked !== undefined || redactedSeq !== undefined || background !== undefined) return true;
   return handoff !== undefined || parentUntold !== undefined || changes !== undefined || processes !== undefined;
 }
 
@@ -187,11 +189,18 @@ export function findReachedLimit(run: RunState, at: number): Reason | undefined 
   return counters.totalSteps >= limits.maxSteps ? "max_steps" : undefined;
 }
 
-/** The budget that is used up; undefined if none is. It also forbids further attempts. */
-export function findSpentBudget({ limits, usage }: RunState): Reason | undefined {
-  if (limits.maxTokens !== undefined && (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) >= limits.maxTokens)
-    return "max_tokens";
-  return limits.maxCostUsd !== undefined && (usage.costUsd ?? 0) >= limits.maxCostUsd ? "max_cost" : undefined;
+/**
+ * The budget that is used up; undefined if none is. It also forbids further attempts. What is reserved for children in the background
+ * counts as used.
+ */
+export function findSpentBudget({ limits, usage, background }: RunState): Reason | undefined {
+  if (limits.maxTokens !== undefined) {
+    const used = (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0);
+    if (used + sumReserved(background, "reservedTokens") >= limits.maxTokens) return "max_tokens";
+  }
+  if (limits.maxCostUsd === undefined) return undefined;
+  const cost = (usage.costUsd ?? 0) + sumReserved(background, "reservedCostUsd");
+  return cost >= limits.maxCostUsd ? "max_cost" : undefined;
 }
 
 /** When the run's time is up, in epoch milliseconds; undefined if it is not limited. */

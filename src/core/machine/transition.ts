@@ -8,7 +8,10 @@
  * 5. No work starts once `stopping` is set. The run waits for work in flight until the grace period is over.
  */
 
+import { defined } from "../data/defined.js";
 import { type Reason, statusOf } from "../data/reasons.js";
+import { addUsageUnrounded } from "../data/usage.js";
+import { removeFinishedChild } from "./background-children.js";
 import { recoverCall } from "./call-transition.js";
 import { applyToCalls, applyToolStep, type CallsState, settleCalls, skipUnstarted } from "./calls.js";
 import { applyParentTold, markParentReportDue } from "./child-reports.js";
@@ -27,6 +30,7 @@ import type { ReservedEventType } from "./reserved-events.js";
 import { pickSessionInfo, withTitle } from "./session-info.js";
 import {
   type ActiveState,
+  formatVersion,
   hasCalls,
   type Idle,
   isTerminal,
@@ -92,7 +96,7 @@ function applyEvent(state: State, event: Event): State {
         ? { ...state, interrupted: state.interrupted.filter((callKey) => callKey !== event.callKey) }
         : state;
     case "session_created":
-      return state.session === null ? { ...state, session: pickSessionInfo(event) } : state;
+      return state.session === null ? createSession(state, event) : state;
     case "history_added":
     case "data_changed":
       return state.session === null ? state : { ...state };
@@ -186,7 +190,8 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   if (isTerminal(state) && state.runId === event.runId) return state;
   const queuedRun = state.queue.find((queued) => queued.kind === "run" && queued.runId === event.runId);
   if (queuedRun?.seq !== event.queuedSeq) return state;
-  const { v, seq, interrupted, context, compactionAsked } = state;
+  const { v, seq, interrupted, context, compactionAsked, background } = removeFinishedChild(state, event);
+  const childUsage = event.finishedChild?.usage ?? (queuedRun?.kind === "run" ? queuedRun.childUsage : undefined);
   const agent = event.options?.agent ?? (queuedRun?.kind === "run" ? queuedRun.agent : undefined);
   const session = agent === undefined ? state.session : { ...state.session, agent };
   const preparing: Preparing = {
@@ -213,7 +218,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
       stopPreventions: 0,
       outputRetries: 0,
     },
-    usage: {},
+    usage: childUsage ?? {},
     restarts: 0,
     waitedMs: 0,
     fallback: 0,
@@ -221,7 +226,14 @@ function startRun(state: State, event: EventOf<"run_started">): State {
     compactionsInRow: 0,
     stopping: null,
   };
-  return compactionAsked === undefined ? preparing : { ...preparing, compactionAsked };
+  if (compactionAsked === undefined && background === undefined) return preparing;
+  return { ...preparing, ...defined({ compactionAsked, background }) };
+}
+
+/** A child session that its parent does not wait for begins in the format that knows such children. */
+function createSession(state: State, event: EventOf<"session_created">): State {
+  const created = { ...state, session: pickSessionInfo(event) };
+  return event.parent?.background === true ? { ...created, v: formatVersion } : created;
 }
 
 /** Queues a run. A session at rest starts the run instead, unless the end of its last run is not delivered yet. */
@@ -232,8 +244,17 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
   if (isKnown) return state;
   const agent = event.options?.agent;
   const interrupts = event.interrupts === true ? ({ interrupts: true } as const) : {};
-  const queued = { kind: "run", seq: state.seq + 1, runId: event.runId, limits: event.limits, ...interrupts } as const;
-  return { ...state, queue: [...state.queue, agent === undefined ? queued : { ...queued, agent }] };
+  const childUsage = event.finishedChild === undefined ? {} : { childUsage: event.finishedChild.usage };
+  const queued = {
+    kind: "run",
+    seq: state.seq + 1,
+    runId: event.runId,
+    limits: event.limits,
+    ...interrupts,
+    ...childUsage,
+  } as const;
+  const queue = [...state.queue, agent === undefined ? queued : { ...queued, agent }];
+  return { ...removeFinishedChild(state, event), queue };
 }
 
 /**
@@ -242,10 +263,11 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
  * times, and never past a limit (FIN-8). After that the run ends: with `invalid_output` for the output check, and otherwise with the reason
  * that it was about to end with.
  */
-function steer(state: ActiveState, event: EventOf<"steered">): State {
+function steer(before: ActiveState, event: EventOf<"steered">): State {
+  const state = takeFinishedChild(before, event);
   const isFinishing = state.status === "preparing" && state.for === "finish";
   const isFromLoop = event.source !== "user";
-  if (state.stopping !== null || (isFromLoop && !isFinishing)) return state;
+  if (state.stopping !== null || (isFromLoop && !isFinishing)) return before;
   const queue = [...state.queue, { kind: "steer", seq: state.seq + 1 } as const];
   if (!isFinishing) return skipCalls({ ...state, queue }, event);
   if (!isFromLoop) return nextStep({ ...pickRunState(state), queue }, "step", event.at);
@@ -260,6 +282,12 @@ function steer(state: ActiveState, event: EventOf<"steered">): State {
     ? { ...counters, outputRetries: counters.outputRetries + 1 }
     : { ...counters, stopPreventions: counters.stopPreventions + 1 };
   return nextStep({ ...pickRunState(state), queue, counters: counted }, "step", event.at);
+}
+
+function takeFinishedChild<Run extends ActiveState>(state: Run, event: EventOf<"steered">): Run {
+  const { finishedChild } = event;
+  if (finishedChild === undefined) return state;
+  return { ...removeFinishedChild(state, event), usage: addUsageUnrounded(state.usage, finishedChild.usage) };
 }
 
 function skipCalls(state: ActiveState, { skip, at }: EventOf<"steered">): State {

@@ -204,7 +204,16 @@ function toolFinishedEvents(event: EventOf<"tool_finished">, transcript: Transcr
     const cut = result.cut === undefined ? {} : { cut: result.cut };
     return [
       ...(record.decided ? [] : [{ type: "tool_call", input: record.input, invalid: true, ...call } as const]),
-      { type: "tool_result", outcome: result.outcome, output: result.output, isError, ...returned, ...cut, ...call },
+      {
+        type: "tool_result",
+        outcome: result.outcome,
+        output: result.output,
+        isError,
+        ...returned,
+        ...cut,
+        ...defined({ startedChild: event.startedChild?.childId }),
+        ...call,
+      },
       {
         type: "call_complete",
         status: isError ? "error" : "ok",

@@ -116,7 +116,7 @@ function createBodies(
           type: "run_queued",
           runId: event.runId,
           input: event.input,
-          ...defined({ by: event.by, interrupts: event.interrupts }),
+          ...defined({ by: event.by, interrupts: event.interrupts, finishedChild: event.finishedChild?.childId }),
         },
       ];
     case "steered":
@@ -168,8 +168,13 @@ function sessionCreatedEvent({ v: _, at: __, ...body }: EventOf<"session_created
   return body;
 }
 
-function runStartedEvent({ runId, by }: EventOf<"run_started">, { run }: Transcript): PublicEventBody {
-  return { type: "run_started", runId, input: run?.input ?? [], ...defined({ by }) };
+function runStartedEvent({ runId, by, finishedChild }: EventOf<"run_started">, { run }: Transcript): PublicEventBody {
+  return {
+    type: "run_started",
+    runId,
+    input: run?.input ?? [],
+    ...defined({ by, finishedChild: finishedChild?.childId }),
+  };
 }
 
 function sourcesChangedEvent(
@@ -233,13 +238,19 @@ function isEndingNormally(state: State): boolean {
 
 /** A steering message may keep an answer from ending the run. The answer's text and message were held back, so they come first. */
 function steeredEvents(
-  { input, source, skip, by }: EventOf<"steered">,
+  { input, source, skip, by, finishedChild }: EventOf<"steered">,
   { run, calls }: Transcript,
   before: State,
   after: State,
 ): readonly PublicEventBody[] {
   const skipping = skip === undefined ? {} : { skip };
-  const steeredEvent: PublicEventBody = { type: "steered", input, source, ...skipping, ...defined({ by }) };
+  const steeredEvent: PublicEventBody = {
+    type: "steered",
+    input,
+    source,
+    ...skipping,
+    ...defined({ by, finishedChild: finishedChild?.childId }),
+  };
   const answer = run?.last ?? null;
   const continues = after.status === "preparing" && after.for === "step";
   if (before.status !== "preparing" || !isEndingNormally(before) || !continues || calls.size > 0 || answer === null)

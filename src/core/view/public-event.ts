@@ -20,26 +20,10 @@ import type { AfterFailure, HookPoint, Overruled, Repair } from "../machine/even
 import type { HistorySource } from "../machine/history.js";
 import type { SourceChange } from "../machine/sources.js";
 import type { CallOutcome, SessionInfo, WaitKind } from "../machine/state.js";
+import type { CallFields, FailedAttemptOf } from "./event-shapes.js";
 import type { PendingApproval, RunResult, RunWait } from "./outcome.js";
 
-/** A failed attempt of the model call or the tool call. Times are in milliseconds. */
-export type FailedAttemptOf = {
-  /** Whether the attempt was the model's or the tool's. */
-  readonly of: "model" | "tool";
-  readonly attempt: number;
-  /** The error message. */
-  readonly message: string;
-  readonly durationMs: number;
-  /** Absent if no further attempt followed. */
-  readonly retryInMs?: number;
-};
-
-export type CallFields = {
-  readonly runId: string;
-  readonly callKey: string;
-  readonly toolCallId: string;
-  readonly name: string;
-};
+export type { CallFields, FailedAttemptOf } from "./event-shapes.js";
 
 /** A public event without its position and time. */
 export type PublicEventBody =
@@ -60,6 +44,8 @@ export type PublicEventBody =
       /** The request. */
       readonly input: readonly UserMessage[];
       readonly by?: string;
+      /** The request is the message that this child session in the background has ended. */
+      readonly finishedChild?: string;
     }
   /** A request arrived during another run. It waits for its turn; `run_started` follows later. */
   | {
@@ -70,6 +56,8 @@ export type PublicEventBody =
       readonly by?: string;
       /** Set if the run replaces the run under way, which is aborted. */
       readonly interrupts?: true;
+      /** As in `run_started`. */
+      readonly finishedChild?: string;
     }
   /** A message was added to the run under way. The model sees it in its next call. */
   | {
@@ -81,6 +69,8 @@ export type PublicEventBody =
       /** Set if calls that had not started are skipped. */
       readonly skip?: "unstarted";
       readonly by?: string;
+      /** As in `run_started`. */
+      readonly finishedChild?: string;
     }
   /** The run uses different context source texts than the previous run. Comes before its first model call. */
   | {
@@ -225,6 +215,8 @@ export type PublicEventBody =
       readonly isError: boolean;
       /** The limit that ended the child session: the output is what it had found until then. */
       readonly cut?: Reason;
+      /** The child session that the call has started in the background. */
+      readonly startedChild?: string;
     } & CallFields)
   /** The session's data changed: the keys that were set or unset. With `callKey`, a tool changed them. */
   | {

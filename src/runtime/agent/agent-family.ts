@@ -2,6 +2,7 @@
  * The agents that an agent uses as tools, and the parent that uses the agent as a tool.
  */
 
+import { findBackgroundChildren } from "../../core/machine/background-children.js";
 import { findChildCalls } from "../../core/machine/child-reports.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { SessionInfo, State } from "../../core/machine/state.js";
@@ -27,6 +28,8 @@ export type ChildAgent = {
   readonly limits: RunLimits;
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;
+  /** Whether the parent goes on without waiting for a call with this input. */
+  readonly background: (input: unknown) => boolean;
   readonly request: (input: unknown) => string;
   /** Returns the params of the child's run. */
   readonly params?: (input: unknown, parent: { readonly params: RunParams }) => RunParams;
@@ -83,7 +86,9 @@ export async function takeUpChildren(
   const calls = findChildCalls(state).filter(
     ({ askedAt, asleep }) => !atWork || (askedAt === undefined && asleep === undefined),
   );
-  await Promise.allSettled(calls.map(({ name, childId }) => findChildAgent(name, family)?.takeUp(childId)));
+  // Whether a child in the background waits is only in its own state.
+  const children = [...calls, ...findBackgroundChildren(state)];
+  await Promise.allSettled(children.map(({ name, childId }) => findChildAgent(name, family)?.takeUp(childId)));
 }
 
 /** If the parent cannot be resumed here, the message in its inbox makes it due for another process. */

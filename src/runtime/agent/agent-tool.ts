@@ -2,7 +2,7 @@
  * An agent as a tool: each call is a separate session. The parent waits for it and holds nothing meanwhile (TOOL-11).
  */
 
-import { aFunction, anyValue, checkOptions, type OptionTable } from "../../check-options.js";
+import { aBooleanOrFunction, aFunction, anyValue, checkOptions, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { InputSchema, Tool } from "../../ports/tool.js";
 import type { CompiledInput } from "../tools/schema.js";
@@ -53,12 +53,21 @@ export type AgentToolOptions<Input> = {
   ) => RunParams;
   /** The share of the parent's remaining token budget that one call may use. Above 0, up to 1. Default: 0.5. */
   readonly budgetShare?: number;
+  /**
+   * If true, a call starts the agent in the background: it returns at once, and the parent's model goes on. A message tells the
+   * model when the agent has ended; the tools `read_agent` and `stop_agent`, which the parent gets with this option, read its state
+   * and answer, and stop it. A function decides by the input. Default: false, and the call waits for the answer.
+   */
+  readonly background?: boolean | ((input: Input) => boolean);
 };
 
 /** The agent that a tool calls, and how a call uses it. */
 export type AgentOfTool<Handle> = {
   readonly agent: Handle;
   readonly budgetShare: number;
+  readonly background: (input: unknown) => boolean;
+  /** Whether a call may start the agent in the background. */
+  readonly hasBackground: boolean;
   readonly request: (input: unknown) => string;
   readonly output?: CompiledInput;
   readonly params?: (input: unknown, parent: { readonly params: RunParams }) => RunParams;
@@ -78,6 +87,7 @@ const agentToolRules: OptionTable<AgentToolOptions<never>> = {
   request: aFunction,
   output: anyValue,
   budgetShare: anyValue,
+  background: aBooleanOrFunction,
   params: aFunction,
 };
 const agentToolNames = {
@@ -95,7 +105,7 @@ export function createAgentTool<Handle, Input>(
   options: AgentToolOptions<Input>,
 ): Tool {
   checkOptions<object>("asTool()", agentToolRules, options, { otherNames: agentToolNames });
-  const { name = agentName, description, input = taskSchema, request, budgetShare = 0.5 } = options;
+  const { name = agentName, description, input = taskSchema, request, budgetShare = 0.5, background = false } = options;
   if (!(budgetShare > 0 && budgetShare <= 1))
     throw new PawlError(
       "bad_configuration",
@@ -109,6 +119,8 @@ export function createAgentTool<Handle, Input>(
   const agentOfTool: AgentOfTool<Handle> = {
     agent,
     budgetShare,
+    background: (given) => (typeof background === "function" ? background(given as Input) === true : background),
+    hasBackground: background !== false,
     request: (given) => (request === undefined ? readTask(given) : request(given as Input)),
     ...(options.params === undefined ? {} : { params: options.params as NonNullable<AgentOfTool<Handle>["params"]> }),
     ...(options.output === undefined
@@ -124,6 +136,11 @@ export function findAgentOfTool<Handle>(tool: object): AgentOfTool<Handle> | und
   return agentMark in tool ? (tool[agentMark] as AgentOfTool<Handle>) : undefined;
 }
 
+/** Whether a call of the tool may start an agent in the background. */
+export function isBackgroundTool(tool: object): boolean {
+  return findAgentOfTool(tool)?.hasBackground === true;
+}
+
 function readTask(input: unknown): string {
   return typeof input === "object" && input !== null && "task" in input ? String(input.task) : String(input);
 }
@@ -136,7 +153,7 @@ type SharedDeps = Pick<
 /** Binds the agent that a tool calls to its parent, and to the store, clock and observers of the parent's process. */
 export type BindChild = (link: ParentLink, shared: SharedDeps, output: CompiledInput | undefined) => BoundChild;
 
-export type BoundChild = Omit<ChildAgent, "budgetShare" | "request" | "output">;
+export type BoundChild = Omit<ChildAgent, "budgetShare" | "background" | "request" | "output">;
 
 /** Binds the agents that these tools call to this process. */
 export function createFamily(
@@ -149,7 +166,7 @@ export function createFamily(
   for (const [name, { tool }] of tools) {
     const agentOfTool = findAgentOfTool<BindChild>(tool);
     if (agentOfTool === undefined) continue;
-    const { agent, ...use } = agentOfTool;
+    const { agent, hasBackground: _, ...use } = agentOfTool;
     children.set(name, { ...agent(link, shared, agentOfTool.output), ...use });
   }
   return parent === undefined ? { children } : { children, parent };

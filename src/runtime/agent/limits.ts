@@ -40,6 +40,8 @@ const limitRules: OptionTable<RunLimits> = {
   maxStopPreventions: integerFrom(0),
   maxCompactions: integerFrom(0),
   maxHandoffs: integerFrom(0),
+  maxChildren: integerFrom(0),
+  maxChildrenAtOnce: integerFrom(0),
   requireDoneTool: aBoolean,
 };
 

@@ -6,7 +6,7 @@
 import { isStorable } from "../../context/tool-output.js";
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
-import { findChildCalls } from "../../core/machine/child-reports.js";
+import { findChildSessions } from "../../core/machine/child-reports.js";
 import type { Answer } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { type Call, hasCalls, type State } from "../../core/machine/state.js";
@@ -178,7 +178,7 @@ export function createAnswerMethods(
   }
 
   function listChildAnswers(state: State): readonly Answers[] {
-    return findChildCalls(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
+    return findChildSessions(state).flatMap(({ name, childId }) => childSession(name, childId, state) ?? []);
   }
 
   const pendingApprovals = async () => deepFreeze(await listOpenQuestions(store, id, await load()));

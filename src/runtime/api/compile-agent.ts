@@ -9,7 +9,7 @@ import type { Model } from "../../ports/model.js";
 import type { PriceTable } from "../../ports/services.js";
 import type { Holder, Store } from "../../ports/store.js";
 import type { AnyTool } from "../../ports/tool.js";
-import type { ParentLink } from "../agent/agent-family.js";
+import type { AgentFamily, ParentLink } from "../agent/agent-family.js";
 import type { Inherited } from "../agent/agent-graph.js";
 import { createFamily } from "../agent/agent-tool.js";
 import { createCheckedClock } from "../agent/checked-clock.js";
@@ -34,6 +34,7 @@ import { compileListeners, type WatchOptions } from "../observers/listeners.js";
 import { findToolSearch } from "../tools/ai-sdk-tool-search.js";
 import { listTools } from "../tools/compile-tools.js";
 import type { AgentOptions } from "./agent-options.js";
+import { createBackgroundTools } from "./background-tools.js";
 
 /** The defaults for what an agent's author does not set. */
 export type AgentDefaults<ModelLike> = {
@@ -83,8 +84,10 @@ export function compileAgent<ModelLike>(
   const sourceTools = context.sources.flatMap(({ tools: toolsOfSource = [] }) => toolsOfSource);
   const tools = listTools(ownTools);
   const rehearsed = rehearsal?.toolsFor(name).filter((added) => !tools.some((own) => own.name === added.name)) ?? [];
+  const { store, clock } = shared;
+  const backgroundTools = createBackgroundTools(tools, { store, clock, getFamily: () => family });
   const compiled = compileTools(
-    [...tools, ...rehearsed, ...sourceTools],
+    [...tools, ...rehearsed, ...sourceTools, ...backgroundTools],
     createHandoffTools(options.handoffs ?? []),
     createOutputTools(options, services, surroundings.createOutputTools),
     {
@@ -95,7 +98,7 @@ export function compileAgent<ModelLike>(
   );
   const watched = rehearsal === undefined ? options : withoutListeners(options);
   const childObservers = (watched.observers ?? []).filter(({ children }) => children === true);
-  const family = createFamily(compiled.tools, link, { ...shared, childObservers }, surroundings.parent);
+  const family: AgentFamily = createFamily(compiled.tools, link, { ...shared, childObservers }, surroundings.parent);
   const budgeted = { ...compiledModels, services, family };
   return {
     name: checkName(name),

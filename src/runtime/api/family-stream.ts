@@ -5,7 +5,8 @@
  *    interleave.
  * 2. The items of each session come in the order of its log, each event once. A cursor has a position for each open session.
  * 3. A child's part ends with the run that its call started. Later requests to the child session are not part of it.
- * 4. At most one item of each session is buffered here; others are buffered in the session's subscription, which is bounded.
+ * 4. Sessions in the background are not part of the stream, because they may outlive the session.
+ * 5. At most one item of each session is buffered here; others are buffered in the session's subscription, which is bounded.
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -177,9 +178,10 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
   /** Streams the rest of a child before the result of its call. */
   async function* finishCall(
     member: Member,
-    { callKey, name }: Extract<PublicEvent, { readonly type: "tool_result" }>,
+    { callKey, name, startedChild }: Extract<PublicEvent, { readonly type: "tool_result" }>,
   ): AsyncGenerator<FamilyItem, void, undefined> {
     const position = callPosition(callKey);
+    if (startedChild !== undefined) return;
     let child = member.children.get(position);
     if (child === undefined && findChildAgent(name, member.family) !== undefined) {
       // The child's result may have arrived before the parent committed that it waits for the child.

@@ -44,7 +44,7 @@ async function readEventsUpTo(store: CompiledAgent["store"], sourceId: string, a
   const events: Event[] = [];
   for await (const { seq, event } of readEntries(store, sourceId, 0)) {
     if (seq > at) break;
-    events.push(event.type === "session_created" ? dropParent(event) : event);
+    events.push(dropFamily(event));
   }
   if (events.length === 0)
     throw new PawlError("no_session", `There is no session ${sourceId} in this store, or it is empty.`);
@@ -53,8 +53,13 @@ async function readEventsUpTo(store: CompiledAgent["store"], sourceId: string, a
   return events;
 }
 
-/** A fork of a child session has no parent. */
-function dropParent(event: Extract<Event, { type: "session_created" }>): Event {
+/** A fork of a child session has no parent, and the children in the background belong to the source. */
+function dropFamily(event: Event): Event {
+  if (event.type === "tool_finished" && event.startedChild !== undefined) {
+    const { startedChild: _, ...own } = event;
+    return own;
+  }
+  if (event.type !== "session_created") return event;
   const { parent: _, top: __, ...own } = event;
   return own;
 }

@@ -3,7 +3,7 @@
  */
 
 import { deepFreeze } from "../../core/data/freeze.js";
-import { findChildCalls } from "../../core/machine/child-reports.js";
+import { findChildSessions } from "../../core/machine/child-reports.js";
 import { dueAt } from "../../core/machine/effects.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import { initialState, isResting, isSuspended, type State } from "../../core/machine/state.js";
@@ -177,7 +177,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     try {
       const state = await load();
       const family = getSessionFamily(parts, state);
-      const childSessions = findChildCalls(state).map(({ name, childId }) =>
+      const childSessions = findChildSessions(state).map(({ name, childId }) =>
         findChildAgent(name, family)?.session(childId),
       );
       await Promise.all(childSessions.map((child) => child?.leave({ graceMs })));

@@ -2,7 +2,8 @@
  * The notices of a commit: that a run waits for a person, or has ended.
  *
  * 1. A notice names what happened and where. It contains nothing that a person, a model or a tool wrote; its receiver asks Pawl for that.
- * 2. Only the session at the top of a family gives notices. A question of a child is a question of the parent that awaits the child.
+ * 2. Only the session at the top of a family gives notices. A question of a child is a question of the parent that awaits the child;
+ *    a child in the background gives the notices of its questions itself.
  */
 import { defined } from "../../core/data/defined.js";
 import type { Json } from "../../core/data/message.js";
@@ -22,8 +23,10 @@ export function findNotices(
 ): readonly CommittedNotice[] {
   const [first] = entries;
   const last = entries.at(-1);
-  if (first === undefined || last === undefined || last.after.session?.parent !== undefined) return noNotices;
-  const ended = entries.flatMap((entry) => findEnd(sessionId, entry, at));
+  if (first === undefined || last === undefined) return noNotices;
+  const parent = last.after.session?.parent;
+  if (parent !== undefined && parent.background !== true) return noNotices;
+  const ended = parent !== undefined ? noNotices : entries.flatMap((entry) => findEnd(sessionId, entry, at));
   const asked = findQuestion(sessionId, first.before, last, at);
   return ended.length === 0 && asked === null ? noNotices : [...ended, ...(asked === null ? [] : [asked])];
 }

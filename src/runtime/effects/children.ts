@@ -12,7 +12,7 @@ import { isLimitReason, type Reason } from "../../core/data/reasons.js";
 import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
-import { pickPrincipal } from "../../core/machine/session-info.js";
+import { pickPrincipal, type SessionInfo } from "../../core/machine/session-info.js";
 import { callOf } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { collectFindings, type RunResult, resultOf } from "../../core/view/outcome.js";
@@ -24,8 +24,8 @@ import { normaliseJson } from "../tools/to-json.js";
 import { capOrKeepWhole } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { getParams } from "../work/run-params.js";
-import { limitToReserved, reserveBudget } from "./child-budget.js";
-import { budgetUsedUp, childNotFinished, errorOutput } from "./prompts.js";
+import { findReachedChildLimit, limitToReserved, reserveBudget } from "./child-budget.js";
+import { budgetUsedUp, childNotFinished, endedInBackground, errorOutput, startedInBackground } from "./prompts.js";
 
 export function deriveChildId(sessionId: string, callKey: string): string {
   return hmacSha256(sessionId, callKey).slice(0, 32);
@@ -41,6 +41,10 @@ export async function startChild(
   const { sessionId, state, parts, transcript, now } = context;
   const span = parseTraceparent(transcript.run?.traceparent);
   const childId = deriveChildId(sessionId, callKey);
+  const isBackground = child.background(input);
+  const refused = findReachedChildLimit(callKey, isBackground, state, parts.family);
+  if (refused !== undefined)
+    return { type: "tool_finished", runId, callKey, outcome: "blocked", output: errorOutput(refused) };
   const reserved = reserveBudget(callKey, state, parts.family);
   if (reserved === "nothing")
     return { type: "tool_finished", runId, callKey, outcome: "error", output: errorOutput(budgetUsedUp) };
@@ -56,13 +60,20 @@ export async function startChild(
     ...childOptions(child, params, isInteractive(context)),
     session: {
       ...child.sessionInfo(text),
-      parent: { sessionId, callKey, ...(span === undefined ? {} : { traceId: span.traceId }) },
+      parent: {
+        sessionId,
+        callKey,
+        ...(span === undefined ? {} : { traceId: span.traceId }),
+        ...(isBackground ? { background: true } : {}),
+      },
       top: state.session?.top ?? sessionId,
       ...pickPrincipal(state),
     },
   };
   await parts.store.post(childId, { id: `run/${body.runId}`, at: now(), body });
-  return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
+  if (!isBackground) return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
+  const output = { type: "text", text: startedInBackground(child.name, childId) } as const;
+  return { type: "tool_finished", runId, callKey, outcome: "ok", output, startedChild: { childId, ...reserved } };
 }
 
 /** @param canAsk whether a person can be asked in the parent's run. If not, the child's run cannot ask either. */
@@ -103,6 +114,10 @@ export async function notifyParent(
   { sessionId, state, transcript, parts, now }: EffectContext,
 ): Promise<EventBody> {
   const result = resultOf(sessionId, state, transcript);
+  if (parent.background === true) {
+    if (runId === deriveChildId(sessionId, parent.callKey)) await reportEnd(parent, result, { sessionId, parts, now });
+    return { type: "parent_notified", runId };
+  }
   const { output, isError, cut } = toChildOutput(result, transcript, parts.name);
   const body: InboxBody = {
     type: "result",
@@ -117,6 +132,37 @@ export async function notifyParent(
 }
 
 /**
+ * Sends the parent the message that a child in the background has ended. It holds nothing that the child wrote: the model reads the
+ * answer with `read_agent`, whose result passes the hooks and permissions of the parent.
+ */
+async function reportEnd(
+  parent: NonNullable<SessionInfo["parent"]>,
+  result: RunResult | null,
+  { sessionId, parts, now }: Pick<EffectContext, "sessionId" | "parts" | "now">,
+): Promise<void> {
+  const agent = (await parts.store.load(parent.sessionId))?.state.session?.agent;
+  if (agent === undefined) return;
+  const text = endedInBackground(parts.name, sessionId, describeEnd(result));
+  const runId = deriveChildId(sessionId, `${parent.callKey}/ended`);
+  const body: InboxBody = {
+    type: "input",
+    mode: "steer",
+    runId,
+    input: [{ role: "user", parts: [{ type: "text", text }] }],
+    session: { agent },
+    by: `agent ${parts.name}`,
+    finishedChild: { callKey: parent.callKey, childId: sessionId, usage: result?.usage ?? {} },
+  };
+  await parts.store.post(parent.sessionId, { id: `run/${runId}`, at: now(), body });
+  await takeUpParent(parent.sessionId, parts.family);
+}
+
+function describeEnd(result: RunResult | null): string {
+  if (result === null) return "it did not end";
+  return "reason" in result && result.status !== "completed" ? `${result.status}, ${result.reason}` : result.status;
+}
+
+/**
  * Reports to the parent whether this child waits for a person, or sleeps. The parent is resumed after `parent_told` is committed; by then,
  * this child has usually released its lease.
  */
@@ -124,6 +170,8 @@ export async function reportToParent(
   { parent, runId, askedAt, asleep, seq }: EffectOf<"tell_parent">,
   { sessionId, parts, now }: EffectContext,
 ): Promise<EventBody> {
+  // Whoever lists the questions of the family reads those of a child in the background from its own state.
+  if (parent.background === true) return { type: "parent_told", runId, askedAt, toldSeq: seq };
   if ((askedAt !== null || asleep !== undefined) && !(await isCallOpen(parent, parts.store)))
     return { type: "abort_requested", runId, note: "the parent waits for it no more" };
   const body: InboxBody = {
@@ -152,7 +200,7 @@ async function isCallOpen({ sessionId, callKey }: EffectOf<"tell_parent">["paren
 type ChildOutput = { readonly output: ToolOutput; readonly isError: boolean; readonly cut?: Reason };
 
 /** The result of the parent's call. A child that hit a limit returns what it has, and is an error only if it has nothing. */
-function toChildOutput(result: RunResult | null, transcript: Transcript, name: string): ChildOutput {
+export function toChildOutput(result: RunResult | null, transcript: Transcript, name: string): ChildOutput {
   if (result?.status === "completed") {
     const { output, text } = result;
     return { output: output === undefined ? { type: "text", text } : { type: "json", value: output }, isError: false };

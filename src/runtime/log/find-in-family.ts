@@ -22,6 +22,7 @@ export async function isInFamily(
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if (search.event(event)) return true;
     if (event.type === "tool_waiting" && event.childId !== undefined) childIds.push(event.childId);
+    if (event.type === "tool_finished" && event.startedChild !== undefined) childIds.push(event.startedChild.childId);
   }
   if (search.message !== undefined)
     for (const { body } of await store.inbox(sessionId)) if (search.message(body)) return true;

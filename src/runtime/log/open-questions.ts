@@ -5,6 +5,8 @@
  *    here.
  * 2. Sessions of a family form a tree. A session that names itself as a child, at any depth, is not read again.
  */
+
+import { findBackgroundChildren } from "../../core/machine/background-children.js";
 import type { CallsState } from "../../core/machine/calls.js";
 import { findChildCalls } from "../../core/machine/child-reports.js";
 import { advance } from "../../core/machine/consequences.js";
@@ -26,10 +28,25 @@ type AncestorIds = ReadonlySet<string>;
 const noAncestors: AncestorIds = new Set();
 
 /**
- * The questions that are open now, in call order. A child's questions take the position of the call that waits for the child. A question
- * whose answer is in an inbox is omitted.
+ * The questions that are open now, in call order. A child's questions take the position of the call that waits for the child; those of
+ * children in the background come last. A question whose answer is in an inbox is omitted.
  */
 export async function listOpenQuestions(
+  store: QuestionStore,
+  sessionId: string,
+  loaded: State,
+  ancestors = noAncestors,
+): Promise<readonly PendingApproval[]> {
+  const path = new Set(ancestors).add(sessionId);
+  const questions = [...(await listRunQuestions(store, sessionId, loaded, ancestors))];
+  for (const { childId } of findBackgroundChildren(loaded))
+    if (!path.has(childId))
+      questions.push(...(await emptyIfUnreadable(() => listPresentQuestions(store, childId, path))));
+  return questions;
+}
+
+/** The same without those of children in the background: what the run waits for. */
+export async function listRunQuestions(
   store: QuestionStore,
   sessionId: string,
   loaded: State,
@@ -38,11 +55,17 @@ export async function listOpenQuestions(
   if (!hasCalls(loaded)) return [];
   const state = await applyInbox(store, sessionId, loaded);
   const path = new Set(ancestors).add(sessionId);
-  const readCurrent = async (childId: string) => {
-    const child = await store.load(childId);
-    return child === null ? [] : listOpenQuestions(store, childId, child.state, path);
-  };
-  return collectQuestions(store, sessionId, { state, loaded }, path, readCurrent);
+  const present = (childId: string) => listPresentQuestions(store, childId, path);
+  return collectQuestions(store, sessionId, { state, loaded }, path, present);
+}
+
+async function listPresentQuestions(
+  store: QuestionStore,
+  childId: string,
+  path: AncestorIds,
+): Promise<readonly PendingApproval[]> {
+  const child = await store.load(childId);
+  return child === null ? [] : listOpenQuestions(store, childId, child.state, path);
 }
 
 /**

@@ -6,7 +6,7 @@ import { isAsleep, type State } from "../../core/machine/state.js";
 import { type RunResult, resultOf } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
-import { listOpenQuestions } from "./open-questions.js";
+import { listRunQuestions } from "./open-questions.js";
 import { findOpenRunId } from "./open-runs.js";
 import { findFinalEvent, readTranscript } from "./read-log.js";
 
@@ -20,7 +20,7 @@ export async function loadCurrentResult(
   state: State,
 ): Promise<RunResult | null> {
   if (state.status === "idle") return null;
-  const approvals = state.status === "awaiting_human" ? await listOpenQuestions(store, sessionId, state) : [];
+  const approvals = state.status === "awaiting_human" ? await listRunQuestions(store, sessionId, state) : [];
   if (state.status === "awaiting_human" && approvals.length === 0) return null;
   if (isAsleep(state) && (await store.inbox(sessionId)).some(({ id }) => isSignalMessage(id))) return null;
   const result = resultOf(sessionId, state, await readTranscript(store, sessionId, state));

@@ -252,10 +252,14 @@ function handleCommitted(localSession: LocalSession, driver: Driver, entries: re
   // A driver that closed during a commit keeps the session here until the store replies. The next driver may already have
   // broadcast later entries.
   if (kept.lease.epoch === localSession.epoch) broadcastCommitted(localSession, entries, transcript);
-  if (entries.some(({ entry }) => entry.event.type === "tool_waiting"))
+  if (entries.some(({ entry: { event } }) => event.type === "tool_waiting" || "startedChild" in event))
     void takeUpChildren(state, getSessionFamily(localSession.parts, state), { atWork: true });
   const parent = state.session?.parent;
-  if (parent !== undefined && entries.some(({ entry }) => entry.event.type === "parent_told"))
+  if (
+    parent !== undefined &&
+    parent.background !== true &&
+    entries.some(({ entry }) => entry.event.type === "parent_told")
+  )
     void takeUpParent(parent.sessionId, localSession.parts.family);
 }
 

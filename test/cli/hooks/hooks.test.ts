@@ -1,8 +1,11 @@
 /**
  * Hooks in files at the events of a run: what scripts read, and what counts of their answers.
  */
+import { existsSync } from "node:fs";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { resolveHooks } from "../../../src/cli/hooks/resolve-hooks.js";
 import { finishNotifications } from "../../../src/cli/hooks/running-notifications.js";
+import { runSessionEndHooks } from "../../../src/cli/hooks/session-end.js";
 import { applyHookVerdict, isHookQuestion } from "../../../src/cli/permissions/hook-verdicts.js";
 import { createPermissions } from "../../../src/cli/permissions/permissions.js";
 import type { Json, RunResult } from "../../../src/index.js";
@@ -20,7 +23,11 @@ const decide = (permissionDecision: string, more: { readonly [key: string]: Json
 
 function readSeen(world: ReturnType<typeof createHookWorld>) {
   const lines = (world.read("root/seen.jsonl") ?? "").split("\n").filter((line) => line !== "");
-  return lines.map((line) => JSON.parse(line) as { readonly [field: string]: Json });
+  return lines.map((line) => {
+    const { transcript_path: path, ...input } = JSON.parse(line) as { readonly [field: string]: Json };
+    expect(path).toMatch(/\.jsonl$/);
+    return input;
+  });
 }
 
 /** What the model was sent last. */
@@ -351,5 +358,92 @@ describe("A session with hooks", verifies("CHAT-6#log"), () => {
     const replayed = await world.start([]).agent.session("s").replay({ policy: "recorded" });
     expect(replayed.difference).toBeNull();
     expect(world.read("root/ran.txt")).toBe("no\n");
+  });
+});
+
+describe("A hook that is asked for a permission", verifies("CHAT-6#events"), () => {
+  const request = (decision: { readonly [key: string]: Json }) =>
+    hooksFile(
+      "PermissionRequest",
+      { command: answering({ hookSpecificOutput: { hookEventName: "PermissionRequest", decision } }) },
+      "Write",
+    );
+
+  test("allows a call that would ask, and reads no call that does not ask", async () => {
+    const world = createHookWorld({ [own]: request({ behavior: "allow" }) });
+    const { agent } = world.start([readNotes, writeNew, done]);
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(world.read("root/new.txt")).toBe("new\n");
+    expect(readSeen(world)).toMatchObject([{ hook_event_name: "PermissionRequest", tool_name: "Write" }]);
+    expect(readSeen(world)[0]).not.toHaveProperty("tool_use_id");
+  });
+
+  test("denies it with its message", async () => {
+    const world = createHookWorld({ [own]: request({ behavior: "deny", message: "Not today." }) });
+    const started = world.start([writeNew, done]);
+    expect(await started.agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(lastSent(started)).toContain("Not today");
+    expect(world.read("root/new.txt")).toBeNull();
+  });
+
+  test("does not allow what a rule denies, and is not called for it", async () => {
+    const world = createHookWorld({ [own]: request({ behavior: "allow" }) });
+    const { agent } = world.start([writeNew, done], { deny: ["write_file"] });
+    expect(await agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(world.read("root/new.txt")).toBeNull();
+    expect(readSeen(world)).toEqual([]);
+  });
+
+  test("fails with another behavior, and the person is asked", async () => {
+    const world = createHookWorld({ [own]: request({ behavior: "maybe" }) });
+    const { agent } = world.start([writeNew, done]);
+    expect(requireQuestions(await agent.run("Go.", { sessionId: "s" }))).toMatchObject([{ name: "write_file" }]);
+  });
+});
+
+describe("The transcript of a hook", verifies("CHAT-6#events"), () => {
+  test("has the conversation in Claude Code's lines while the command runs", async () => {
+    const command = `path=$(sed 's/.*"transcript_path":"\\([^"]*\\)".*/\\1/'); cp "$path" kept.jsonl; echo "$path" > path`;
+    const world = createHookWorld({ [own]: hooksFile("Stop", { command }) });
+    const { agent } = world.start([readNotes, done]);
+    await agent.run("Go.", { sessionId: "s" });
+    const lines = (world.read("root/kept.jsonl") ?? "").trim().split("\n");
+    const messages = lines.map((line) => JSON.parse(line) as Json);
+    expect(messages.slice(0, 3)).toMatchObject([
+      {
+        type: "user",
+        sessionId: "s",
+        cwd: world.root,
+        message: { role: "user", content: [{ type: "text", text: "Go." }] },
+      },
+      { type: "assistant", message: { content: [{ type: "tool_use", id: "call_1_1", name: "Read" }] } },
+      { type: "user", message: { role: "user", content: [{ type: "tool_result", tool_use_id: "call_1_1" }] } },
+    ]);
+    expect(existsSync((world.read("root/path") ?? "").trim())).toBe(false);
+  });
+});
+
+describe("A hook at the end of a session", verifies("CHAT-6#events"), () => {
+  test("reads why it ends, and a failure is reported", async () => {
+    const world = createHookWorld({
+      [own]: JSON.stringify({
+        hooks: {
+          SessionEnd: [
+            { matcher: "other", hooks: [{ type: "command", command: "cat >> seen.jsonl; exit 3" }] },
+            { matcher: "clear", hooks: [{ type: "command", command: "touch cleared" }] },
+          ],
+        },
+      }),
+    });
+    const { agent } = world.start([done]);
+    const ended = { store: world.store, root: world.root, sessionId: "s", reason: "other" } as const;
+    const hooks = resolveHooks(world.readTrust(), world.environment);
+    expect(await runSessionEndHooks(hooks, ended)).toEqual([]);
+    await agent.run("Go.", { sessionId: "s" });
+    expect(await runSessionEndHooks(hooks, ended)).toEqual([expect.stringContaining("exit code 3")]);
+    expect(readSeen(world)).toEqual([
+      { session_id: "s", cwd: world.root, hook_event_name: "SessionEnd", reason: "other" },
+    ]);
+    expect(world.read("root/cleared")).toBeNull();
   });
 });

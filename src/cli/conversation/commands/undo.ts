@@ -17,6 +17,7 @@ import type { CommandContext } from "./sessions.js";
 /** Tools that change no files. */
 const toolsWithoutFileChanges: ReadonlySet<string> = new Set([
   ...readingTools,
+  "stop_agent",
   todoTool,
   "fetch_url",
   personTool,
@@ -106,6 +107,7 @@ async function renderOtherCalls(
   for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
     if (!("runId" in event) || !runIds.includes(event.runId ?? "")) continue;
     if (event.type === "child_started") childIds.push(event.childId);
+    if (event.type === "tool_result" && event.startedChild !== undefined) childIds.push(event.startedChild);
     count(event);
   }
   for (const childId of childIds) {

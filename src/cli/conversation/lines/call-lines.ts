@@ -52,6 +52,7 @@ export const readingTools: ReadonlySet<string> = new Set([
   "list_files",
   "search_files",
   "read_process",
+  "read_agent",
   "read_output",
   "search_output",
   "read_skill",

@@ -178,3 +178,8 @@ export function renderEnd(result: RunResult, columns: number): readonly Line[] {
     ...(isFailed && result.reason === "model_error" ? wrapNote(continueHint, columns, "dim") : []),
   ];
 }
+
+/** What precedes an input that joins the run under way. */
+export function formatSteerPrefix({ source, finishedChild }: PublicEventOf<"steered">): string {
+  return source === "user" && finishedChild === undefined ? "↳ you, before the next model call: " : "↳ ";
+}

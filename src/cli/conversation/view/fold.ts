@@ -27,6 +27,8 @@ export type FoldState = {
   readonly agents: Map<string, AskingAgent>;
   /** For each session of an agent, at any depth: the call of the shown session that it works for. */
   readonly callsOfAgents: Map<string, string>;
+  /** The sessions of agents in the background. */
+  readonly backgroundAgents: Set<string>;
   /** The last question that was shown. */
   shownQuestion: OpenQuestion | null;
   runId: string | null;

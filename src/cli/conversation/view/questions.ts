@@ -7,8 +7,11 @@ import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
 export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
   /** The child session that asks; absent if this session asks. */
   readonly childId?: string;
+  /** The child session works in the background: its question stays when the run of this session goes on or ends. */
+  readonly isBackground?: boolean;
 };
 
+type AskingChild = Pick<OpenQuestion, "childId" | "isBackground">;
 type ApprovalRequested = Extract<PublicEvent, { readonly type: "approval_requested" }>;
 type QuestionKey = { readonly callKey: string; readonly questionId?: string };
 /** `at`: epoch milliseconds. */
@@ -20,8 +23,8 @@ function formatQuestionKey({ callKey, questionId }: QuestionKey): string {
 
 export type OpenQuestions = {
   readonly all: () => readonly OpenQuestion[];
-  /** @param childId the child session that asks, if it is not this session */
-  readonly ask: (event: ApprovalRequested, childId?: string) => void;
+  /** @param child the child session that asks, if it is not this session */
+  readonly ask: (event: ApprovalRequested, child?: AskingChild) => void;
   readonly answered: (answered: Answered) => void;
   /** Says which questions are open. One that was answered since it was asked is not: the items of children may come first. */
   readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => void;
@@ -39,14 +42,14 @@ export function createOpenQuestions(): OpenQuestions {
   };
   return {
     all: () => [...open.values()],
-    ask: ({ at, ...event }, childId) => add({ ...event, askedAt: at, ...(childId === undefined ? {} : { childId }) }),
+    ask: ({ at, ...event }, child = {}) => add({ ...event, askedAt: at, ...child }),
     answered: (answered) => {
       open.delete(formatQuestionKey(answered));
       answeredAt.set(formatQuestionKey(answered), answered.at);
     },
     replace(approvals, sessionId) {
       const stillOpen = new Set(approvals.map(formatQuestionKey));
-      for (const key of open.keys()) if (!stillOpen.has(key)) open.delete(key);
+      for (const [key, { isBackground }] of open) if (!stillOpen.has(key) && isBackground !== true) open.delete(key);
       for (const approval of approvals)
         if (approval.askedAt > (answeredAt.get(formatQuestionKey(approval)) ?? 0))
           add({ ...approval, ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }) });
@@ -57,7 +60,7 @@ export function createOpenQuestions(): OpenQuestions {
       return keys.length > 0;
     },
     clear() {
-      open.clear();
+      for (const [key, { isBackground }] of open) if (isBackground !== true) open.delete(key);
       answeredAt.clear();
     },
   };

@@ -17,10 +17,26 @@ const maxActivity = 40;
 /** Remembers which agent a call has started, and its task, for its questions. */
 export function nameAgent(
   fold: FoldState,
-  { callKey, childId }: Extract<PublicEvent, { readonly type: "child_started" }>,
+  { callKey, childId }: Pick<Extract<PublicEvent, { readonly type: "child_started" }>, "callKey" | "childId">,
 ): void {
   const call = fold.calls.get(callKey);
   if (call !== undefined) fold.agents.set(childId, toAskingAgent(call));
+}
+
+/** The same for a call that has started its agent in the background. */
+export function nameBackgroundAgent(
+  fold: FoldState,
+  { callKey, startedChild }: Pick<Extract<PublicEvent, { readonly type: "tool_result" }>, "callKey" | "startedChild">,
+): void {
+  if (startedChild === undefined) return;
+  nameAgent(fold, { callKey, childId: startedChild });
+  fold.backgroundAgents.add(startedChild);
+}
+
+/** The run has ended, and with it the agents that it waited for. */
+export function forgetAgents(fold: FoldState): void {
+  for (const childId of fold.agents.keys()) if (!fold.backgroundAgents.has(childId)) fold.agents.delete(childId);
+  fold.callsOfAgents.clear();
 }
 
 function toAskingAgent({ name, input }: { readonly name: string; readonly input: Json }): AskingAgent {
@@ -54,7 +70,7 @@ export function showAgentItem(fold: FoldState, item: AgentItem, columns: number)
     }
     case "approval_requested":
       addWork(fold, callKey, () => ({ activity: "waits for you" }));
-      fold.questions.ask(item, item.sessionId);
+      fold.questions.ask(item, { childId: item.sessionId, isBackground: fold.backgroundAgents.has(item.sessionId) });
       return true;
     case "approval_answered": {
       addWork(fold, callKey, () => ({ activity: "" }));

@@ -7,15 +7,7 @@
  *    answered, so that no other question comes between a question and its keys.
  */
 import { type Json, textOfOutput } from "../../../core/index.js";
-import {
-  addUsage,
-  type PublicEvent,
-  type PublicEventOf,
-  type RunWait,
-  type StreamItem,
-  type Usage,
-  type UserMessage,
-} from "../../../index.js";
+import { addUsage, type PublicEvent, type PublicEventOf, type StreamItem, type UserMessage } from "../../../index.js";
 import { createSessionView } from "../../../view/session-view.js";
 import {
   type Attempt,
@@ -32,7 +24,15 @@ import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { createPairJoiner } from "../../terminal/surrogate-pairs.js";
 import { renderEndedCall } from "../lines/call-lines.js";
 import { createMarkdownLines } from "../lines/markdown-lines.js";
-import { renderDecision, renderEnd, renderFailure, renderNote, renderQuestion, wrapNote } from "../lines/view-lines.js";
+import {
+  formatSteerPrefix,
+  renderDecision,
+  renderEnd,
+  renderFailure,
+  renderNote,
+  renderQuestion,
+  wrapNote,
+} from "../lines/view-lines.js";
 import {
   type Activity,
   appendLines,
@@ -42,13 +42,13 @@ import {
   type FoldState,
   findActivity,
   findNextModel,
-  type QueuedRun,
   renderOpen,
   updateCall,
 } from "./fold.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
-import { type AgentItem, nameAgent, showAgentItem } from "./show-agent.js";
+import { type AgentItem, forgetAgents, nameAgent, nameBackgroundAgent, showAgentItem } from "./show-agent.js";
 import { splitIntoPieces } from "./split-text.js";
+import type { ViewState } from "./view-state.js";
 
 export type View = {
   /** Adds an item. */
@@ -56,7 +56,7 @@ export type View = {
   /** The same in short steps. Between two steps, the view can be drawn and other methods can be called. */
   readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
   /** Adds an item of an agent that the session called. */
-  readonly showAgent: (item: AgentItem, columns: number) => void;
+  readonly showAgent: (item: AgentItem, columns: number, isBackground?: boolean) => void;
   /** Adds lines that are not part of the session, for example the output of a command. */
   readonly say: (lines: readonly Line[], columns: number) => void;
   /** The lines of the history since the last call. */
@@ -69,21 +69,7 @@ export type View = {
   readonly state: () => ViewState;
 };
 
-export type ViewState = {
-  /** The run that is in progress or waits; null if the session rests. */
-  readonly runId: string | null;
-  readonly isWaiting: boolean;
-  /** The sleeps and waits for signals of a run that waits. */
-  readonly waits: readonly RunWait[];
-  readonly isStopping: boolean;
-  /** The activity in progress; null if there is none. */
-  readonly activity: Activity | null;
-  /** The model that has taken over in the current run; null while the session's own serves. */
-  readonly fallback: string | null;
-  /** The usage of the current or last run. */
-  readonly usage: Usage;
-  readonly queued: readonly QueuedRun[];
-};
+export type { ViewState } from "./view-state.js";
 
 export type ViewOptions = {
   /** The current text of the file that the call of an open question changes; null if there is none, or it is not known. */
@@ -103,6 +89,7 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
     questions: createOpenQuestions(),
     agents: new Map(),
     callsOfAgents: new Map(),
+    backgroundAgents: new Set(),
     shownQuestion: null,
     runId: null,
     isWaiting: false,
@@ -122,7 +109,8 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
       for (const _ of showItem(fold, item, columns, now));
     },
     showInSteps: (item, columns, now) => showItem(fold, item, columns, now),
-    showAgent(item, columns) {
+    showAgent(item, columns, isBackground = false) {
+      if (isBackground) fold.backgroundAgents.add(item.sessionId);
       if (!showAgentItem(fold, item, columns)) return;
       continueIfAnswered(fold);
       showFirstQuestion(fold, columns);
@@ -238,10 +226,10 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
       [fold.runId, fold.isWaiting, fold.isStopping, fold.fallback] = [event.runId, false, false, null];
       [fold.usage, fold.model, fold.waits] = [{}, { name: "model", since: now }, []];
-      showMessage(fold, "> ", event.input, columns);
+      showMessage(fold, event.finishedChild === undefined ? "> " : "↳ ", event.input, columns);
       break;
     case "steered":
-      showMessage(fold, event.source === "user" ? "↳ you, before the next model call: " : "↳ ", event.input, columns);
+      showMessage(fold, formatSteerPrefix(event), event.input, columns);
       break;
     case "tool_call":
       endText(fold, columns);
@@ -260,6 +248,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       break;
     case "tool_result":
       updateCall(fold, event.callKey, { result: formatResultText(event) || "(no output)" });
+      nameBackgroundAgent(fold, event);
       endWaits(fold, ({ callKey }) => callKey === event.callKey);
       break;
     case "call_complete":
@@ -392,8 +381,7 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   if (fold.runId === runId) fold.usage = result.usage;
   fold.calls.clear();
   fold.questions.clear();
-  fold.agents.clear();
-  fold.callsOfAgents.clear();
+  forgetAgents(fold);
   [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
   [fold.isStopping, fold.model, fold.fallback] = [false, null, null];
   appendLines(fold, "note", renderEnd(result, columns));

@@ -1,0 +1,97 @@
+/**
+ * The agents that the session has started in the background: shows their questions, and carries them on while the conversation is
+ * open. No worker runs on most machines.
+ */
+import { clearTimeout, setTimeout } from "node:timers";
+import type { Agent, RunResult, State, Store, StreamItem } from "../../index.js";
+import { isUnfinished } from "../agent/session-progress.js";
+import { awaitOutcome } from "../run/run-on-terminal.js";
+import type { AgentItem } from "./view/show-agent.js";
+
+export type BackgroundAgentsDeps = {
+  readonly agent: Agent;
+  readonly store: Store;
+  readonly sessionId: string;
+  /** Shows an item of an agent. */
+  readonly show: (item: AgentItem) => void;
+  readonly fail: (error: unknown) => void;
+  readonly signal: AbortSignal;
+};
+
+export type BackgroundAgents = {
+  /** Follows an agent and carries it on, unless another process does. */
+  readonly follow: (child: { readonly childId: string; readonly callKey: string }) => void;
+  /** Follows those of the session that have not ended. */
+  readonly followAll: (state: State) => void;
+  /** Carries an agent on after an answer. Nothing happens if the session has no such agent. */
+  readonly carryOn: (childId: string) => void;
+  /** How many have not ended. */
+  readonly countUnfinished: () => Promise<number>;
+};
+
+/** A timer of Node takes no more. */
+const maxTimerMs = 2 ** 31 - 1;
+
+export function createBackgroundAgents(deps: BackgroundAgentsDeps): BackgroundAgents {
+  const { agent, store, sessionId, show, fail, signal } = deps;
+  const followed = new Set<string>();
+  const timers = new Map<string, NodeJS.Timeout>();
+  signal.addEventListener("abort", () => {
+    for (const timer of timers.values()) clearTimeout(timer);
+  });
+
+  async function showItems(childId: string, callKey: string): Promise<void> {
+    const parent = { sessionId, callKey };
+    for await (const item of agent.session(childId).events({ signal }))
+      if (isShown(item)) show({ ...item, sessionId: childId, parent, depth: 1, cursor: `${item.seq}.${item.index}` });
+  }
+
+  async function drive(childId: string): Promise<void> {
+    const summary = await store.describe(childId);
+    if (summary === null || !isUnfinished(summary)) return;
+    const result = await awaitOutcome(agent.session(childId));
+    if (result.status === "waiting") wakeAtEnd(childId, result);
+  }
+
+  function wakeAtEnd(childId: string, { waits }: Extract<RunResult, { readonly status: "waiting" }>): void {
+    const ends = waits.flatMap(({ until }) => until ?? []);
+    if (ends.length === 0 || signal.aborted) return;
+    clearTimeout(timers.get(childId));
+    timers.set(
+      childId,
+      setTimeout(() => carryOn(childId), Math.min(maxTimerMs, Math.max(0, Math.min(...ends) - Date.now()))),
+    );
+  }
+
+  function carryOn(childId: string): void {
+    if (followed.has(childId)) void drive(childId).catch(failUnlessClosed);
+  }
+
+  function failUnlessClosed(error: unknown): void {
+    if (!signal.aborted) fail(error);
+  }
+
+  function follow({ childId, callKey }: { readonly childId: string; readonly callKey: string }): void {
+    if (followed.has(childId)) return;
+    followed.add(childId);
+    void showItems(childId, callKey).catch(failUnlessClosed);
+    carryOn(childId);
+  }
+
+  return {
+    follow,
+    followAll: ({ background = [] }) => background.forEach(follow),
+    carryOn,
+    async countUnfinished() {
+      const summaries = await Promise.all([...followed].map((childId) => store.describe(childId)));
+      return summaries.filter((summary) => summary !== null && isUnfinished(summary)).length;
+    },
+  };
+}
+
+/** The line of the call has ended, so only questions are shown. */
+function isShown(
+  item: StreamItem,
+): item is Extract<StreamItem, { readonly type: "approval_requested" | "approval_answered" | "tool_result" }> {
+  return item.type === "approval_requested" || item.type === "approval_answered" || item.type === "tool_result";
+}
