@@ -16,8 +16,8 @@ import { createToolPlan } from "./tool-plan.js";
  * for the strings or reads the files that the request names. It writes a report if the request asks for one, and answers with what
  * it has found. Two forms of request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
  *
- * Without any of these tools, it calls each tool that the request names, once it knows the tool's inputs: "Find order 1041 and
- * refund it" calls `find_order`, and then `refund` with the amount that was found.
+ * Without any of these tools, it calls each tool that the request names, once it knows the tool's inputs. For "Find order 1041 and refund
+ * it", it calls `find_order`, and then `refund` with the amount that was found.
  *
  * It keeps no state between model calls: the next step follows from the conversation alone.
  */
