@@ -17,8 +17,8 @@ import { createToolPlan } from "./tool-plan.js";
  * it has found. Two forms of request spell out a call instead: `Replace "colour" with "color" in notes.txt` and `run: npm test`.
  * In the command line's plan mode, it shows its plan before it changes anything.
  *
- * Without any of these tools, it calls each tool that the request names, once it knows the tool's inputs: "Find order 1041 and
- * refund it" calls `find_order`, and then `refund` with the amount that was found.
+ * Without any of these tools, it calls each tool that the request names, once it knows the tool's inputs. For "Find order 1041 and refund
+ * it", it calls `find_order`, and then `refund` with the amount that was found.
  *
  * It keeps no state between model calls: the next step follows from the conversation alone.
  */

@@ -69,8 +69,8 @@ type Holders = {
 
 /**
  * Tracks who holds the session, and which former holders cannot know that they lost it, so that only the fence protects the session
- * from them. A former holder cannot know in two cases: the claim that replaced it took so long that the time in the claim had
- * passed; or the wall clock, which has since been set back, was set at that claim such that the former lease was void.
+ * from them. A former holder cannot know in two cases. The claim that replaced it took so long that the time in the claim had passed.
+ * Or, at that claim, the wall clock, which has since been set back, showed a time at which the former lease was void.
  */
 export function trackHolders(): Holders {
   const known = new Map<string, LeaseFact>();

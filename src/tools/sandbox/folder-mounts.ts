@@ -97,7 +97,7 @@ function findMounts(paths: readonly string[]): readonly Mount[] {
   return paths.flatMap((path) => findMount(path) ?? []);
 }
 
-/** Null if the path does not exist or is a link, which may lead anywhere and cannot be fixed by a mount. */
+/** Null if the path does not exist or is a link, which may lead anywhere, and which a mount cannot keep in place. */
 function findMount(path: string): Mount | null {
   const found = lstatSync(path, { throwIfNoEntry: false, bigint: true });
   return found === undefined || found.isSymbolicLink() ? null : { path, identity: formatIdentity(found) };

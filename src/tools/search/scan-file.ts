@@ -32,7 +32,7 @@ const flags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NO
  * Finds the files of a folder that may contain a match. This is only a filter:
  *
  * 1. Files are opened by their path, because a path through the folder's descriptor takes the system a quarter longer. So another
- *    process can trick it into reading a file elsewhere, by replacing a folder with a link. Like ripgrep, it can thus miss a file,
+ *    process can trick it into reading a file elsewhere, by replacing a folder with a link. Like ripgrep, it can therefore miss a file,
  *    but `scanFile` opens the candidates through the open folder, and no other content is ever shown.
  * 2. Several files are read into one buffer and searched at once, because starting a search costs more than searching a small file.
  *
