@@ -40,7 +40,8 @@ test(
     person.type("three\r");
     await person.sees(/Answer 2\.[\s\S]*ready/);
     person.type("/cost\r");
-    const broke = "the provider no longer had the cache entry. [\\d,]+ tokens were charged again, for about $0.0\\d{3}.";
+    const broke =
+      "the provider no longer had the cache entry. [\\d,]+ tokens were charged again, for about $0.0\\d{3}.";
     await person.sees(wrapped(`The cache broke in 1 step: ${broke}`));
     person.type("/context\r");
     await person.sees(wrapped(`The provider's cache last broke in step 1 of its run: ${broke}`));
