@@ -715,6 +715,21 @@ export const mutants = [
     tests: "test/time/schedules.test.ts",
   },
   {
+    name: "a slot moves in one transaction, and its run is posted in another",
+    file: "src/engine/schedules/fire-due.ts",
+    find: "if (await store.schedules.fire(fire)) {",
+    replace: `const moved = await store.schedules.fire({ ...fire, posts: [] });
+        if (moved && (await store.schedules.fire({ ...fire, slot: fire.next?.slot ?? null, outcomes: [] }))) {`,
+    check: "seeds",
+  },
+  {
+    name: "a wait expires although a signal for it is in the inbox",
+    file: "src/runtime/driver/driver.ts",
+    find: 'const readsInbox = isFinalMessage(event) || (event.type === "timer_fired" && event.timer === "wait");',
+    replace: "const readsInbox = isFinalMessage(event);",
+    check: "seeds",
+  },
+  {
     name: "the next slot follows from the clock",
     file: "src/engine/schedules/fire-due.ts",
     find: "for (let next = clock.after(first); ; next = clock.after(next)) {",

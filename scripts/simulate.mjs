@@ -49,7 +49,8 @@ async function main() {
   const seconds = (Date.now() - startedAt) / 1000;
   console.log(
     `${seeds.toLocaleString("en")} seeds from ${from}: ${sum("commits")} commits, ${sum("modelCalls")} model calls, ${sum("toolCalls")} tool calls, ` +
-      `${sum("children")} child sessions, ${sum("kills")} kills, ${sum("stops")} stopped processes; ${failures.length} failed; ${Math.round(seeds / seconds)} seeds a second`,
+      `${sum("children")} child sessions, ${sum("kills")} kills, ${sum("stops")} stopped processes, ${sum("sleeps")} sleeps, ${sum("waits")} waits for ` +
+      `${sum("signals")} signals, ${sum("fires")} schedules and delayed messages fired; ${failures.length} failed; ${Math.round(seeds / seconds)} seeds a second`,
   );
   process.exitCode = failures.length > 0 ? 1 : 0;
 }
@@ -64,7 +65,10 @@ function inThread(data) {
 
 async function simulateAll({ from, until, every, storyLines }) {
   const { simulate } = await import("../temp/simulation/test/simulation/simulate.js");
-  const covered = { commits: 0, modelCalls: 0, toolCalls: 0, children: 0, kills: 0, stops: 0 };
+  const covered = {
+    ...{ commits: 0, modelCalls: 0, toolCalls: 0, children: 0, kills: 0, stops: 0 },
+    ...{ sleeps: 0, waits: 0, signals: 0, fires: 0 },
+  };
   const failures = [];
   for (let seed = from; seed < until; seed += every) {
     try {

@@ -5,6 +5,7 @@
  * requests twice and gives late what was read; models and hooks fail in every way; people speak, answer and abort at any
  * moment; clocks jump. Afterwards the invariants are checked.
  */
+import { loadCron } from "../../src/engine/schedules/slots.js";
 import type { Store } from "../../src/ports/store.js";
 import { createMemoryStore } from "../../src/stores/memory/index.js";
 import type { Fact } from "../../src/testing/world/facts.js";
@@ -15,6 +16,7 @@ import { createWorld } from "../../src/testing/world/world.js";
 import { directSimulation, drawOwnHabits, drawProfile } from "./world/director.js";
 import { loadSimulationHistories } from "./world/history.js";
 import { simulationInvariants } from "./world/invariants.js";
+import { withoutTime } from "./world/timed.js";
 
 export type SimulationOptions = {
   /** An integer; the same seed gives the same simulation. */
@@ -40,8 +42,14 @@ export type SimulationReport = {
   readonly toolCalls: number;
   readonly kills: number;
   readonly stops: number;
-  /** Sessions of agents behind tools. */
+  /** Sessions of agents behind tools, and of runs of schedules. */
   readonly children: number;
+  /** Sleeps of tools that began, and waits for signals. */
+  readonly sleeps: number;
+  readonly waits: number;
+  readonly signals: number;
+  /** Slots of schedules, and messages that were sent for later, that were fired. */
+  readonly fires: number;
   /** Entries of the log, by type. */
   readonly events: { readonly [type: string]: number };
 };
@@ -62,14 +70,17 @@ export class SimulationFailure extends Error {
  * @throws SimulationFailure
  */
 export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
-  const { seed, storyLines = 80 } = options;
+  const { seed, storyLines = 80, store = createMemoryStore() } = options;
+  const habits = drawOwnHabits(seed);
+  // Loading takes real time, and the world waits for none.
+  if (habits.timed !== null) await loadCron();
   const world = createWorld(
-    options.store ?? createMemoryStore(),
+    habits.timed === null ? withoutTime(store) : store,
     createSeededRandom(seed),
     options.sessionId ?? "session",
   );
   try {
-    const profile = drawProfile(world, drawOwnHabits(seed));
+    const profile = drawProfile(world, habits);
     const outcome = await directSimulation(world, profile, options.turns ?? 40 + world.chance.below(120));
     const worldFacts = { isCalm: profile.isCalm, hasGuard: profile.own.extras.guard !== null };
     for (const history of await loadSimulationHistories(world, { ...outcome, ...worldFacts }))
@@ -95,8 +106,17 @@ function createReport(seed: number, turns: number, facts: readonly Fact[]): Simu
     kills: count((fact) => fact.type === "process" && fact.what === "killed"),
     stops: count((fact) => fact.type === "process" && fact.what === "stopped"),
     children: new Set(facts.flatMap((fact) => (fact.type === "written" ? fact.sessionId : []))).size - 1,
+    sleeps: countWaits(facts, "time"),
+    waits: countWaits(facts, "signal"),
+    signals: count((fact) => fact.type === "signalled" && fact.isNew),
+    fires: count((fact) => fact.type === "schedule_fired"),
     events: Object.fromEntries(countEvents(facts)),
   };
+}
+
+function countWaits(facts: readonly Fact[], kind: "time" | "signal"): number {
+  const events = facts.flatMap((fact) => (fact.type === "written" ? fact.commit.events : []));
+  return events.filter((event) => event.type === "tool_asked" && event.for === kind).length;
 }
 
 function countEvents(facts: readonly Fact[]): Map<string, number> {

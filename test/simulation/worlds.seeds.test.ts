@@ -41,12 +41,15 @@ const proven = verifies(
 /** Entries that the seeds led to, by type. */
 const reached = new Map<string, number>();
 
-/** How often the seeds led to commits, model calls, tool calls, children, kills and stops. */
+/** How often the seeds led to commits, model calls, tool calls, children, kills and stops; to sleeps, waits, signals and fires. */
 const met = new Map<string, number>();
 
 describe("no invariant is broken", () => {
   test.each(parts)("by seeds from $from", { ...proven, timeout: 600_000 }, async ({ from, until }) => {
-    const covered = { commits: 0, modelCalls: 0, toolCalls: 0, children: 0, kills: 0, stops: 0 };
+    const covered = {
+      ...{ commits: 0, modelCalls: 0, toolCalls: 0, children: 0, kills: 0, stops: 0 },
+      ...{ sleeps: 0, waits: 0, signals: 0, fires: 0 },
+    };
     for (let seed = from; seed < until; seed += 1) add(covered, await simulate({ seed }));
     console.log(`seeds ${from} to ${until - 1}: ${JSON.stringify(covered)}`);
     for (const [what, count] of Object.entries(covered)) met.set(what, (met.get(what) ?? 0) + count);
@@ -54,9 +57,10 @@ describe("no invariant is broken", () => {
 });
 
 // Over all seeds, because a single part may draw few agents with children.
-test("the seeds lead to model calls, tools, children, kills and stops", () => {
-  expect(met.size).toBe(6);
-  for (const [what, count] of met) expect(count, what).toBeGreaterThan(seeds / 8);
+test("the seeds lead to model calls, tools, children, kills and stops, and to sleeps, signals and schedules", () => {
+  expect(met.size).toBe(10);
+  const isTimed = (what: string) => ["sleeps", "waits", "signals", "fires"].includes(what);
+  for (const [what, count] of met) expect(count, what).toBeGreaterThan(isTimed(what) ? seeds / 25 : seeds / 8);
 });
 
 test.runIf(seeds >= 1_000)("the seeds lead to entries of every type that this version writes", () => {
@@ -101,15 +105,10 @@ const expectedTypes: readonly EventType[] = [
   "history_added",
 ];
 
-type Covered = Pick<SimulationReport, "commits" | "modelCalls" | "toolCalls" | "children" | "kills" | "stops">;
+type Covered = Omit<SimulationReport, "seed" | "turns" | "processes" | "entries" | "events">;
 
 function add(covered: { -readonly [Key in keyof Covered]: number }, report: SimulationReport): void {
-  covered.commits += report.commits;
-  covered.modelCalls += report.modelCalls;
-  covered.toolCalls += report.toolCalls;
-  covered.children += report.children;
-  covered.kills += report.kills;
-  covered.stops += report.stops;
+  for (const key of Object.keys(covered) as (keyof Covered)[]) covered[key] += report[key];
   for (const [type, count] of Object.entries(report.events)) reached.set(type, (reached.get(type) ?? 0) + count);
 }
 

@@ -9,6 +9,7 @@ import type { CommitResult, Store } from "../../ports/store.js";
 import { encodeMessage } from "../shared/encode.js";
 import { assumeAlive } from "../shared/lease.js";
 import { checkId } from "../shared/rules.js";
+import { findTimeProblems } from "../shared/verify-time.js";
 import { createWatchers } from "../shared/watchers.js";
 import { toOpenError, toStoreError } from "./client.js";
 import { connect, connectionRules, type OpenConnection, otherNames, type PostgresConnection } from "./connect.js";
@@ -130,6 +131,11 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
     run: runWithRetry,
     notify: (change) => watch.notifyAll({ ...change, in: "inbox" }),
   };
+  const timeStores = {
+    signals: createSignalStore(db, access),
+    schedules: createScheduleStore(db, access),
+    notices: createNoticeStore(db, access),
+  };
 
   return {
     tellsAllChanges: true,
@@ -193,10 +199,11 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
-    signals: createSignalStore(db, access),
-    schedules: createScheduleStore(db, access),
-    notices: createNoticeStore(db, access),
-    verify: (sessionId) => runWithRetry(() => verify(db, sessionId ?? null)),
+    ...timeStores,
+    verify: async (sessionId) => [
+      ...(await runWithRetry(() => verify(db, sessionId ?? null))),
+      ...(await findTimeProblems(timeStores, sessionId ?? null)),
+    ],
     close: () => {
       closing ??= close();
       return closing;

@@ -10,6 +10,7 @@ import type { CommitResult, ReleaseResult, Store } from "../../ports/store.js";
 import { encodeMessage } from "../shared/encode.js";
 import { assumeAlive } from "../shared/lease.js";
 import { checkId, hashBlob } from "../shared/rules.js";
+import { findTimeProblems } from "../shared/verify-time.js";
 import { createWatchers } from "../shared/watchers.js";
 import { createCheckpoints, noCheckpoints } from "./checkpoints.js";
 import { checkHandle, isBusy, openHandle, type SqliteHandle } from "./driver.js";
@@ -183,6 +184,11 @@ function createStore(
   };
   let closing: Promise<void> | null = null;
   const access = { read, write, notify: (sessionId: string) => watchers.notify({ sessionId, in: "inbox" }) };
+  const timeStores = {
+    signals: createSignalStore(db, access),
+    schedules: createScheduleStore(db, access),
+    notices: createNoticeStore(db, access),
+  };
 
   return {
     claim: async (sessionId, options) => {
@@ -249,10 +255,11 @@ function createStore(
       if (isDeleted) watchers.notify({ sessionId });
       return isDeleted;
     },
-    signals: createSignalStore(db, access),
-    schedules: createScheduleStore(db, access),
-    notices: createNoticeStore(db, access),
-    verify: (sessionId) => verify(db, read, sessionId ?? null),
+    ...timeStores,
+    verify: async (sessionId) => [
+      ...(await verify(db, read, sessionId ?? null)),
+      ...(await findTimeProblems(timeStores, sessionId ?? null)),
+    ],
     close: () => {
       closing ??= close();
       return closing;

@@ -3,6 +3,7 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
+import type { Fire, PutRow } from "../../ports/schedule-store.js";
 import type { Commit } from "../../ports/store.js";
 import type { StepOptions } from "../../ports/tool.js";
 
@@ -79,6 +80,27 @@ export type Happening =
       /** The id of the message. */
       readonly id: string;
     }
+  /** In the store: a signal was sent. */
+  | {
+      readonly type: "signalled";
+      readonly process: string;
+      readonly key: string;
+      /** The id of the signal. */
+      readonly id: string;
+      /** When it was sent, by the clock of the sender. */
+      readonly sentAt: number;
+      readonly keptUntil: number;
+      /** False if the store had it already. */
+      readonly isNew: boolean;
+      /** The sessions whose waits got it. */
+      readonly sessions: readonly string[];
+    }
+  /** In the store: a schedule or a delayed message was put. */
+  | { readonly type: "schedule_put"; readonly process: string; readonly row: PutRow }
+  /** In the store: a schedule or a delayed message was fired. */
+  | { readonly type: "schedule_fired"; readonly process: string; readonly fire: Fire }
+  /** In the store: a schedule or a delayed message was removed. */
+  | { readonly type: "schedule_removed"; readonly process: string; readonly id: string }
   /** A model was called. */
   | {
       readonly type: "model_called";

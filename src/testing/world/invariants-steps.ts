@@ -31,6 +31,8 @@ type CallSteps = {
   readonly begun: Set<string>;
   /** Questions of a tool that keeps running, by name; null while they are open. Each attempt asks its own. */
   readonly held: Map<string, EndedEvent | null>;
+  /** Waits for signals, by name; null while they are open. A wait that skips a value continues as `name/2`. */
+  readonly signalWaits: Map<string, EndedEvent | null>;
 };
 
 type StepsByCall = (callKey: string) => CallSteps;
@@ -38,7 +40,13 @@ type StepsByCall = (callKey: string) => CallSteps;
 function createStepIndex(): StepsByCall {
   const calls = new Map<string, CallSteps>();
   return (callKey) => {
-    const steps = calls.get(callKey) ?? { ended: [], started: new Set(), begun: new Set(), held: new Map() };
+    const steps = calls.get(callKey) ?? {
+      ended: [],
+      started: new Set(),
+      begun: new Set(),
+      held: new Map(),
+      signalWaits: new Map(),
+    };
     calls.set(callKey, steps);
     return steps;
   };
@@ -58,6 +66,7 @@ function addEvent(stepsOf: StepsByCall, event: Event): void {
       break;
     case "tool_asked":
       if (event.held === true) stepsOf(event.callKey).held.set(event.step, null);
+      if (event.for === "signal") stepsOf(event.callKey).signalWaits.set(event.step, null);
       break;
     case "answered":
     case "timer_fired":
@@ -72,8 +81,9 @@ function addEvent(stepsOf: StepsByCall, event: Event): void {
   }
 }
 
-function recordAnswer({ held, ended }: CallSteps, step: string, event: EndedEvent): void {
+function recordAnswer({ held, signalWaits, ended }: CallSteps, step: string, event: EndedEvent): void {
   if (held.has(step)) held.set(step, event);
+  else if (signalWaits.has(step)) signalWaits.set(step, event);
   else ended.push({ step, event });
 }
 
@@ -124,6 +134,11 @@ function checkGivenMatchesLog({ facts }: History): Breach | undefined {
     const { callKey, attempt, step } = fact;
     if (failed.has(`${callKey} ${attempt}`)) continue;
     const where = `${fact.process} continues with the step '${step}' of ${callKey} attempt ${attempt}`;
+    const signalled = findLastWait(stepsOf(callKey).signalWaits, step);
+    if (signalled === null) return { what: `${where}, which waits for its signal`, fact };
+    if (signalled !== undefined && !matchesSignal(signalled, fact))
+      return { what: `${where}, which got another signal`, fact };
+    if (signalled !== undefined) continue;
     const held = stepsOf(callKey).held.get(step);
     if (held === null) return { what: `${where}, whose question is open`, fact };
     if (held !== undefined && !matchesGiven(held, fact))
@@ -143,6 +158,26 @@ function checkGivenMatchesLog({ facts }: History): Breach | undefined {
 function isCallOver(state: State | undefined, callKey: string): boolean {
   const call = state === undefined ? undefined : callOf(state, callKey);
   return call === undefined || call.status === "done";
+}
+
+/** How a wait for a signal ended, with the waits under which it went on; null if it has not, undefined if there is none. */
+function findLastWait(waits: CallSteps["signalWaits"], step: string): EndedEvent | null | undefined {
+  let last = waits.get(step);
+  for (let next = 2; waits.has(`${step}/${next}`); next += 1) last = waits.get(`${step}/${next}`);
+  return last;
+}
+
+function matchesSignal(event: EndedEvent, { given }: FactOf<"step_given">): boolean {
+  if (!("value" in given)) return false;
+  if (event.type === "timer_fired") return isDeepStrictEqual(given.value, { type: "expired" });
+  if (event.type !== "answered" || event.answer.type !== "reply") return false;
+  const { id, value } = event.answer.value as { readonly id: string; readonly value: unknown };
+  return isDeepStrictEqual(given.value, {
+    type: "signalled",
+    value,
+    id,
+    ...(event.by === undefined ? {} : { by: event.by }),
+  });
 }
 
 function matchesGiven(event: EndedEvent, { given }: FactOf<"step_given">): boolean {

@@ -15,12 +15,13 @@ export function isKilled({ processes }: World, { id }: Holder): boolean {
 export function addProcess(
   world: World,
   build: (self: () => Process, identity: Pick<Process, "name" | "holder">) => Process["agent"],
+  skewMs = 0,
 ): Process {
   const pid = world.processes.length + 1;
   const name = `p${pid}`;
   const holder: Holder = { id: name, host: "simulated", pid, startedAt: 0 };
   const agent = build(() => process, { name, holder });
-  const process: Process = { name, holder, agent, status: "running" };
+  const process: Process = { name, holder, agent, skewMs, status: "running" };
   world.processes.push(process);
   world.record({ type: "process", process: name, what: "started" });
   return process;

@@ -3,6 +3,7 @@
  */
 import { PawlError } from "../../errors.js";
 import type { Commit, CommitResult, Lease, Store } from "../../ports/store.js";
+import { createTimeStores } from "./time-stores.js";
 import type { Process, World } from "./world.js";
 
 export function createProcessStore(world: World, process: () => Process): Store {
@@ -13,11 +14,11 @@ export function createProcessStore(world: World, process: () => Process): Store 
   return {
     async claim(sessionId, options) {
       const { name } = process();
-      const clocks = readClocks(world);
+      const clocks = readClocks(world, process());
       const claimed = await simulateRequest("claim", async () => {
         const result = await store.claim(sessionId, options);
-        const late = world.clock.now() !== options.now;
-        const { setting } = readClocks(world);
+        const { askedAt, setting } = readClocks(world, process());
+        const late = askedAt + setting !== options.now;
         if (result.type === "claimed")
           world.record({ sessionId, type: "claimed", process: name, epoch: result.lease.epoch, late, setting });
         return result;
@@ -27,7 +28,7 @@ export function createProcessStore(world: World, process: () => Process): Store 
       return claimed;
     },
     async renew(leases, now, leaseMs) {
-      const clocks = readClocks(world);
+      const clocks = readClocks(world, process());
       const lostSessions = await simulateRequest("renew", () => store.renew(leases, now, leaseMs));
       for (const { sessionId, epoch } of leases)
         if (!lostSessions.includes(sessionId))
@@ -84,13 +85,17 @@ export function createProcessStore(world: World, process: () => Process): Store 
     getBlob: (sessionId, hash) => simulateRead(world, process(), "getBlob", () => store.getBlob(sessionId, hash)),
     delete: (sessionId, options) => simulateRequest("delete", () => store.delete(sessionId, options)),
     verify: (sessionId) => store.verify(sessionId),
+    ...createTimeStores(world, process, {
+      write: simulateRequest,
+      read: (operation, act) => simulateRead(world, process(), operation, act),
+    }),
     close: async () => {},
   };
 }
 
-/** Reads both clocks: the monotonic time, and how far the wall clock is ahead of it. */
-function readClocks({ clock }: World): { readonly askedAt: number; readonly setting: number } {
-  return { askedAt: clock.elapsed(), setting: clock.now() - clock.elapsed() };
+/** Reads both clocks of a process: the monotonic time, and how far its wall clock is ahead of it. */
+function readClocks({ clock }: World, { skewMs = 0 }: Process): { readonly askedAt: number; readonly setting: number } {
+  return { askedAt: clock.elapsed(), setting: clock.now() + skewMs - clock.elapsed() };
 }
 
 function createFailure(world: World, process: Process, operation: string): PawlError {

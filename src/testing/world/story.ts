@@ -112,6 +112,14 @@ function describeFact(fact: Fact): string {
       return `${fact.process} gets no reply to '${fact.what}'`;
     case "posted":
       return `  store: ${fact.process} posts ${fact.id}`;
+    case "signalled":
+      return `  store: ${fact.process} sends the signal ${fact.key} ${fact.id}${fact.isNew ? "" : " again"} to ${fact.sessions.join(", ")}`;
+    case "schedule_put":
+      return `  store: ${fact.process} puts ${fact.row.id} revision ${fact.row.rev}, due at ${fact.row.dueAt}`;
+    case "schedule_fired":
+      return `  store: ${fact.process} fires ${fact.fire.id} at ${fact.fire.slot}, next is ${fact.fire.next?.slot}: ${fact.fire.outcomes.map(({ slot, outcome, count = 1 }) => `${slot} ${outcome} × ${count}`).join(", ")}`;
+    case "schedule_removed":
+      return `  store: ${fact.process} removes ${fact.id}`;
     case "model_meant":
       return `the model means in ${fact.attempt}: ${fact.parts.join("; ")}`;
     case "delta":

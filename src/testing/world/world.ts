@@ -32,6 +32,8 @@ export type Process = {
   readonly name: string;
   readonly holder: Holder;
   readonly agent: Pick<Agent, "run" | "runStream" | "session" | "shutdown">;
+  /** How far its wall clock is ahead of that of the world, in milliseconds. Default: 0. */
+  readonly skewMs?: number;
   status: "running" | "stopped" | "killed" | "gone";
 };
 
@@ -137,10 +139,13 @@ export function listReadyTurns({ turns }: World): readonly Turn[] {
   return turns.filter((turn) => turn.process.status === "running" || turn.process.status === "gone");
 }
 
-/** The clock as a process sees it: its timers wait while the process is stopped, and die with it. */
-export function createProcessClock(world: World, process: () => Process): Clock {
+/**
+ * The clock as a process sees it: its timers wait while the process is stopped, and die with it.
+ * @param skewMs how far the process's clock is ahead; a parameter, because the clock is read before the process exists
+ */
+export function createProcessClock(world: World, process: () => Process, skewMs = 0): Clock {
   return {
-    now: world.clock.now,
+    now: () => world.clock.now() + skewMs,
     elapsed: world.clock.elapsed,
     after(ms, callback) {
       let cancelled = false;

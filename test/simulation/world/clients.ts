@@ -17,6 +17,7 @@ import { createProcessStore } from "../../../src/testing/world/store.js";
 import { createProcessClock, type Process, retireProcess, type World } from "../../../src/testing/world/world.js";
 import type { Extras } from "./extras.js";
 import { agentNameAt, twinNameAt } from "./family.js";
+import { createTimedClients, type TimedClients } from "./timed.js";
 import { continueWatch, startWatch, type Watch } from "./watches.js";
 
 /** Something that was asked of a process. */
@@ -27,6 +28,8 @@ export type Question = {
   /** The input that it carried. */
   readonly input?: string;
   readonly runId?: string;
+  /** The input is posted later, unless it is withdrawn. */
+  readonly isLater?: true;
   answer: Reply | null;
 };
 
@@ -38,7 +41,7 @@ export type Reply =
 /** One that reads along; what it saw. */
 export type Reader = { readonly process: Process; readonly seen: PublicEvent[]; ended: boolean };
 
-export type Clients = {
+export type Clients = TimedClients & {
   readonly questions: Question[];
   readonly readers: Reader[];
   /** Those who watch the session together with the sessions below it. */
@@ -74,7 +77,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
     process: Process,
     what: string,
     perform: () => Promise<RunResult | string>,
-    more: Pick<Question, "input" | "runId"> = {},
+    more: Pick<Question, "input" | "runId" | "isLater"> = {},
   ): void {
     const question: Question = { id: number(), process, what, answer: null, ...more };
     questions.push(question);
@@ -93,7 +96,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
     const makeId = () => `client${number()}`;
     return createClient({
       store: createProcessStore(world, () => process),
-      clock: createProcessClock(world, () => process),
+      clock: createProcessClock(world, () => process, process.skewMs),
       makeId,
     });
   }
@@ -120,7 +123,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
     };
     const isDead = (other: Holder) => sameHost && isKilled(world, other);
     await buildWorker(options, {
-      clock: createProcessClock(world, () => process),
+      clock: createProcessClock(world, () => process, process.skewMs),
       isDead,
       random: () => 0,
     }).runUntilIdle();
@@ -137,6 +140,7 @@ export function createClients(world: World, sameHost: boolean, extras: Extras): 
   }
 
   return {
+    ...createTimedClients(world, { ask, createClientOf, questions }),
     questions,
     readers,
     watches,
@@ -241,9 +245,9 @@ const drivenByFirstAgent: ReadonlySet<string> = new Set([agentNameAt(0), twinNam
 type RunRequest = { readonly input: string; readonly runId: string };
 
 /** Under the name that it was given, or that its result told. */
-function toResendable({ input, runId, answer }: Question): readonly RunRequest[] {
+function toResendable({ input, runId, answer, isLater }: Question): readonly RunRequest[] {
   const name = runId ?? (answer?.type === "result" ? answer.result.runId : undefined);
-  return input === undefined || name === undefined ? [] : [{ input, runId: name }];
+  return input === undefined || name === undefined || isLater === true ? [] : [{ input, runId: name }];
 }
 
 function pickQuestionId({ questionId }: Pick<PendingApproval, "questionId">): { readonly questionId?: string } {

@@ -31,6 +31,7 @@ import type { ModelHabits } from "./model.js";
 import { createModel, createSummariser } from "./model.js";
 import { createReader, type ProcessOptions, startProcess } from "./processes.js";
 import { createSteppedTools, drawSteppedTools } from "./stepped-tools.js";
+import { drawTimedHabits, type TimedHabits } from "./timed.js";
 import { createPermissions, createTools, type Ledger } from "./tools.js";
 import { collectTellings, type Telling } from "./watches.js";
 
@@ -77,6 +78,8 @@ export type OwnHabits = {
   readonly hasSlowSchemas: boolean;
   /** What is read of the store is given late now and then. */
   readonly late: StoreFaults["late"];
+  /** Tools sleep, and people and schedules send for later. */
+  readonly timed: TimedHabits | null;
 };
 
 export function drawOwnHabits(seed: number): OwnHabits {
@@ -96,6 +99,7 @@ export function drawOwnHabits(seed: number): OwnHabits {
     renaming: renaming.happens(0.2) ? renaming : null,
     interrupting: interrupting.happens(0.2) ? interrupting : null,
     late: late.happens(0.4) ? { chance: late, probability: late.pick([0.1, 0.5]) } : null,
+    timed: drawTimedHabits(createSeededRandom(seed ^ 0x7feb352d)),
     stepped: drawSteppedTools(createSeededRandom(seed ^ 0x1b873593)),
     extras: drawExtras(createSeededRandom(seed ^ 0x85ebca6b), createSeededRandom(seed ^ 0xc2b2ae35)),
   };
@@ -111,6 +115,7 @@ export const noOwnHabits: OwnHabits = {
   interrupting: null,
   hasSlowSchemas: false,
   late: null,
+  timed: null,
   stepped: [],
   extras: { chance: createSeededRandom(0), ...noExtras },
 };
@@ -198,13 +203,14 @@ export async function directSimulation(world: World, profile: Profile, turns: nu
 
 function createProcessOptions(world: World, { sameHost, habits, own }: Profile): ProcessOptions {
   const ledger: Ledger = new Map();
-  const { hooks, family, hasCache, hasSlowSchemas, extras } = own;
-  const names = [...habits.tools, ...own.stepped, ...extras.tools];
+  const { hooks, family, hasCache, hasSlowSchemas, extras, timed } = own;
+  const names = [...habits.tools, ...own.stepped, ...extras.tools, ...(timed?.tools ?? [])];
   return {
     sameHost,
     depth: family?.depth ?? 0,
     hasTwins: extras.hasTwins,
     filterOf: (process) => createFilter(world, process, extras),
+    ...(timed === null ? {} : { skewsMs: timed.skewsMs }),
     createAgentOptions(process, level, agent) {
       const toolDeps = { world, ledger, process, hasSlowSchemas, agent };
       const twinName = agent === agentNameAt(level) ? twinNameAt(level) : agentNameAt(level);
@@ -235,7 +241,7 @@ function createProcessOptions(world: World, { sameHost, habits, own }: Profile):
 }
 
 function causeTrouble(world: World, profile: Profile, clients: Clients, start: () => Process): void {
-  const { chance, clock } = world;
+  const { chance } = world;
   const running = world.processes.filter((process) => process.status === "running");
   if (running.length === 0) {
     running.push(start());
@@ -249,6 +255,7 @@ function causeTrouble(world: World, profile: Profile, clients: Clients, start: (
   if (profile.own.renaming?.happens(0.02) === true) clients.rename(one, profile.own.renaming);
   if (profile.own.interrupting?.happens(0.03) === true) clients.send(one, "interrupt");
   if (profile.own.family !== null) visitFamily(world, profile, clients, one);
+  if (profile.own.timed !== null) letTimePass(world, profile, profile.own.timed, clients, one);
   if (hasUnansweredSlowTool(world, clients, one) && chance.happens(profile.impatience)) interfere(world, clients, one);
   if (chance.happens(profile.shutDown)) clients.shutDown(one);
   const diesOfModelCall =
@@ -257,11 +264,12 @@ function causeTrouble(world: World, profile: Profile, clients: Clients, start: (
   else if (chance.happens(profile.stop)) stopProcess(world, one);
   for (const process of world.processes)
     if (process.status === "stopped" && chance.happens(0.03)) continueProcess(world, process);
-  if (chance.happens(profile.jump)) {
-    const ms = chance.pick([-yearMs, -5_000, 700, leaseMs * 3, yearMs]);
-    clock.jump(ms);
-    world.record({ type: "jumped", ms });
-  }
+  if (chance.happens(profile.jump)) setClock(world, chance.pick([-yearMs, -5_000, 700, leaseMs * 3, yearMs]));
+}
+
+function setClock(world: World, ms: number): void {
+  world.clock.jump(ms);
+  world.record({ type: "jumped", ms });
 }
 
 /** A tool takes its time, and nobody has asked this process to do something about it. */
@@ -283,6 +291,23 @@ function visitFamily({ chance }: World, { say, abort, own }: Profile, clients: C
   if (own.watching?.happens(0.06) === true) clients.watch(process, own.watching);
   if (chance.happens(say)) chance.pick([clients.answerBelow, clients.answerBelow, clients.work])(process);
   if (chance.happens(abort)) clients.abortBelow(process);
+}
+
+/** While everything sleeps, nothing else moves the clock. */
+function letTimePass(
+  world: World,
+  { isCalm }: Profile,
+  { chance, hasSchedules }: TimedHabits,
+  clients: Clients,
+  process: Process,
+): void {
+  const { clock } = world;
+  if (!isCalm && chance.happens(0.03)) setClock(world, chance.pick([-4_000, -900, 1_500]));
+  if (chance.happens(0.15)) clock.after(chance.pick([300, 2_000, 9_000]), () => {});
+  if (chance.happens(0.06)) clients.signal(process, chance);
+  if (chance.happens(0.04)) clients.sendLater(process, chance);
+  if (chance.happens(0.04)) clients.work(process);
+  if (hasSchedules && chance.happens(0.04)) clients.changeSchedule(process, chance);
 }
 
 function askSomething({ chance }: World, clients: Clients, process: Process): void {

@@ -3,7 +3,15 @@
  * ends. Invariant 12 is broken where it does not.
  */
 import { dueAt, effects } from "../../../src/core/machine/effects.js";
-import { asksOutside, type Call, hasCalls, isResting, type State } from "../../../src/core/machine/state.js";
+import {
+  asksOutside,
+  type Call,
+  hasCalls,
+  isAsleep,
+  isParked,
+  isResting,
+  type State,
+} from "../../../src/core/machine/state.js";
 import { InvariantBroken } from "../../../src/testing/world/invariants.js";
 import { listReadyTurns, type Process, take, type World } from "../../../src/testing/world/world.js";
 import type { Clients, Question } from "./clients.js";
@@ -45,7 +53,12 @@ export async function runToEnd(world: World, clients: Clients, start: () => Proc
       continue;
     }
     const open = clients.questions.filter((one) => one.answer === null && one.process.status === "running");
-    const sessions = await listSessionNeeds(world);
+    // They would go on for ever. Somebody may still be changing one.
+    if (!open.some(({ what }) => what === "pause all") && (await hasSchedule(world))) {
+      clients.pauseSchedules(last);
+      continue;
+    }
+    const sessions = [...(await listSessionNeeds(world)), ...(await listDelayed(world))];
     if (sessions.length > seenSessions.sessions) seenSessions = { sessions: sessions.length, since: turn };
     const need = findOverallNeed(sessions);
     const now = world.clock.elapsed();
@@ -56,22 +69,28 @@ export async function runToEnd(world: World, clients: Clients, start: () => Proc
     } else if (need === "an answer" && !open.some(isAnswer)) {
       if (!isLong && advanceOnce(world, 0)) continue;
       expectEveryoneNotified(sessions, open, asked);
-      clients.answer(last);
+      const isTop = sessions.some((one) => one.sessionId === world.sessionId && one.need === "an answer");
+      if (isTop) clients.answer(last);
+      else clients.answerBelow(last);
       asked = clients.questions.at(-1);
       since = { need: null, at: now };
     } else if (need === "a driver" && !open.some(requestsDriver)) {
-      if (now < askedAt + retryAfterMs && advanceOnce(world, 0)) continue;
+      const pauseMs = Math.max(retryAfterMs, msUntilDue(sessions, world.clock.now()));
+      if (now < askedAt + pauseMs && advanceOnce(world, 0)) continue;
       askedAt = now;
-      // Time goes on, though nothing here waits for it: leases of the dead end.
-      world.clock.after(retryAfterMs, () => {});
+      // Time goes on, though nothing here waits for it: leases of the dead end, and so do sleeps.
+      world.clock.after(pauseMs, () => {});
       const drivable = sessions.filter((one) => one.need === "a driver");
       // A session that waits for a time is due by the wall clock. If that was set back, it is due when somebody sets it right.
       if (drivable.every((one) => isFarAhead(one, world.clock.now()))) {
         world.clock.jump(yearMs);
         world.record({ type: "jumped", ms: yearMs });
       }
-      const isTop = drivable.some((one) => one.sessionId === world.sessionId);
-      if (isTop) clients.resume(last);
+      // While it sleeps, others may have something to do.
+      const isTop = drivable.some((one) => one.sessionId === world.sessionId && !sleepsOn(one, world.clock.now()));
+      // Whoever resumes a session posts nothing that was sent for later.
+      const isLater = drivable.some(({ state, due }) => state === null && due !== null && due <= world.clock.now());
+      if (isTop && !isLater) clients.resume(last);
       else clients.work(last);
     } else if (!advanceOnce(world, 0)) throw new InvariantBroken(everythingEnds, formatStuck(open));
   }
@@ -81,13 +100,27 @@ export async function runToEnd(world: World, clients: Clients, start: () => Proc
   );
 }
 
-function isFarAhead({ state, posted }: SessionNeed, now: number): boolean {
-  const due = state === null || posted ? null : dueAt(state);
+function isFarAhead({ due }: SessionNeed, now: number): boolean {
   return due !== null && due > now + yearMs / 2;
 }
 
+function sleepsOn({ state, posted, due }: SessionNeed, now: number): boolean {
+  return state !== null && isAsleep(state) && !posted && (due === null || due > now);
+}
+
+/** How long all that is left sleeps. What is due only when somebody sets the clock right does not count. */
+function msUntilDue(sessions: readonly SessionNeed[], now: number): number {
+  const drivable = sessions.filter(({ need }) => need === "a driver");
+  const waits = drivable.map(({ state, posted, due }) => {
+    if (posted || (state !== null && !isAsleep(state))) return 0;
+    return due === null ? Number.POSITIVE_INFINITY : due - now;
+  });
+  const soonest = Math.min(...waits.filter((ms) => ms < yearMs / 2));
+  return soonest > 0 && soonest < yearMs / 2 ? soonest : 0;
+}
+
 function isAnswer({ what }: Question): boolean {
-  return what === "answer";
+  return what === "answer" || what === "answer below";
 }
 
 function requestsDriver({ what }: Question): boolean {
@@ -160,17 +193,34 @@ type SessionNeed = {
   readonly state: State | null;
   readonly posted: boolean;
   readonly need: Need;
+  /** When a driver has something to do, in epoch milliseconds; null if it has already, or never. */
+  readonly due: number | null;
 };
 
+async function hasSchedule({ store, include }: World): Promise<boolean> {
+  if (store.schedules === undefined) return false;
+  return (await include(store.schedules.list({ limit: 100 }))).some(({ dueAt: due }) => due !== null);
+}
+
+/** Messages that were sent for later need somebody who posts them. */
+async function listDelayed({ store, include }: World): Promise<readonly SessionNeed[]> {
+  const rows = await include(store.schedules?.list({ isDelayed: true, limit: 1_000 }) ?? Promise.resolve([]));
+  return rows.map(({ id, dueAt: due }) => ({ sessionId: id, state: null, posted: false, need: "a driver", due }));
+}
+
 /** The session that all is about, and those of the agents below it. */
-async function listSessionNeeds({ store, include, clock }: World): Promise<readonly SessionNeed[]> {
+async function listSessionNeeds({ store, include, clock, sessionId: first }: World): Promise<readonly SessionNeed[]> {
   const all = await include(store.list());
   return include(
     Promise.all(
       all.map(async ({ sessionId }): Promise<SessionNeed> => {
         const state = (await store.load(sessionId))?.state ?? null;
         const posted = (await store.inbox(sessionId)).length > 0;
-        return { sessionId, state, posted, need: posted ? "a driver" : findNeed(state, clock.now()) };
+        const due = state === null || posted ? null : dueAt(state);
+        // Runs that an abort holds back begin when somebody asks for them, which people do in the first session alone.
+        const isLeft = sessionId !== first && state !== null && isResting(state) && effects(state).length === 0;
+        const need = posted ? "a driver" : isLeft ? "nothing" : findNeed(state, clock.now());
+        return { sessionId, state, posted, need, due };
       }),
     ),
   );
@@ -186,7 +236,13 @@ function findNeed(state: State | null, now: number): Need {
   if (effects(state).some(({ type }) => type !== "sleep")) return "a driver";
   if (state.status === "idle" || isResting(state))
     return state.queue.some((one) => one.kind === "run") ? "a driver" : "nothing";
+  if (isAsleep(state) || isParkedBeside(state)) return "a driver";
   return awaitsPeople(state, now) ? "an answer" : "a driver";
+}
+
+/** Calls sleep or wait for signals, and no person is asked. */
+function isParkedBeside(state: State): boolean {
+  return hasCalls(state) && state.stopping === null && !state.calls.some(asksOutside) && state.calls.some(isParked);
 }
 
 function awaitsPeople(state: State, now: number): boolean {

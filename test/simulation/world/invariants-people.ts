@@ -29,7 +29,8 @@ function inputsAreKept({ log, clients }: SimulationHistory): string | undefined 
     if (question.input === undefined) continue;
     const count = counts.get(question.input) ?? 0;
     if (count > 1) return `'${question.input}' is in the log ${count} times`;
-    if (count === 0 && wasAccepted(question)) return `'${question.input}' was accepted, and is not in the log`;
+    if (count === 0 && wasAccepted(question) && !wasWithdrawn(question, clients.questions))
+      return `'${question.input}' was accepted, and is not in the log`;
   }
   return undefined;
 }
@@ -37,6 +38,13 @@ function inputsAreKept({ log, clients }: SimulationHistory): string | undefined 
 function wasAccepted({ answer }: Question): boolean {
   if (answer?.type === "done") return true;
   return answer?.type === "result" && answer.result.status !== "interrupted";
+}
+
+/** Who asked for it may not have heard that it was. */
+function wasWithdrawn({ runId, isLater }: Question, all: readonly Question[]): boolean {
+  const isUnsent = ({ what, answer }: Question) =>
+    what === `unsend ${runId}` && (answer?.type !== "done" || answer.said === "unsent");
+  return isLater === true && all.some(isUnsent);
 }
 
 function resultsAreTrue({ log, family, clients }: SimulationHistory): string | undefined {

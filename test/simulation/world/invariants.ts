@@ -11,6 +11,8 @@ import type { SimulationHistory } from "./history.js";
 import { agentInvariants } from "./invariants-agents.js";
 import { dataInvariants } from "./invariants-data.js";
 import { peopleInvariants } from "./invariants-people.js";
+import { scheduleInvariants } from "./invariants-schedules.js";
+import { timeInvariants } from "./invariants-time.js";
 import { toolInvariants } from "./invariants-tools.js";
 import { watchInvariants } from "./invariants-watches.js";
 
@@ -25,6 +27,8 @@ export const simulationInvariants: readonly Invariant<SimulationHistory>[] = [
   ...agentInvariants,
   ...peopleInvariants,
   ...watchInvariants,
+  ...timeInvariants,
+  ...scheduleInvariants,
 ];
 
 function checkRequestsInLog({ facts, requests }: SimulationHistory): Breach | undefined {

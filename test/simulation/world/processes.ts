@@ -42,11 +42,18 @@ export type ProcessOptions = {
   readonly hasTwins?: boolean;
   /** What the other one is shown; all unless given. */
   readonly filterOf?: (process: () => Process) => Handoff["filter"];
+  /** How far the clocks of the processes are ahead, one after the other, in milliseconds; [0] unless given. */
+  readonly skewsMs?: readonly number[];
 };
 
 export function startProcess(world: World, options: ProcessOptions): Process {
-  return addProcess(world, (self, named) =>
-    createAgentFamily(world, options, self, { ...named, store: createProcessStore(world, self) }),
+  const { skewsMs = [0] } = options;
+  const skewMs = skewsMs[world.processes.length % skewsMs.length] ?? 0;
+  return addProcess(
+    world,
+    (self, named) =>
+      createAgentFamily(world, options, self, { ...named, store: createProcessStore(world, self), skewMs }),
+    skewMs,
   );
 }
 
@@ -61,7 +68,7 @@ function createAgentFamily(
   world: World,
   options: ProcessOptions,
   self: () => Process,
-  { name, holder, store }: Pick<Process, "name" | "holder"> & { readonly store: Store },
+  { name, holder, store, skewMs }: Pick<Process, "name" | "holder" | "skewMs"> & { readonly store: Store },
 ): Agent {
   const { createAgentOptions, sameHost, depth = 0, hasTwins = false, filterOf = () => undefined } = options;
   const agentDefaults: AgentDefaults<AgentOptions["model"]> = {
@@ -83,7 +90,7 @@ function createAgentFamily(
         tools: [...tools, ...delegates],
         handoffs,
         store,
-        clock: createProcessClock(world, self),
+        clock: createProcessClock(world, self, skewMs),
         makeId: () => `id${world.nextNumber()}`,
         leaseMs,
         retry: createRetryPolicy({ maxRetries: 3 }, world.chance.fraction),

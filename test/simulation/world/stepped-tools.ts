@@ -5,14 +5,29 @@
  */
 import type { Json } from "../../../src/core/data/message.js";
 import { markHeld } from "../../../src/ports/held-question.js";
-import type { Answered, Question, StepContext, StepOptions, Tool, ToolContext } from "../../../src/ports/tool.js";
+import type {
+  Answered,
+  Question,
+  Signalled,
+  StepContext,
+  StepOptions,
+  Tool,
+  ToolContext,
+} from "../../../src/ports/tool.js";
 import { StepError } from "../../../src/runtime/tools/step-error.js";
 import { settled } from "../../../src/testing/test-clock.js";
 import { createStepStarted } from "../../../src/testing/world/facts.js";
 import type { SeededRandom } from "../../../src/testing/world/seeded-random.js";
+import type { World } from "../../../src/testing/world/world.js";
 import { type Input, recordOutput, recordStart, type ToolDeps, timeoutMs } from "./tools.js";
 
 export const steppedTools = ["stepped", "tidying", "asking", "piecewise", "persistent"] as const;
+
+/** Tools that models call in worlds in which time matters. */
+export const timedTools = ["sleeping", "signalled", "polling"] as const;
+
+/** Simulations may share a store. */
+export const toSignalKey = ({ sessionId }: World, key: string) => `${sessionId} ${key}`;
 
 /** How often calls of `persistent` are tried again after they failed. */
 export const retriesOfPersistent = 2;
@@ -36,6 +51,9 @@ type SimulatedStepOptions = StepOptions & {
 type StepRunner = {
   readonly step: (name: string, options?: SimulatedStepOptions) => Promise<Json>;
   readonly ask: (question: Question<Json>) => Promise<Answered<Json>>;
+  readonly sleep: (name: string, ms: number) => Promise<Json>;
+  /** Waits for a signal whose value is a number. */
+  readonly waitFor: (name: string, key: string, timeoutMs: number) => Promise<Json>;
   /** The code of the error that this throws; what it gives otherwise. */
   readonly catchStepError: (act: Promise<Json>) => Promise<Json>;
 };
@@ -62,6 +80,9 @@ export function createSteppedTools(deps: ToolDeps): readonly Tool<Input>[] {
     tool("tidying", runTidying, { durable: true, timeoutMs, graceMs: 300 }),
     tool("asking", runAsking, { durable: true }),
     tool("holding", ({ ask }, n) => runHolding(ask, n), { recover: "rerun" }),
+    tool("sleeping", runSleeping, { durable: true }),
+    tool("signalled", runSignalled, { durable: true }),
+    tool("polling", runPolling, { durable: true }),
     tool("piecewise", ({ step }, n) => runInSequence(step, ["one", "two", `three ${n}`]), { recover: "ask" }),
     tool("persistent", runPersisting, {
       durable: true,
@@ -129,6 +150,43 @@ async function runAsking({ step, ask }: StepRunner, n: number): Promise<Json> {
   }
 }
 
+async function runSleeping({ step, ask, sleep }: StepRunner, n: number): Promise<Json> {
+  const question = { message: "now?", name: "ask", schema: { type: "number" }, expiresInMs: 4_000 };
+  switch (n % 4) {
+    case 0:
+      return [await step("before"), await sleep("short", 300), await step("after")];
+    case 1:
+      return [await sleep("long", 20_000), await step("after")];
+    case 2:
+      return [...(await Promise.all([sleep("beside", 3_000), step("other")])), await sleep("again", 8_000)];
+    default:
+      return [...(await Promise.all([sleep("beside", 10_000), ask(question)])), await step("after")];
+  }
+}
+
+async function runSignalled({ step, waitFor, sleep }: StepRunner, n: number): Promise<Json> {
+  switch (n % 4) {
+    case 0:
+      return [await step("before"), await waitFor("one", "k0", 30_000), await waitFor("two", "k0", 20_000)];
+    case 1:
+      return [...(await Promise.all([waitFor("x", "k0", 9_000), waitFor("y", "k1", 5_000)])), await step("after")];
+    case 2:
+      return Promise.all([waitFor("a", "k1", 12_000), waitFor("b", "k1", 12_000)]);
+    default:
+      return Promise.all([sleep("beside", 2_000), waitFor("a", "k1", 7_000)]);
+  }
+}
+
+/** Looks whether there is a signal, and sleeps longer each time. */
+async function runPolling({ waitFor, sleep }: StepRunner, n: number): Promise<Json> {
+  const given: Json[] = [];
+  for (let times = 1; times <= 3; times += 1) {
+    given.push(await waitFor("look", n % 2 === 0 ? "k0" : "k1", n % 3 === 0 ? 0 : 2_000));
+    await sleep("pause", 500 * 4 ** times);
+  }
+  return given;
+}
+
 /** Goes on while its questions are open. Whoever runs it again is asked anew. */
 async function runHolding(ask: StepRunner["ask"], n: number): Promise<Json> {
   const askHeld = (name: string) => ask(markHeld({ message: `${name}?`, name, schema: { type: "number" } }));
@@ -156,7 +214,7 @@ function createStepRunner(deps: ToolDeps, context: ToolContext): StepRunner {
   };
   const identifyStep = (step: string) => ({ sessionId, process: process().name, callKey, attempt, step });
 
-  async function recordGiven<Value extends Json | Answered<Json>>(
+  async function recordGiven<Value extends Json | Answered<Json> | Signalled<Json>>(
     step: string,
     act: () => Promise<Value>,
   ): Promise<Value> {
@@ -198,6 +256,18 @@ function createStepRunner(deps: ToolDeps, context: ToolContext): StepRunner {
       return recordGiven(key, () => context.step(name, (given) => runStepBody(key, given, options), stepOptions));
     },
     ask: (question) => recordGiven(nextKey(question.name ?? "ask"), () => context.ask(question)),
+    async sleep(name, ms) {
+      await recordGiven(nextKey(name), async () => {
+        await context.sleep(name, { ms });
+        return { type: "expired" };
+      });
+      return null;
+    },
+    async waitFor(name, key, timeoutMs) {
+      const options = { key: toSignalKey(world, key), timeoutMs, schema: { type: "number" } };
+      const signalled = await recordGiven(nextKey(name), () => context.waitFor<Json>(name, options));
+      return signalled.type === "expired" ? null : `${signalled.id} ${signalled.value}`;
+    },
     async catchStepError(act) {
       try {
         return await act;
