@@ -9,6 +9,7 @@
 import { createStreamRedaction, PawlError, type Redact, type StreamItem } from "../index.js";
 import {
   createTail,
+  defaultMaxBehind,
   endTail,
   pushItem,
   type Tail,
@@ -50,7 +51,7 @@ function pauseMs(watchers: number): number {
   return Math.min(25, Math.max(1, watchers / 4));
 }
 
-const waitingOptions = { maxBehind: 4_096, joinDeltas: true };
+const waitingOptions = { maxBehind: defaultMaxBehind, joinDeltas: true };
 
 /** @param onEmpty called when the last watcher has left */
 export function createHub(
@@ -80,21 +81,21 @@ export function createHub(
     }
   }
 
-  /** Publishes what waits. After a piece of text, it goes on later, unless everything has to be published now. */
-  function publishWaiting(when: "in turn" | "now"): void {
+  /** Publishes what waits. After a piece of text, the next items wait for a moment. */
+  function publishWaiting(): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
+    let hasText = false;
     try {
       for (let item = takeWaiting(waiting); item !== undefined; item = takeWaiting(waiting)) {
         publish(item);
-        if (when === "now" || item.type !== "delta" || !("text" in item.delta)) continue;
-        timer = setTimeout(publishWaiting, pauseMs(watchers.size), "in turn");
-        return;
+        hasText ||= item.type === "delta" && "text" in item.delta;
       }
     } catch (cause) {
       // The redaction may be the caller's.
       endTails({ cause });
     }
+    if (hasText && !hasEnded) timer = setTimeout(publishWaiting, pauseMs(watchers.size));
   }
 
   function endTails(error: TailError): void {
@@ -104,10 +105,10 @@ export function createHub(
   const listener: LinkListener = {
     item(item) {
       if (!addWaiting(waiting, item, waitingOptions)) {
-        publishWaiting("now");
+        publishWaiting();
         addWaiting(waiting, item, waitingOptions);
       }
-      if (timer === null) publishWaiting("in turn");
+      if (timer === null) publishWaiting();
     },
     live(newSource) {
       if (newSource === liveSource) return;
@@ -115,7 +116,7 @@ export function createHub(
       for (const onLive of watchers.values()) onLive(liveSource);
     },
     end(error: TailError = { cause: new PawlError("shut_down", "The agent was shut down in this process.") }) {
-      publishWaiting("now");
+      publishWaiting();
       endTails(error);
     },
   };
