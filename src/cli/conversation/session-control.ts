@@ -21,8 +21,8 @@ import { formatDollars } from "../render/format-closing-line.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
 import type { Redaction } from "../terminal/redaction.js";
-import { truncate } from "../terminal/text.js";
 import { createBackgroundAgents } from "./background-agents.js";
+import { createHookActivities } from "./hook-activities.js";
 import { loadHighlighting } from "./lines/highlight.js";
 import { wrapNote } from "./lines/view-lines.js";
 import { createMessageComposer } from "./message-composer.js";
@@ -30,7 +30,7 @@ import { createRunSettingsStore, type RunSettingsStore } from "./run-settings.js
 import { createSessionMode, type SessionMode } from "./session-mode.js";
 import type { Activity } from "./view/fold.js";
 import type { OpenQuestion } from "./view/questions.js";
-import { createView, type View, type ViewState } from "./view/view.js";
+import { createView, type View } from "./view/view.js";
 
 export type SessionControlDeps = {
   readonly agent: Agent;
@@ -100,12 +100,17 @@ export type SessionControl = {
   readonly close: (graceMs: number) => Promise<void>;
 };
 
+/** What is still open of the events up to `until`: calls that wait for an answer, and agents that work in the background. */
+type Replayed = {
+  readonly until: number;
+  readonly callKeys: ReadonlySet<string>;
+  readonly childIds: ReadonlySet<string>;
+};
+
 /** The number of log entries that are shown when a session is opened. */
 const maxShown = 600;
 /** A timer of Node takes no more. When it ends early, the session sleeps on, and another timer is set. */
 const maxTimerMs = 2 ** 31 - 1;
-/** Room for the time and for how to stop it, on a screen of 40 columns. */
-const maxHookName = 24;
 /** How long the view works before it lets keys be handled; milliseconds. */
 const sliceMs = 8;
 
@@ -113,24 +118,15 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const { agent, store, sessionId, root, redaction, by, columns, onChange } = deps;
   const session = agent.session(sessionId);
   const ownView = createView({ fileOf, models: deps.models });
-  /** The commands of hooks that run now. Agents that run side by side each have theirs. */
-  const hookCommands = new Set<Activity>();
-  const view: View = { ...ownView, state: () => showHookIn(ownView.state()) };
+  const hooks = createHookActivities(onChange);
+  const view: View = { ...ownView, state: () => hooks.showIn(ownView.state()) };
   const choices = createRunSettingsStore(session, by, deps.unpriced);
   const mode = createSessionMode(session, by);
-  /** While earlier events are replayed: the calls that still wait for an answer. Null afterwards. */
-  let replayedQuestions: { readonly until: number; readonly callKeys: ReadonlySet<string> } | null = null;
-  /** The agents in the background that had not ended when the session was opened. */
-  let openChildren: ReadonlySet<string> = new Set();
-  const isOpenChild = (childId: string) => replayedQuestions === null || openChildren.has(childId);
+  /** While earlier events are replayed: what is still open of them. Null afterwards. */
+  let replayed: Replayed | null = null;
   const closing = new AbortController();
   let wakeTimer: ReturnType<typeof setTimer> | undefined;
   let display: Promise<void> | null = null;
-
-  function showHookIn(state: ViewState): ViewState {
-    const [first] = hookCommands;
-    return first === undefined ? state : { ...state, activity: first };
-  }
 
   function say(lines: readonly Line[]): void {
     view.say(lines, columns());
@@ -149,7 +145,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
 
   /** The file that a call would change now. For an earlier call the file is unknown, because its content has changed since. */
   function fileOf({ callKey, childId, input }: OpenQuestion): string | null {
-    if (childId !== undefined || (replayedQuestions !== null && !replayedQuestions.callKeys.has(callKey))) return null;
+    if (childId !== undefined || (replayed !== null && !replayed.callKeys.has(callKey))) return null;
     const path = typeof input === "object" && input !== null && "path" in input ? input.path : undefined;
     return typeof path === "string" ? readFolderText(root, path) : null;
   }
@@ -180,7 +176,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         if (performance.now() >= sliceEnd) await yieldToKeys();
         continue;
       }
-      if ("seq" in item && replayedQuestions !== null && item.seq > replayedQuestions.until) replayedQuestions = null;
+      if ("seq" in item && replayed !== null && item.seq > replayed.until) replayed = null;
       for (const redactedItem of redact(item)) {
         // If only the end of a log is shown, its first events belong to a step whose beginning is not shown.
         isAtStepStart ||= item.type === "run_started" || item.type === "step_finished";
@@ -189,12 +185,16 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
           if (performance.now() >= sliceEnd) await yieldToKeys();
       }
       // The call names the agent in its questions, so it is shown first.
-      if (item.type === "tool_result" && item.startedChild !== undefined && isOpenChild(item.startedChild))
+      if (item.type === "tool_result" && item.startedChild !== undefined && isAtWork(item.startedChild))
         background.follow({ childId: item.startedChild, callKey: item.callKey });
-      if (replayedQuestions === null) applyChoices(item);
+      if (replayed === null) applyChoices(item);
       onChange();
       if (performance.now() >= sliceEnd) await yieldToKeys();
     }
+  }
+
+  function isAtWork(childId: string): boolean {
+    return replayed === null || replayed.childIds.has(childId);
   }
 
   function applyChoices(item: StreamItem): void {
@@ -324,8 +324,11 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       const state = await session.state();
       if ("runId" in state) choices.watch(state.runId);
       const asking = hasCalls(state) ? state.calls.filter(({ status }) => status === "asking") : [];
-      openChildren = new Set(state.background?.map(({ childId }) => childId));
-      replayedQuestions = { until: state.seq, callKeys: new Set(asking.map(({ callKey }) => callKey)) };
+      replayed = {
+        until: state.seq,
+        callKeys: new Set(asking.map(({ callKey }) => callKey)),
+        childIds: new Set(state.background?.map(({ childId }) => childId)),
+      };
       const after = Math.max(0, summary.seq - maxShown);
       if (after > 0) say([lineOf(`${after.toLocaleString("en-US")} earlier entries of the log are not shown.`, "dim")]);
       startShowing(after);
@@ -361,15 +364,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     },
     say,
     setOwn,
-    showHook(name) {
-      const command = { name: truncate(`hook ${redaction.text(name)}`, maxHookName), since: Date.now() };
-      hookCommands.add(command);
-      onChange();
-      return () => {
-        hookCommands.delete(command);
-        onChange();
-      };
-    },
+    showHook: (name) => hooks.start(redaction.text(name)),
     fail,
     countBackgroundAgents: background.countUnfinished,
     async close(graceMs) {

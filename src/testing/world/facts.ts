@@ -89,6 +89,7 @@ export type Happening =
       readonly id: string;
       /** When it was sent, by the clock of the sender. */
       readonly sentAt: number;
+      /** Until when the store keeps the signal for a wait that starts later. */
       readonly keptUntil: number;
       /** False if the store had it already. */
       readonly isNew: boolean;
@@ -96,11 +97,26 @@ export type Happening =
       readonly sessions: readonly string[];
     }
   /** In the store: a schedule or a delayed message was put. */
-  | { readonly type: "schedule_put"; readonly process: string; readonly row: PutRow }
+  | {
+      readonly type: "schedule_put";
+      readonly process: string;
+      /** The row as it was put. */
+      readonly row: PutRow;
+    }
   /** In the store: a schedule or a delayed message was fired. */
-  | { readonly type: "schedule_fired"; readonly process: string; readonly fire: Fire }
+  | {
+      readonly type: "schedule_fired";
+      readonly process: string;
+      /** The slot, and what was posted. */
+      readonly fire: Fire;
+    }
   /** In the store: a schedule or a delayed message was removed. */
-  | { readonly type: "schedule_removed"; readonly process: string; readonly id: string }
+  | {
+      readonly type: "schedule_removed";
+      readonly process: string;
+      /** The id of the schedule or of the delayed message. */
+      readonly id: string;
+    }
   /** A model was called. */
   | {
       readonly type: "model_called";
