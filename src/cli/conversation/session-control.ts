@@ -125,7 +125,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   /** While earlier events are replayed: what is still open of them. Null afterwards. */
   let replayed: Replayed | null = null;
   const closing = new AbortController();
-  let wakeTimer: ReturnType<typeof setTimer> | undefined;
+  const alarm = createAlarm(() => resumeRun());
   let display: Promise<void> | null = null;
 
   function say(lines: readonly Line[]): void {
@@ -197,6 +197,10 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     return replayed === null || replayed.childIds.has(childId);
   }
 
+  function runInBackground(work: Promise<unknown>): void {
+    work.catch(fail);
+  }
+
   function applyChoices(item: StreamItem): void {
     if (item.type === "run_started") runInBackground(Promise.all([choices.storePending(), mode.storePending()]));
     // The run began without a request of this conversation.
@@ -238,21 +242,13 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   }
 
   function handleResult(result: RunResult): void {
-    if (result.status === "waiting") wakeAtEnd(result.waits);
+    if (closing.signal.aborted) return;
+    if (result.status === "waiting") alarm.set(result.waits);
     else reportInterruption(result);
   }
 
-  /** No worker runs on most machines, so the terminal continues its own session when a sleep of its tools is over. */
-  function wakeAtEnd(waits: readonly RunWait[]): void {
-    const ends = waits.flatMap(({ until }) => until ?? []);
-    if (ends.length === 0 || closing.signal.aborted) return;
-    const delayMs = Math.min(maxTimerMs, Math.max(0, Math.min(...ends) - Date.now()));
-    clearTimeout(wakeTimer);
-    wakeTimer = setTimer(resumeRun, delayMs);
-  }
-
   function reportInterruption(result: RunResult): void {
-    if (result.status !== "interrupted" || closing.signal.aborted) return;
+    if (result.status !== "interrupted") return;
     const why = result.error === undefined ? interruptionTexts[result.reason] : result.error.message;
     if (why !== "") say(wrapNote(`✗ ${redaction.text(why)}`, columns(), "red"));
   }
@@ -265,7 +261,6 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     },
   });
   const resumeRun = () => track(awaitOutcome(session));
-  const runInBackground = (work: Promise<unknown>) => void work.catch(fail);
   const abort = () => session.abort({ note: "stopped on the terminal", by });
   const startWith = (input: readonly UserPart[]) => {
     track(agent.run(input, { sessionId, ...choices.options() }));
@@ -370,11 +365,25 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     async close(graceMs) {
       unwatch();
       composer.stop();
-      clearTimeout(wakeTimer);
+      alarm.clear();
       await agent.shutdown({ graceMs });
       closing.abort();
       await display;
     },
+  };
+}
+
+/** No worker runs on most machines, so the terminal continues its own session when a sleep of its tools is over. */
+function createAlarm(wake: () => void) {
+  let timer: ReturnType<typeof setTimer> | undefined;
+  return {
+    set(waits: readonly RunWait[]): void {
+      const ends = waits.flatMap(({ until }) => until ?? []);
+      if (ends.length === 0) return;
+      clearTimeout(timer);
+      timer = setTimer(wake, Math.min(maxTimerMs, Math.max(0, Math.min(...ends) - Date.now())));
+    },
+    clear: () => clearTimeout(timer),
   };
 }
 
