@@ -4,10 +4,9 @@
  * 1. Everything that is shown of the session comes from its stream, so it looks the same after a restart.
  * 2. The view yields while many items arrive, so that keys are still handled.
  */
-import { clearTimeout, setTimeout as setTimer } from "node:timers";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { hasCalls, isResting } from "../../core/index.js";
-import type { Agent, ApprovalDecision, Model, RunResult, RunWait, Store, StreamItem, UserPart } from "../../index.js";
+import type { Agent, ApprovalDecision, Model, RunResult, Store, StreamItem, UserPart } from "../../index.js";
 import { isHeldHere, isHolderDead } from "../../inspect.js";
 import { isUnfinished } from "../agent/session-progress.js";
 import { sendDecision } from "../decisions/send-decision.js";
@@ -28,6 +27,7 @@ import { wrapNote } from "./lines/view-lines.js";
 import { createMessageComposer } from "./message-composer.js";
 import { createRunSettingsStore, type RunSettingsStore } from "./run-settings.js";
 import { createSessionMode, type SessionMode } from "./session-mode.js";
+import { createSleepAlarm } from "./sleep-alarm.js";
 import type { Activity } from "./view/fold.js";
 import type { OpenQuestion } from "./view/questions.js";
 import { createView, type View } from "./view/view.js";
@@ -109,8 +109,6 @@ type Replayed = {
 
 /** The number of log entries that are shown when a session is opened. */
 const maxShown = 600;
-/** A timer of Node takes no more. When it ends early, the session sleeps on, and another timer is set. */
-const maxTimerMs = 2 ** 31 - 1;
 /** How long the view works before it lets keys be handled; milliseconds. */
 const sliceMs = 8;
 
@@ -125,7 +123,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   /** While earlier events are replayed: what is still open of them. Null afterwards. */
   let replayed: Replayed | null = null;
   const closing = new AbortController();
-  const alarm = createAlarm(() => resumeRun());
+  const alarm = createSleepAlarm(() => resumeRun());
   let display: Promise<void> | null = null;
 
   function say(lines: readonly Line[]): void {
@@ -370,20 +368,6 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       closing.abort();
       await display;
     },
-  };
-}
-
-/** No worker runs on most machines, so the terminal continues its own session when a sleep of its tools is over. */
-function createAlarm(wake: () => void) {
-  let timer: ReturnType<typeof setTimer> | undefined;
-  return {
-    set(waits: readonly RunWait[]): void {
-      const ends = waits.flatMap(({ until }) => until ?? []);
-      if (ends.length === 0) return;
-      clearTimeout(timer);
-      timer = setTimer(wake, Math.min(maxTimerMs, Math.max(0, Math.min(...ends) - Date.now())));
-    },
-    clear: () => clearTimeout(timer),
   };
 }
 
