@@ -432,8 +432,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "SRV-2": ["one-process", "processes"],
   // change: another agent from the next step on; filters: what it sees of the history.
   "AGENT-1": ["change", "filters"],
-  // files: read, trusted, called; rules: those of the top hold below; kill: none starts over. Not owed yet: caps on the number of
-  // children, and the cost of the tree on the screen.
+  // files: read, trusted, called; rules: those of the top hold below; kill: none starts over; caps: the number of children.
+  // Not owed yet: the cost of the tree on the screen.
   "AGENT-4": ["files", "rules", "kill", "caps", "cost"],
   // ask: ctx.ask in a durable tool; mcp: elicitation by MCP servers.
   "TOOL-13": ["ask", "mcp"],
@@ -699,6 +699,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "PROT-7#resources",
   "PROT-7#tasks",
   "PROT-7#trace",
+  "PROT-8",
   "TIME-1",
   "TIME-2",
   "TIME-3",
@@ -707,6 +708,7 @@ const owed: ReadonlySet<string> = new Set<Id | `${Id}#${string}`>([
   "TIME-6",
   "AGENT-4#files",
   "AGENT-4#rules",
+  "AGENT-4#caps",
   "AGENT-4#kill",
 ]);
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createAgent, createMemoryStore, defineTool, pendingApprovals, type Store } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { verifies } from "../verifies.js";
 
 const start = (task: string): ScriptedStep => ({ calls: [{ name: "researcher", input: { task } }] });
 const read = (agent?: string): ScriptedStep => ({
@@ -200,7 +201,7 @@ describe("an agent in the background", () => {
 });
 
 describe("limits of child sessions", () => {
-  test("maxChildren blocks the calls above it, and the model is told", async () => {
+  test("maxChildren blocks the calls above it, and the model is told", verifies("AGENT-4#caps"), async () => {
     const calls = [1, 2, 3].map((n) => ({ name: "researcher", input: { task: `${n}` } }));
     const editor = createEditor({
       parent: [{ calls }, { text: "Two, then." }],
@@ -217,7 +218,7 @@ describe("limits of child sessions", () => {
     expect(outcomes.toSorted()).toEqual(["blocked", "ok", "ok"]);
   });
 
-  test("maxChildrenAtOnce blocks what would start one more in the background", async () => {
+  test("maxChildrenAtOnce blocks what would start one more in the background", verifies("AGENT-4#caps"), async () => {
     const editor = createEditor({
       parent: [start("1"), start("2"), { text: "One, then." }],
       child: [{ calls: [{ name: "look" }] }],

@@ -76,7 +76,7 @@ describe("github()", () => {
   test("refuses a form, and names the content type to choose", proven, async () => {
     const body = "payload=%7B%7D";
     const headers = { "x-hub-signature-256": sign(body), "content-type": "application/x-www-form-urlencoded" };
-    await expect(github("s")(request(headers), encode(body))).rejects.toThrow(/content type application\/json/);
+    await expect(github("s")(request(headers), encode(body))).rejects.toThrow(/content type to application\/json/);
   });
 });
 

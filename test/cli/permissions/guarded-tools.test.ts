@@ -126,7 +126,7 @@ test("a redirect that may not be followed names the address", verifies("CHAT-2#r
   const outputs: string[] = [];
   for await (const item of agent.runStream("go"))
     if (item.type === "tool_result") outputs.push(JSON.stringify(item.output));
-  expect(outputs[0]).toContain("redirects to http://127.0.0.2:1/x, which needs a permission of its own");
+  expect(outputs[0]).toContain("redirects to http://127.0.0.2:1/x, which needs its own permission");
   expect(asked).toEqual(["http://127.0.0.2:1/x"]);
 });
 

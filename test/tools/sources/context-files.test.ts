@@ -252,7 +252,7 @@ describe("skills()", () => {
       "bare/SKILL.md",
       "needs a name",
       "1025 characters",
-      "its name must be",
+      "its name must have",
     ])
       expect(told).toContain(words);
   });
