@@ -11,7 +11,7 @@ import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 
 const mostPackages = 8;
-const mostBytes = 9.9 * 1024 * 1024;
+const mostBytes = 10 * 1024 * 1024;
 const installScripts = ["preinstall", "install", "postinstall"];
 
 const root = process.argv[2] ?? ".";
