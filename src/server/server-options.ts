@@ -12,6 +12,8 @@ import {
   type Redact,
   type Store,
   type WorkerNotices,
+  type WorkerOptions,
+  type WorkerScores,
 } from "../index.js";
 import { type A2aOptions, type A2aSettings, resolveA2a } from "./a2a-options.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
@@ -122,9 +124,11 @@ type CommonOptions = {
    */
   readonly webhooks?: { readonly [path: string]: Webhook };
   /**
-   * Tells other systems that a run waits for a person or has ended; made by `createNotices` of `pawl/notices`. Default: nobody is told.
+   * Notifies other systems that a run waits for a person or has ended; made by `createNotices` of `pawl/notices`. Default: no notices.
    */
   readonly notices?: WorkerNotices;
+  /** Judges sessions that have ended; made by `createScores` of `pawl/evals`. Default: sessions are not judged. */
+  readonly scores?: WorkerScores;
   /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
   readonly hosts?: readonly string[];
   /** Origins whose pages may ask, for example `https://chat.example.org`. Default: only this server's own. */
@@ -232,7 +236,8 @@ export type ServerSettings = {
   readonly uiTools: ReadonlySet<string>;
   readonly canSignal: CanSignal | null;
   readonly webhooks: { readonly [path: string]: Webhook };
-  readonly notices: WorkerNotices | undefined;
+  /** Options of its workers. */
+  readonly worker: Pick<WorkerOptions, "notices" | "scores">;
 };
 
 const defaultLimits: Required<ServerLimits> = {
@@ -269,7 +274,7 @@ const optionNames: ReadonlySet<string> = new Set([
     "limits",
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
-  ...["traceparent", "ui", "uiTools", "oauth", "a2a", "evalReports", "canSignal", "webhooks", "notices"],
+  ...["traceparent", "ui", "uiTools", "oauth", "a2a", "evalReports", "canSignal", "webhooks", "notices", "scores"],
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -330,7 +335,10 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     uiTools: collectToolNames(options.uiTools ?? []),
     canSignal: checkCanSignal(options.canSignal),
     webhooks: checkWebhooks(options.webhooks),
-    notices: options.notices,
+    worker: {
+      ...(options.notices === undefined ? {} : { notices: options.notices }),
+      ...(options.scores === undefined ? {} : { scores: options.scores }),
+    },
   };
 }
 

@@ -141,14 +141,14 @@ export function createServer(options: ServerOptions): Server {
 
 /** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
 function createServerWorker(settings: ServerSettings): Worker {
-  const { store, agents, limits, notices } = settings;
+  const { store, agents, limits, worker } = settings;
   const onReport = (report: WorkerReport) => logFailure(settings, report);
   return createWorker({
     store,
     agents,
     concurrency: limits.runs,
     onReport,
-    ...(notices === undefined ? {} : { notices }),
+    ...worker,
   });
 }
 

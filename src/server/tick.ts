@@ -29,7 +29,7 @@ type OpenTick = { fired: number; readonly driven: Set<string>; readonly end: () 
 
 /** @param isWorking whether the server drives sessions by itself; then a tick only reports */
 export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks {
-  const { store, agents, limits, notices } = settings;
+  const { store, agents, limits, worker: workerOptions } = settings;
   const openTicks = new Set<OpenTick>();
   /** The worker of all ticks whose runs go on, so that together they have the concurrency of one. */
   let shared: Worker | null = null;
@@ -77,7 +77,7 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
       store: restrictStore(store, isOpen),
       agents,
       concurrency: limits.runs,
-      ...(notices === undefined ? {} : { notices }),
+      ...workerOptions,
       onReport(report) {
         logFailure(settings, report);
         for (const tick of openTicks) {

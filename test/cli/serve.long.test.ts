@@ -7,6 +7,8 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { followSession } from "../../src/server/client/index.js";
 import { createToken } from "../../src/server/index.js";
+import { local, secret, startReceiver } from "../notices/receiver.js";
+import { createDeferred } from "../support/agents.js";
 import { findSampleValue, parsePrometheus } from "../support/prometheus.js";
 import { verifies } from "../verifies.js";
 import { createWorld, type RunningProcess, type RunOptions, type World } from "./pawl.js";
@@ -208,6 +210,11 @@ describe("pawl serve", () => {
 
   test("serves what a module gives: an agent, a list, an engine, or a function", verifies("SRV-7"), async () => {
     const world = createWorld();
+    const told = createDeferred<void>();
+    const receiver = await startReceiver(() => {
+      told.resolve();
+      return 204;
+    });
     const dist = new URL("../../dist/index.js", import.meta.url).href;
     const agent = `createAgent({ name: NAME, store, model: { id: "fixed", async *stream() {
       yield { kind: "text-delta", id: "t", text: "Fixed." };
@@ -215,7 +222,12 @@ describe("pawl serve", () => {
     } } })`;
     const named = (name: string) => agent.replace("NAME", JSON.stringify(name));
     const modules = {
-      "one.mjs": `export default ${named("one")};`,
+      "one.mjs": `import { writeFileSync } from "node:fs";
+        import { createNotices } from ${JSON.stringify(dist.replace("index.js", "notices/index.js"))};
+        const desk = { id: "desk", url: ${JSON.stringify(receiver.url)}, secret: ${JSON.stringify(secret)} };
+        export const notices = createNotices([desk], ${JSON.stringify(local)});
+        export const scores = { catchUp: async () => writeFileSync("judged", "") };
+        export default ${named("one")};`,
       "list.mjs": `export default [${named("one")}, ${named("two")}];`,
       "function.mjs": `export default async () => [${named("one")}, ${named("two")}];`,
       "wrong.mjs": "export default 7;",
@@ -236,9 +248,13 @@ describe("pawl serve", () => {
       const { json } = await ask("POST", "/v1/sessions", { agent: "one", input: "Go." });
       const result = await ask("GET", `/v1/sessions/${json.sessionId}/runs/${json.runId}?wait=30`);
       expect(result.json).toMatchObject({ status: "completed", text: "Fixed." });
+      // The worker of the server tells other systems, and judges, as the module says.
+      if (file === "one.mjs") await told.promise;
       running.kill("SIGTERM");
       expect((await running.ended).code).toBe(0);
     }
+    expect(receiver.received.map(({ body }) => JSON.parse(body).type)).toEqual(["run.ended"]);
+    expect(statSync(join(world.root, "judged")).isFile()).toBe(true);
     const wrong = await world.pawl(["serve", "--port", "0", "wrong.mjs"]);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("must export by default") });
   });

@@ -10,9 +10,9 @@ import type { DriveOptions } from "../run/drive-session.js";
 export type ServedAgents = {
   readonly store: Store;
   readonly agents: readonly Agent[];
-  /** The module's export `scores`, which judges ended sessions. Only a worker uses it. */
+  /** The module's export `scores`, which judges ended sessions. */
   readonly scores?: NonNullable<WorkerOptions["scores"]>;
-  /** The module's export `notices`, which tells other systems what happens. Only a worker uses it. */
+  /** The module's export `notices`, which notifies other systems. */
   readonly notices?: NonNullable<WorkerOptions["notices"]>;
   readonly close: () => Promise<void>;
 };

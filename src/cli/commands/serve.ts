@@ -91,7 +91,8 @@ export async function serve(
     ...toHostOptions(options),
     ...peers,
   };
-  const server = createServer({ store: served.store, agents: served.agents, ...serverOptions });
+  const { close: _, ...exported } = served;
+  const server = createServer({ ...exported, ...serverOptions });
   const http = createHttpServer(server.httpOptions, server.listener);
   http.maxConnections = maxConnections;
   let removeServerFile = () => {};
