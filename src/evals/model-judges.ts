@@ -38,7 +38,7 @@ const rubricRules: OptionTable<RubricOptions> = {
 const rubricSchema: JsonSchema = {
   type: "object",
   properties: {
-    why: { type: "string", description: "The reason for the score, in one sentence." },
+    why: { type: "string", description: "The reason of the score, in one sentence." },
     score: { type: "number", minimum: 0, maximum: 1, description: "From 0, worst, to 1, best." },
   },
   required: ["why", "score"],
@@ -149,7 +149,7 @@ export function simulated(agent: HandoffAgent, options: SimulatedOptions = {}): 
     const subject = { tool: tool.name, description: tool.description, examples, input: input as Json };
     return ask(
       agent,
-      `${about}You simulate a tool. Reply only with what the tool would return for this input, in the form of the examples.\n\n${quote("call", subject)}`,
+      `${about}You stand in for a tool. Give only what the tool would return for this input, in the form of the examples.\n\n${quote("call", subject)}`,
     );
   };
 }

@@ -260,7 +260,7 @@ export type Hook<Deps = unknown, Params = unknown> = {
   readonly besideLLMCall?: HookFunction<ModelStreamSubject, Nothing | { readonly trip: string }, Deps, Params>;
   /** With `besideLLMCall`: holds back the deltas of an answer until the hook has passed it. Default: false. */
   readonly hold?: boolean;
-  /** Called after each attempt, whether it ended with an answer or a failure. */
+  /** Called after each attempt that ended with an answer or a failure, but not after one that was aborted. */
   readonly afterLLMCall?: HookFunction<ModelAnswerSubject, Nothing, Deps, Params>;
   /** Called before the input is validated. May change the input, block the call with a reason, or stop the run with a reason. */
   readonly beforeToolCall?: HookFunction<

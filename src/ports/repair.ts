@@ -16,7 +16,7 @@ export type RepairRequest = {
     /** A description of the problem. */
     readonly message: string;
   };
-  /** The tool's specification, as it was sent to the model. Absent if the model named a tool that this run does not have. */
+  /** The tool's specification, as it was sent to the model. Absent if the model did not name a tool that this run may use. */
   readonly specification?: ToolSpecification;
 };
 

@@ -63,7 +63,7 @@ describe("parseJson", () => {
     ],
     ["two values", "{} {}", "unexpected '{' where the end was expected at position 3, near \"{} {}\""],
     ["a line break in a string", '["a\nb"]', 'unescaped U+000A in a string at position 3, near "[\\"a\\nb\\"]"'],
-    ["a bad escape", '["a\\qb"]', 'an escape sequence that JSON does not allow at position 3, near "[\\"a\\\\qb\\"]"'],
+    ["a bad escape", '["a\\qb"]', 'an escape that JSON does not have at position 3, near "[\\"a\\\\qb\\"]"'],
     [
       "cut in an escape",
       '["a\\u00',

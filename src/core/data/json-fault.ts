@@ -91,7 +91,7 @@ function readString(text: string, start: number): number | JsonFault {
     if (/^\\["\\/bfnrt]/.test(sequence)) index += 1;
     else if (/^\\u[0-9a-fA-F]{4}/.test(sequence)) index += 5;
     else if (!/^\\(?:u[0-9a-fA-F]{0,3})?$/.test(sequence))
-      return { position: index, message: "an escape sequence that JSON does not allow" };
+      return { position: index, message: "an escape that JSON does not have" };
   }
   return { position: text.length, message: `the text ends inside the string that began at position ${start},` };
 }

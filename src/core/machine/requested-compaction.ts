@@ -54,9 +54,10 @@ export function droppedCompactionEvents({ compactionAsked }: TerminalState): rea
 
 const none: readonly never[] = [];
 
+/** The log stores these texts, and a replay compares them: a new wording would make a difference in earlier logs. */
 const dropMessages = {
   aborted: "The compaction was aborted.",
-  crash_loop: "The program died each time the conversation was compacted.",
+  crash_loop: "The program ended each time that the conversation was summed up.",
 } as const;
 
 /** The part of the log that a process reads from now on. */

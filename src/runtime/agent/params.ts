@@ -27,7 +27,10 @@ export function compileParams(schema: InputSchema<unknown>): CompiledInput {
 
 type ParamsAgent = { readonly name: string; readonly params: CompiledInput | null };
 
-/** Validates the params of a request. An asynchronous schema is deferred until the run begins. */
+/**
+ * Validates the params of a request. An asynchronous schema validates them when the run begins.
+ * @throws PawlError `bad_input`
+ */
 export function checkParams(params: unknown, agent: ParamsAgent): void {
   if (agent.params === null) {
     if (params === undefined) return;

@@ -32,7 +32,7 @@ export type StartOptions = {
   readonly sessionId?: string;
   /** Makes the request idempotent: a known id starts nothing, and returns the result of that run. Default: a random id. */
   readonly runId?: string;
-  /** Overrides the agent's limits for this run. */
+  /** Limits of this run. Each one given here overrides the agent's limit; the agent's other limits still apply. */
   readonly limits?: Limits;
   /**
    * The agent that the run begins with: this agent's name, or the name of an agent that it reaches through handoffs. Default: the agent

@@ -50,7 +50,10 @@ export function selectDeferred(
   return new Map(deferred.map((one) => [one.tool.name, one]));
 }
 
-/** Creates `find_tools` and `call_tool` for these tools. */
+/**
+ * Creates `find_tools` and `call_tool` for these tools.
+ * @throws PawlError `duplicate_tool` if the author has a tool with one of these names
+ */
 export function createSearchTools(
   deferred: ReadonlyMap<string, CompiledTool>,
   own: ReadonlyMap<string, CompiledTool>,

@@ -36,7 +36,7 @@ import type { Tools } from "../tools/compile-tools.js";
 // biome-ignore lint/suspicious/noExplicitAny: a list of options of agents with different deps has no narrower type.
 export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOptions &
   ServiceOptions & {
-    /** The name of the agent that sessions belong to. Default: "agent". */
+    /** The agent's name. Sessions belong to the agent with this name. Default: "agent". */
     readonly name?: string;
     /** Any AI SDK language model (specification v3 or v4), or your own `Model`. */
     readonly model: ModelLike;
@@ -68,7 +68,7 @@ export type AgentOptions<ModelLike = Model, Deps = any, Params = any> = WatchOpt
     readonly stopWhen?: StopCondition | readonly StopCondition[];
     /** What a model sees in addition to the conversation: stable data, and hints that change. */
     readonly context?: ContextOptions;
-    /** How long conversations are compacted. With null or `{ auto: false }`, Pawl never compacts on its own. */
+    /** How conversations that grow too long are compacted. With null or `{ auto: false }`, Pawl never compacts on its own. */
     readonly compaction?: CompactionOptions<ModelLike> | null;
     /** Models to try in order. When the retry policy gives up on a model, the next one is used for the rest of the run. */
     readonly fallbacks?: readonly (ModelLike | Fallback<ModelLike>)[];

@@ -1,6 +1,8 @@
 /**
  * Posts decisions of people and other programs to a session: answers and results for its waiting calls, and aborts. None of this needs a
  * driver, so sessions and clients share this code.
+ *
+ * If two processes answer the same call, the first answer counts, because the store accepts a message id once.
  */
 
 import { isStorable } from "../../context/tool-output.js";

@@ -107,6 +107,7 @@ export type Agent<ModelLike = Model> = {
   /**
    * This agent as a tool of another agent. Each call is a separate session in the store of the other agent, which holds nothing while it
    * waits.
+   * @throws PawlError `bad_configuration` if this agent has no name
    */
   readonly asTool: <Input>(options: AgentToolOptions<Input>) => Tool;
   /**

@@ -123,7 +123,10 @@ export async function checkReply(
 /** Returns the input schema of a tool, from this process or the session's log; undefined if neither has it. */
 export type FindSchema = (toolName: string) => Promise<JsonSchema | undefined>;
 
-/** Rejects an edit that does not match the tool's JSON Schema. The tool's other checks follow when the call is decided. */
+/**
+ * Rejects an edit that does not match the tool's JSON Schema. The tool's other checks follow when the call is decided.
+ * @throws PawlError `bad_input`
+ */
 export async function checkEdit(
   { callKey, name }: Pick<AskingCall, "callKey" | "name">,
   input: Json,

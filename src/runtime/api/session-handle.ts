@@ -112,8 +112,8 @@ export type Session = AnswersAndData & {
    */
   readonly leave: (options?: { readonly graceMs?: number }) => Promise<void>;
   /**
-   * The result of the named run or, without a name, of the current or last run. Null if there is none, or if the run has neither ended nor
-   * is waiting for a person. @throws PawlError `no_session`, `no_such_run`
+   * The result of the named run or, without a name, of the current or last run. Null if there is none, or if the run has
+   * neither ended nor waits for a person, a time or a signal. @throws PawlError `no_session`, `no_such_run`
    */
   readonly result: (runId?: string) => Promise<RunResult | null>;
   /**

@@ -28,7 +28,7 @@ export async function loadCurrentResult(
 }
 
 /**
- * The result of a run; null if the run has neither ended nor is waiting for a person.
+ * The result of a run; null if the run has neither ended nor waits for a person, a time or a signal.
  * @throws PawlError `no_such_run`
  */
 export async function loadRunResult(

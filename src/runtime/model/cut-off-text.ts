@@ -1,4 +1,6 @@
 /**
+ * Keeps the text of an answer that was cut off while it was streamed (FIN-10).
+ *
  * Only text is kept. An incomplete call cannot run, and incomplete reasoning has no signature, so a provider would reject it.
  */
 

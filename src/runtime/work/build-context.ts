@@ -36,7 +36,10 @@ export type BuiltContext =
     }
   | { readonly type: "failed"; readonly message: string };
 
-/** A context manager may be third-party code, so its error is returned and ends the run. */
+/**
+ * A context manager may be third-party code, so its error is returned and ends the run.
+ * @param input the run's input, if a hook changed it
+ */
 export function buildContext(
   state: StepPreparing,
   context: EffectContext,
