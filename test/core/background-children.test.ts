@@ -90,3 +90,15 @@ test("so it does for a run that was queued", () => {
   const [{ seq: queuedSeq } = { seq: 0 }] = queued.queue;
   expect(fold([{ type: "run_started", runId: "t", limits, queuedSeq }], queued)).toMatchObject({ runId: "t", usage });
 });
+
+test("a run that the end of a child begins counts on, and a run that is requested counts anew", () => {
+  const rest = fold([
+    ...running,
+    started,
+    { type: "abort_requested", runId: "r" },
+    { type: "run_finished", runId: "r", reason: "aborted" },
+  ]);
+  const next = { type: "run_started", runId: "t", limits, input: [] } as const;
+  expect(fold([{ ...next, finishedChild }], rest)).toMatchObject({ counters: { totalSteps: 0, children: 1 } });
+  expect(fold([next], rest)).not.toHaveProperty("counters.children");
+});

@@ -108,7 +108,10 @@ export type Counters = {
   readonly outputRetries: number;
   /** How often the run was handed over to another agent; absent if never. */
   readonly handoffs?: number;
-  /** The child sessions that the run has started; absent if there are none, or if they are not limited. */
+  /**
+   * The child sessions that the run has started. A run that the end of a child begins continues the count of the last run. Absent if there
+   * are none, or if they are not limited.
+   */
   readonly children?: number;
 };
 

@@ -192,6 +192,8 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   if (queuedRun?.seq !== event.queuedSeq) return state;
   const { v, seq, interrupted, context, compactionAsked, background } = removeFinishedChild(state, event);
   const childUsage = event.finishedChild?.usage ?? (queuedRun?.kind === "run" ? queuedRun.childUsage : undefined);
+  // Otherwise children and the runs that their ends begin could go on without a limit, and without anybody's request.
+  const startedChildren = childUsage === undefined || !isTerminal(state) ? undefined : state.counters.children;
   const agent = event.options?.agent ?? (queuedRun?.kind === "run" ? queuedRun.agent : undefined);
   const session = agent === undefined ? state.session : { ...state.session, agent };
   const preparing: Preparing = {
@@ -217,6 +219,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
       continuations: 0,
       stopPreventions: 0,
       outputRetries: 0,
+      ...(startedChildren === undefined ? {} : { children: startedChildren }),
     },
     usage: childUsage ?? {},
     restarts: 0,
