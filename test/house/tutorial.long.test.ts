@@ -140,7 +140,7 @@ async function createPeople(desk: Awaited<ReturnType<typeof createDesk>>) {
       .click();
     await phone.getByRole("button", { name: /^Approve/ }).click();
     await phone
-      .getByText(/^Nothing waits/)
+      .getByText(/^Nothing is waiting/)
       .first()
       .waitFor();
   }
