@@ -18,14 +18,15 @@ export async function isInFamily(
   sessionId: string,
   search: FamilySearch,
 ): Promise<boolean> {
+  // The inbox is read first: a message that a driver takes from it meanwhile is in the log by then.
+  if (search.message !== undefined)
+    for (const { body } of await store.inbox(sessionId)) if (search.message(body)) return true;
   const childIds: string[] = [];
   for await (const { event } of readEntries(store, sessionId, 0)) {
     if (search.event(event)) return true;
     if (event.type === "tool_waiting" && event.childId !== undefined) childIds.push(event.childId);
     if (event.type === "tool_finished" && event.startedChild !== undefined) childIds.push(event.startedChild.childId);
   }
-  if (search.message !== undefined)
-    for (const { body } of await store.inbox(sessionId)) if (search.message(body)) return true;
   for (const childId of childIds) if (await isInFamily(store, childId, search)) return true;
   return false;
 }
