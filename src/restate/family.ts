@@ -39,7 +39,7 @@ export async function findFamilyWork(store: Store, sessionId: string, now: numbe
     ];
     queue.push(
       ...(parent === undefined ? [] : [parent]),
-      ...listWaitingChildren(state),
+      ...listOpenChildren(state),
       ...children.map((child) => child.sessionId),
     );
   }
@@ -54,8 +54,15 @@ async function findCutOffChildren(store: Store, parent: string): Promise<readonl
   return (await store.list({ parent, limit: maxEndedChildren })).filter(({ holder }) => holder !== null);
 }
 
-/** The children that a state waits for. They may have ended without notifying their parent. */
-function listWaitingChildren(state: State): readonly string[] {
-  if (!hasCalls(state)) return [];
-  return state.calls.flatMap((call) => ("childId" in call && call.childId !== undefined ? [call.childId] : []));
+/**
+ * The children that a state waits for, and those in the background. They may have ended without notifying their parent. One that has not
+ * begun is only an inbox, which no list of children contains.
+ */
+function listOpenChildren(state: State): readonly string[] {
+  const background = (state.background ?? []).map(({ childId }) => childId);
+  if (!hasCalls(state)) return background;
+  const awaited = state.calls.flatMap((call) =>
+    "childId" in call && call.childId !== undefined ? [call.childId] : [],
+  );
+  return [...awaited, ...background];
 }

@@ -23,7 +23,7 @@ import type { LiveSource } from "./client/index.js";
 import type { LinkListener, SessionLink } from "./peers/session-link.js";
 
 export type HubSource = {
-  readonly openLink: () => Pick<SessionLink, "join" | "leave">;
+  readonly openLink: () => Pick<SessionLink, "join" | "leave" | "inProgress">;
   /** The redacted events after a cursor, to the current end of the log. */
   readonly logged: TailSource["logged"];
   readonly redact: Redact;
@@ -142,12 +142,17 @@ export function createHub(
     liveSource: () => liveSource,
     join(options, onLive) {
       if (hasEnded) return null;
-      if (link === null) {
-        link = openLink();
-        seq = link.join(listener);
+      const knownSource = liveSource;
+      const opened = link === null ? openLink() : null;
+      if (opened !== null) {
+        link = opened;
+        seq = opened.join(listener);
       }
       const tail: Tail = createTail(tailSource, seq, { ...options, onLeave: () => removeWatcher(tail) });
       watchers.set(tail, onLive);
+      // Other readers may have opened the link earlier: it reports its source at once, and has the beginning of the message.
+      if (liveSource !== knownSource) onLive(liveSource);
+      for (const item of opened?.inProgress() ?? []) listener.item(item);
       return tail;
     },
   };

@@ -200,6 +200,30 @@ describe("an agent in the background", () => {
   });
 });
 
+describe("a child session", () => {
+  test("waits for the agents that it calls, because nobody would get their answers after its end", async () => {
+    const store = createMemoryStore();
+    const scout = createAgent({ name: "scout", model: createScriptedModel([{ text: "A catch." }]) });
+    const leadModel = createScriptedModel([{ calls: [{ name: "scout", input: { task: "x" } }] }, { text: "Led." }]);
+    const lead = createAgent({
+      name: "lead",
+      model: leadModel,
+      tools: [scout.asTool({ description: "Scouts.", background: true })],
+    });
+    const agent = createAgent({
+      name: "top",
+      model: createScriptedModel([{ calls: [{ name: "lead", input: { task: "x" } }] }, { text: "Done." }]),
+      tools: [lead.asTool({ description: "Leads." })],
+      store,
+    });
+    const result = await agent.run("Go.", { sessionId: "p" });
+    expect(JSON.stringify(leadModel.requests[1]?.messages)).toContain("A catch.");
+    // Five model calls in three sessions, each of which counts.
+    expect(result).toMatchObject({ text: "Done.", usage: { inputTokens: 50, outputTokens: 25 } });
+    expect((await store.list()).every(({ activity, inbox }) => activity === "resting" && inbox === 0)).toBe(true);
+  });
+});
+
 describe("limits of child sessions", () => {
   test("maxChildren blocks the calls above it, and the model is told", verifies("AGENT-4#caps"), async () => {
     const calls = [1, 2, 3].map((n) => ({ name: "researcher", input: { task: `${n}` } }));
@@ -228,5 +252,19 @@ describe("limits of child sessions", () => {
     await editor.agent.run("Go.", { sessionId: "p" });
     expect(textsOf(editor.parentModel, 2)).toContain("limits.maxChildrenAtOnce: 1");
     expect((await editor.agent.session("p").state()).background).toHaveLength(1);
+  });
+
+  test("maxChildren also ends a chain of runs that the ends of children begin", async () => {
+    const steps: ScriptedStep[] = [];
+    const editor = createEditor({ parent: steps, child: [{ text: "a" }, { text: "b" }], limits: { maxChildren: 2 } });
+    for (let run = 0; run < 3; run += 1) steps.push(start(`${run}`), { text: "Later." });
+    await editor.agent.run("Go.", { sessionId: "p" });
+    await awaitEnd(editor, "p", 3);
+    expect(textsOf(editor.parentModel, 5)).toContain("limits.maxChildren: 2");
+    expect(await editor.store.list()).toHaveLength(3);
+    // A request of a person counts anew.
+    steps.push({ text: "Yes?" });
+    await editor.agent.run("More.", { sessionId: "p" });
+    expect((await editor.agent.session("p").state()) as object).toMatchObject({ counters: { totalSteps: 1 } });
   });
 });

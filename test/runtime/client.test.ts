@@ -118,7 +118,9 @@ describe("an answer of a client", () => {
     };
     const [open] = await collect(pendingApprovals(store));
     const answer = { requestId: "m-1" };
-    await createClient({ store }).session("s").answer(open?.callKey ?? "", { type: "approve" }, answer);
+    await createClient({ store })
+      .session("s")
+      .answer(open?.callKey ?? "", { type: "approve" }, answer);
     const session = createClient({ store: watched }).session("s");
     expect(await session.hasAnswerFrom("m-1")).toBe(true);
     expect(await store.inbox("s")).toEqual([]);

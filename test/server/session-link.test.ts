@@ -7,9 +7,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import type { PublicEvent, SessionSource, StreamItem } from "../../src/index.js";
 import { createStreamView, type LiveSource } from "../../src/server/client/index.js";
+import { createHub } from "../../src/server/hub.js";
 import type { LinkFrame } from "../../src/server/peers/link-frames.js";
 import { createSessionLink, readLink } from "../../src/server/peers/session-link.js";
 import { afterEntry, type Cursor, isAfter, parseCursor, startCursor } from "../../src/stream/cursor.js";
+import { createItems } from "../../src/stream/tail/tail.js";
 import { verifies } from "../verifies.js";
 
 type Said = StreamItem;
@@ -173,3 +175,38 @@ test(
     );
   },
 );
+
+test("a hub of a link that others already read begins with the message in progress, and its source", async () => {
+  const items = said([2]);
+  const pushed: StreamItem[] = [];
+  const session: SessionSource = {
+    id: "s",
+    async *events({ follow = true }) {
+      while (follow) {
+        yield* pushed.splice(0);
+        await turn();
+      }
+    },
+  };
+  const link = createSessionLink(session, { seq: 1, holder: null } as never, {
+    describe: async () => ({ seq: 1, holder: null }) as never,
+    isLocalHolder: () => false,
+    hasWorker: true,
+    findLocalSource: async () => "here",
+    findPeerAddress: () => null,
+    connect: async function* () {},
+    onEmpty: () => {},
+  });
+  const reader = readLink(link, afterEntry(1), { signal: undefined });
+  pushed.push(...items.slice(0, 5));
+  while (JSON.stringify(link.inProgress()).includes("0.1 ") === false) await turn();
+  const lives: LiveSource[] = [];
+  const hub = createHub({ openLink: () => link, async *logged() {}, redact: (text) => text }, "none", () => {});
+  const tail = hub.join({ after: afterEntry(2) }, (live) => lives.push(live));
+  if (tail === null) throw new Error("The hub has ended.");
+  const watched = createItems(tail);
+  expect((await watched.next()).value).toMatchObject({ type: "snapshot", message: { parts: [{ text: "0.0 0.1 " }] } });
+  expect(lives).toEqual(["here"]);
+  await watched.return();
+  await reader.return();
+});

@@ -163,12 +163,13 @@ describe("a reader that does not read", () => {
       onClose: () => {},
     };
     let listener: LinkListener | null = null;
-    const link: Pick<SessionLink, "join" | "leave"> = {
+    const link: Pick<SessionLink, "join" | "leave" | "inProgress"> = {
       join(joining) {
         listener = joining;
         return 0;
       },
       leave: () => {},
+      inProgress: () => [],
     };
     const redact = createRedaction();
     const hub = createHub({ openLink: () => link, async *logged() {}, redact }, "here", () => {});

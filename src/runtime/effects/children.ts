@@ -41,7 +41,8 @@ export async function startChild(
   const { sessionId, state, parts, transcript, now } = context;
   const span = parseTraceparent(transcript.run?.traceparent);
   const childId = deriveChildId(sessionId, callKey);
-  const isBackground = child.background(input);
+  // A child session waits for its own children: after its end, nobody would get their answers or count their usage.
+  const isBackground = state.session?.parent === undefined && child.background(input);
   const refused = findReachedChildLimit(callKey, isBackground, state, parts.family);
   if (refused !== undefined)
     return { type: "tool_finished", runId, callKey, outcome: "blocked", output: errorOutput(refused) };
