@@ -33,7 +33,7 @@ const person = createClient({ store }).session("trip");
 const [question] = await person.pendingApprovals();
 assert.ok(question?.why === "tool");
 console.log(question.question, question.schema?.enum);
-await assert.rejects(person.answer(question.callKey, { type: "reply", value: "on foot" }), /does not fit/);
+await assert.rejects(person.answer(question.callKey, { type: "reply", value: "on foot" }), /does not match/);
 await person.answer(question.callKey, { type: "reply", value: "by train" }, { by: "ada" });
 
 // The next process goes on. The log knows who said what.

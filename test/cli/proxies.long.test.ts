@@ -122,6 +122,6 @@ test("models on this machine are asked directly, and a variable that names no pr
   });
   expect(proxy.requested).toEqual([]);
   const wrong = await world.pawl(["run", ...model, "go"], { env: { ...env, HTTPS_PROXY: "socks5://u:secret@h:1" } });
-  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("HTTPS_PROXY names no proxy") });
+  expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("HTTPS_PROXY does not name a usable proxy") });
   expect(wrong.stderr).not.toContain("secret");
 });

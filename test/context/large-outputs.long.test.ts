@@ -67,7 +67,7 @@ function reader(output: number, most: number): { readonly model: Model; readonly
     if (last?.role !== "tool") return ask({});
     const [head = "", ...lines] = shownText(last).split("\n");
     pages.push({ head, body: lines.join("\n") });
-    const [, place, number] = /go on with (fromLine|fromByte) (\d+)/.exec(head) ?? [];
+    const [, place, number] = /continue with (fromLine|fromByte) (\d+)/.exec(head) ?? [];
     return place === undefined || pages.length === most ? { text: head } : ask({ [place]: Number(number) });
   });
   return { model, pages };
