@@ -35,9 +35,6 @@ export default defineConfig({
     pool: "forks",
     // Vitest leaves one processor free unless it is told otherwise.
     maxWorkers: "100%",
-    // The modules are loaded once for each worker, not once for each file: that halves the processor time of the quick tests, and takes two
-    // seconds off each file of the long ones.
-    isolate: false,
     // Tests start real processes and write with real syncs; the limits only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
@@ -63,6 +60,8 @@ export default defineConfig({
           name: "quick",
           include: ["test/**/*.test.ts"],
           exclude: ["test/**/*.long.test.ts", "test/fixtures/**"],
+          // The modules are loaded once for each worker, not once for each file: that halves the processor time.
+          isolate: false,
           env: { PAWL_TESTS: "quick" },
         },
       },

@@ -30,7 +30,7 @@ const boss: Member = {
 
 test.for(["commits", "waits"] as const)(
   "has every session whole and in order, and goes on at every cursor, with crashes at %s",
-  verifies("STRM-11"),
+  { ...verifies("STRM-11"), timeout: 180_000 },
   async (points) => {
     const store = createMemoryStore();
     const report = await crashTest({
