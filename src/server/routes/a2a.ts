@@ -17,11 +17,11 @@ import {
   authorizeDescribed,
   authorizeSession,
   isAllowed,
-  isRefusal,
   redactSecrets,
   type ServerContext,
 } from "../server-context.js";
 import { ServerError, toErrorResponse } from "../server-error.js";
+import { type CalledSessions, createCalledSessions } from "./called-sessions.js";
 import { createPostedSession } from "./chats.js";
 
 export const cardPath = "/.well-known/agent-card.json";
@@ -76,30 +76,24 @@ async function handleA2a(routeRequest: RouteRequest, context: ServerContext): Pr
   // A stream is ended by the server, which tells its client why.
   const call = isStream ? null : context.openCalls.begin();
   const signal = call === null ? connection.signal : AbortSignal.any([request.signal, call.drainSignal]);
-  const calledIds = new Set<string>();
+  const called = createCalledSessions(routeRequest, context);
   const finish = () => {
     releaseSlot();
     call?.finish();
   };
   try {
     const handleHttp = await context.a2a();
-    const reply = await handleHttp(request, body, createHost(routeRequest, context, signal, calledIds));
+    const reply = await handleHttp(request, body, createHost(routeRequest, context, signal, called));
     if (reply.type === "one") {
       finish();
       return { status: 200, json: reply.json };
     }
-    const canStay = async () => {
-      if (!(await routeRequest.isStillAuthorized())) return false;
-      for (const id of calledIds)
-        if ((await context.settings.store.describe(id)) !== null) await authorizeSession(context, principal, "run", id);
-      return true;
-    };
     return {
       status: 200,
       headers: {},
       stream(sink) {
         sink.onClose(finish);
-        return context.streams.open(sink, canStay, (checked) =>
+        return context.streams.open(sink, called.canStay, (checked) =>
           startEventStream(reply.events, connection, checked, createFormat(body)),
         );
       },
@@ -129,35 +123,18 @@ function createFormat(body: unknown): EventFormat {
   };
 }
 
-/** @param calledIds collects the sessions of the request */
 function createHost(
   routeRequest: RouteRequest,
   context: ServerContext,
   signal: AbortSignal,
-  calledIds: Set<string>,
+  called: CalledSessions,
 ): A2aHost {
   const { settings } = context;
   const { principal, requestId } = routeRequest;
   const { basePath, redact } = settings;
   return {
-    openSession: (contextId, messageId) => openSession(routeRequest, context, contextId, messageId, calledIds),
-    async findSession(sessionId) {
-      try {
-        const { requested } = await authorizeSession(context, principal, "run", sessionId);
-        calledIds.add(sessionId);
-        const session = createPostedSession(routeRequest, context, sessionId, requested.info?.agent);
-        return {
-          ...session,
-          async abort(options) {
-            await authorizeSession(context, principal, "abort", sessionId);
-            return session.abort(options);
-          },
-        };
-      } catch (error) {
-        if (isRefusal(error)) return null;
-        throw error;
-      }
-    },
+    openSession: (contextId, messageId) => openSession(routeRequest, context, contextId, messageId, called),
+    findSession: called.find,
     by: principal.id,
     mayAnswer: principal.scopes.includes("approve"),
     signal,
@@ -180,12 +157,12 @@ async function openSession(
   context: ServerContext,
   contextId: string | undefined,
   messageId: string,
-  calledIds: Set<string>,
+  called: CalledSessions,
 ): Promise<A2aSession> {
   const { principal } = routeRequest;
   const { agent } = requireSettings(context);
   const id = contextId ?? `a2a-${deriveId(principal, messageId)}`;
-  calledIds.add(id);
+  called.add(id);
   if (contextId !== undefined) {
     const { requested, summary } = await authorizeSession(context, principal, "run", id);
     return createPostedSession(routeRequest, context, id, requested.info?.agent ?? agent, summary);

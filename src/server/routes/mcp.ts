@@ -20,6 +20,7 @@ import { ServerError, toErrorResponse } from "../server-error.js";
 import { loadSessionInfo } from "../session-info.js";
 import type { Sink } from "../sink.js";
 import type { OpenStream } from "../watch.js";
+import { type CalledSessions, createCalledSessions } from "./called-sessions.js";
 import { createPostedSession } from "./chats.js";
 
 export const mcpRoutes: readonly Route[] = [
@@ -47,25 +48,14 @@ async function handleMcp(routeRequest: RouteRequest, context: ServerContext): Pr
   const { request, principal, body } = routeRequest;
   const releaseSlot = context.usage.acquireStream(principal.id);
   const call = context.openCalls.begin();
-  const calledIds = new Set<string>();
-  const canStay = async () => {
-    if (!(await routeRequest.isStillAuthorized())) return false;
-    for (const id of calledIds)
-      if ((await context.settings.store.describe(id)) !== null) await authorizeSession(context, principal, "run", id);
-    return true;
-  };
+  const called = createCalledSessions(routeRequest, context);
   const finish = () => {
     releaseSlot();
     call.finish();
   };
   try {
     const handleHttp = await context.mcp();
-    const response = await handleHttp(
-      request,
-      body,
-      principal.id,
-      createMcpHost(routeRequest, context, call, calledIds),
-    );
+    const response = await handleHttp(request, body, principal.id, createMcpHost(routeRequest, context, call, called));
     const headers = Object.fromEntries(response.headers);
     const type = headers["content-type"] ?? "";
     if (response.body === null || !type.startsWith("text/event-stream")) {
@@ -78,7 +68,9 @@ async function handleMcp(routeRequest: RouteRequest, context: ServerContext): Pr
       status: 200,
       headers,
       stream(sink) {
-        const openStream = context.streams.open(sink, canStay, (checked) => pipeStream(reader, checked, call, body));
+        const openStream = context.streams.open(sink, called.canStay, (checked) =>
+          pipeStream(reader, checked, call, body),
+        );
         sink.onClose(finish);
         return openStream;
       },
@@ -175,12 +167,11 @@ function createReadableSessions({ principal }: RouteRequest, context: ServerCont
   };
 }
 
-/** @param calledIds collects the sessions of the call */
 function createMcpHost(
   routeRequest: RouteRequest,
   context: ServerContext,
   { drainSignal }: OpenCall,
-  calledIds: Set<string>,
+  called: CalledSessions,
 ): McpHost {
   const { settings, agents } = context;
   const { principal, requestId } = routeRequest;
@@ -194,30 +185,14 @@ function createMcpHost(
         if (!(await isAllowed(context, principal, "begin", null, { agent })))
           throw new ServerError("forbidden", "You may not begin sessions here.");
         const id = randomBase64url(16);
-        calledIds.add(id);
+        called.add(id);
         return createPostedSession(routeRequest, context, id, agent);
       }
-      calledIds.add(sessionId);
+      called.add(sessionId);
       const authorized = await authorizeSession(context, principal, "run", sessionId);
       return createPostedSession(routeRequest, context, sessionId, authorized.requested.info?.agent ?? agent);
     },
-    async findSession(sessionId): Promise<CalledSession | null> {
-      try {
-        const { requested } = await authorizeSession(context, principal, "run", sessionId);
-        calledIds.add(sessionId);
-        const session = createPostedSession(routeRequest, context, sessionId, requested.info?.agent);
-        return {
-          ...session,
-          async abort(options) {
-            await authorizeSession(context, principal, "abort", sessionId);
-            return session.abort(options);
-          },
-        };
-      } catch (error) {
-        if (isRefusal(error)) return null;
-        throw error;
-      }
-    },
+    findSession: called.find,
     ...(principal.scopes.includes("read") ? { sessions: createReadableSessions(routeRequest, context) } : {}),
     carryOn: async () => null,
     makeId: () => randomBase64url(16),
