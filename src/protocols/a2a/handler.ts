@@ -21,10 +21,10 @@ import {
   createMessage,
   createTextPart,
   type Enums,
-  listAskedQuestions,
   parseTaskId,
   readTask,
   type TaskReading,
+  toAskedQuestions,
 } from "./tasks.js";
 
 export type HandlerSdk = {
@@ -173,7 +173,7 @@ async function answerTask(sdk: HandlerSdk, host: A2aHost, message: Sdk.Message):
     throw new errors.RequestMalformedError("The task belongs to another context.");
   const { seq: after } = await session.state();
   const status = await readRunStatus(session, runId);
-  const questions = status?.type === "asks" ? await listAskedQuestions(session) : [];
+  const questions = status?.type === "asks" ? toAskedQuestions(await session.pendingApprovals()) : [];
   // Looked up after the questions: a question that this message made possible is not among them.
   if (await session.hasAnswerFrom(messageId)) return { session, flow: await findRun(session, runId) };
   if (questions.length === 0)

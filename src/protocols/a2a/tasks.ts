@@ -42,12 +42,13 @@ export type AskedQuestion = { readonly approval: PendingApproval; readonly form:
  * The questions of a waiting run, the oldest first. A client is shown the first one, and answers one with each message: a question
  * that comes later never takes the place of one that was shown.
  */
-export async function listAskedQuestions(session: A2aSession): Promise<readonly AskedQuestion[]> {
-  const waiting = [...(await session.pendingApprovals())].sort((a, b) => a.askedAt - b.askedAt);
-  return waiting.flatMap((approval) => {
-    const form = createForm(approval);
-    return form === null ? [] : [{ approval, form }];
-  });
+export function toAskedQuestions(pending: readonly PendingApproval[]): readonly AskedQuestion[] {
+  return [...pending]
+    .sort((a, b) => a.askedAt - b.askedAt)
+    .flatMap((approval) => {
+      const form = createForm(approval);
+      return form === null ? [] : [{ approval, form }];
+    });
 }
 
 export type TaskReading = {
@@ -81,10 +82,11 @@ export async function readTask(reading: TaskReading): Promise<Sdk.Task | null> {
     case "waits":
       return create(TaskState.TASK_STATE_WORKING, say(describeWaits(status.waits)));
     case "asks": {
-      const [first] = host.mayAnswer ? await listAskedQuestions(session) : [];
+      const pending = await session.pendingApprovals();
+      const [first] = host.mayAnswer ? toAskedQuestions(pending) : [];
       if (first !== undefined) return create(TaskState.TASK_STATE_INPUT_REQUIRED, createQuestion(reading, first));
       // The answer may be in the inbox.
-      if ((await session.pendingApprovals()).length === 0) return create(TaskState.TASK_STATE_WORKING);
+      if (pending.length === 0) return create(TaskState.TASK_STATE_WORKING);
       return create(TaskState.TASK_STATE_WORKING, say(`The run waits for a person. ${host.whereToAnswer(session.id)}`));
     }
     case "ended":
