@@ -74,6 +74,13 @@ export function findChildAgent(toolName: string, family: AgentFamily): ChildAgen
   return family.children.get(toolName);
 }
 
+/** The child agent that has this name, or that reaches the agent of this name. */
+export function findAgentByName(name: string | undefined, families: readonly AgentFamily[]): ChildAgent | undefined {
+  if (name === undefined) return undefined;
+  for (const { children } of families) for (const child of children.values()) if (child.reaches(name)) return child;
+  return undefined;
+}
+
 /**
  * Resumes the children that a state waits for. A child that cannot be resumed here is due in the store. `atWork`: only those that neither
  * wait for a person nor sleep.

@@ -2,7 +2,7 @@
  * Finds the agent of a child session among the agents that are used as tools.
  */
 import { callOf } from "../../core/machine/state.js";
-import { type AgentFamily, type ChildAgent, findChildAgent } from "../agent/agent-family.js";
+import { type ChildAgent, findAgentByName, findChildAgent } from "../agent/agent-family.js";
 import { type CompiledAgent, listFamilies, reaches } from "../agent/compiled-agent.js";
 import { findBinding } from "./session-beginning.js";
 
@@ -36,12 +36,7 @@ async function resolveChildAgent(
   if (family === undefined) return null;
   const state = (await store.load(parent.sessionId))?.state;
   const call = state === undefined ? undefined : callOf(state, parent.callKey);
-  return (call !== undefined && findChildAgent(call.name, family)) || findByName(binding?.agent, families);
-}
-
-/** For a parent that continued without the child's result, for example after an abort. The child still has to end. */
-function findByName(name: string | undefined, families: readonly AgentFamily[]): ChildAgent | null {
-  if (name === undefined) return null;
-  for (const { children } of families) for (const child of children.values()) if (child.reaches(name)) return child;
-  return null;
+  const byTool = call === undefined ? undefined : findChildAgent(call.name, family);
+  // The parent may have continued without the child's result, for example after an abort. The child still has to end.
+  return byTool ?? findAgentByName(binding?.agent, families) ?? null;
 }

@@ -11,9 +11,9 @@ import type { RunResult } from "../../core/view/outcome.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Store } from "../../ports/store.js";
 import type { AnyTool, Tool, ToolContext } from "../../ports/tool.js";
-import { type AgentFamily, findChildAgent } from "../agent/agent-family.js";
+import { type AgentFamily, findAgentByName, findChildAgent } from "../agent/agent-family.js";
 import { isBackgroundTool } from "../agent/agent-tool.js";
-import { deriveChildId, toChildOutput } from "../effects/children.js";
+import { deriveChildId, describeEnd, toChildOutput } from "../effects/children.js";
 import { readAgentTool, stopAgentTool } from "../effects/prompts.js";
 import { loadRunResult } from "../log/present-result.js";
 import { readTranscript } from "../log/read-log.js";
@@ -96,16 +96,12 @@ async function listAtWork(sessionId: string, deps: BackgroundToolsDeps): Promise
 async function describeChild({ id, name, runId, state }: Child, { store }: BackgroundToolsDeps): Promise<string> {
   const result = state === null ? null : await loadRunResult(store, id, state, runId);
   if (state === null || result === null || !("reason" in result)) return `The agent "${name}" ${describeWork(state)}.`;
-  return `The agent "${name}" has ended (${describeReason(result)}). Its answer:\n${await readAnswer(id, name, state, result, store)}`;
+  return `The agent "${name}" has ended (${describeEnd(result)}). Its answer:\n${await readAnswer(id, name, state, result, store)}`;
 }
 
 async function readAnswer(id: string, name: string, state: State, result: RunResult, store: Store): Promise<string> {
   const { output } = toChildOutput(result, await readTranscript(store, id, state), name);
   return textOfOutput(output);
-}
-
-function describeReason(result: Extract<RunResult, { readonly reason: unknown }>): string {
-  return result.status === "completed" ? result.status : `${result.status}, ${String(result.reason)}`;
 }
 
 function describeWork(state: State | null): string {
@@ -140,7 +136,5 @@ async function stopChild(
 
 /** Somebody has to drive the child to its end. Another process that holds it reads its inbox. */
 async function takeUpChild(id: string, name: string, family: AgentFamily): Promise<void> {
-  const byTool = findChildAgent(name, family);
-  const child = byTool ?? [...family.children.values()].find((one) => one.reaches(name));
-  await child?.takeUp(id);
+  await (findChildAgent(name, family) ?? findAgentByName(name, [family]))?.takeUp(id);
 }

@@ -158,7 +158,8 @@ async function reportEnd(
   await takeUpParent(parent.sessionId, parts.family);
 }
 
-function describeEnd(result: RunResult | null): string {
+/** How a child's run has ended, for models. */
+export function describeEnd(result: RunResult | null): string {
   if (result === null) return "it did not end";
   return "reason" in result && result.status !== "completed" ? `${result.status}, ${result.reason}` : result.status;
 }
