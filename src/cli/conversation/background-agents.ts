@@ -2,10 +2,10 @@
  * The agents that the session has started in the background: shows their questions, and carries them on while the conversation is
  * open. No worker runs on most machines.
  */
-import { clearTimeout, setTimeout } from "node:timers";
-import type { Agent, RunResult, State, Store, StreamItem } from "../../index.js";
+import type { Agent, State, Store, StreamItem } from "../../index.js";
 import { isUnfinished } from "../agent/session-progress.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
+import { createSleepAlarm, type SleepAlarm } from "./sleep-alarm.js";
 import type { AgentItem } from "./view/show-agent.js";
 
 export type BackgroundAgentsDeps = {
@@ -29,15 +29,12 @@ export type BackgroundAgents = {
   readonly countUnfinished: () => Promise<number>;
 };
 
-/** A timer of Node takes no more. */
-const maxTimerMs = 2 ** 31 - 1;
-
 export function createBackgroundAgents(deps: BackgroundAgentsDeps): BackgroundAgents {
   const { agent, store, sessionId, show, fail, signal } = deps;
-  const followed = new Set<string>();
-  const timers = new Map<string, NodeJS.Timeout>();
+  /** The agents that are followed, by session id. Each may sleep. */
+  const followed = new Map<string, SleepAlarm>();
   signal.addEventListener("abort", () => {
-    for (const timer of timers.values()) clearTimeout(timer);
+    for (const alarm of followed.values()) alarm.clear();
   });
 
   async function showItems(childId: string, callKey: string): Promise<void> {
@@ -50,17 +47,7 @@ export function createBackgroundAgents(deps: BackgroundAgentsDeps): BackgroundAg
     const summary = await store.describe(childId);
     if (summary === null || !isUnfinished(summary)) return;
     const result = await awaitOutcome(agent.session(childId));
-    if (result.status === "waiting") wakeAtEnd(childId, result);
-  }
-
-  function wakeAtEnd(childId: string, { waits }: Extract<RunResult, { readonly status: "waiting" }>): void {
-    const ends = waits.flatMap(({ until }) => until ?? []);
-    if (ends.length === 0 || signal.aborted) return;
-    clearTimeout(timers.get(childId));
-    timers.set(
-      childId,
-      setTimeout(() => carryOn(childId), Math.min(maxTimerMs, Math.max(0, Math.min(...ends) - Date.now()))),
-    );
+    if (result.status === "waiting" && !signal.aborted) followed.get(childId)?.set(result.waits);
   }
 
   function carryOn(childId: string): void {
@@ -73,7 +60,10 @@ export function createBackgroundAgents(deps: BackgroundAgentsDeps): BackgroundAg
 
   function follow({ childId, callKey }: { readonly childId: string; readonly callKey: string }): void {
     if (followed.has(childId)) return;
-    followed.add(childId);
+    followed.set(
+      childId,
+      createSleepAlarm(() => carryOn(childId)),
+    );
     void showItems(childId, callKey).catch(failUnlessClosed);
     carryOn(childId);
   }
@@ -83,7 +73,7 @@ export function createBackgroundAgents(deps: BackgroundAgentsDeps): BackgroundAg
     followAll: ({ background = [] }) => background.forEach(follow),
     carryOn,
     async countUnfinished() {
-      const summaries = await Promise.all([...followed].map((childId) => store.describe(childId)));
+      const summaries = await Promise.all([...followed.keys()].map((childId) => store.describe(childId)));
       return summaries.filter((summary) => summary !== null && isUnfinished(summary)).length;
     },
   };
