@@ -24,7 +24,13 @@ export async function runSessionEndHooks(
   { store, root, sessionId, reason }: SessionEnd,
 ): Promise<readonly string[]> {
   const ending = hooks.filter(({ event, matches }) => event === "SessionEnd" && matches([reason]));
-  if (ending.length === 0 || (await store.describe(sessionId)) === null) return [];
+  if (ending.length === 0) return [];
+  try {
+    if ((await store.describe(sessionId)) === null) return [];
+  } catch (error) {
+    // A store that fails has ended the run with an error of its own.
+    return [`The SessionEnd hooks did not run: ${error instanceof Error ? error.message : String(error)}`];
+  }
   const failures = await Promise.all(
     ending.map(async (hook) => {
       try {
