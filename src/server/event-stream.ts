@@ -4,8 +4,8 @@
  * 1. It cannot be continued: a client that lost it must request the whole run again.
  * 2. When a client disconnects, the reading ends, but never the run.
  * 3. A stream that ends before its events must not look like a complete one.
+ * 4. A client is told of a failure only what is meant for clients; the log of the server has the rest.
  */
-import { PawlError } from "../index.js";
 import type { ByeReason } from "./client/index.js";
 import { heartbeatFrame } from "./frames.js";
 import { type Sink, unsentHighWaterMark } from "./sink.js";
@@ -26,12 +26,16 @@ export type EventFormat = {
 
 const encoder = new TextEncoder();
 
-/** @param connection aborted when the client has disconnected */
+/**
+ * @param connection aborted when the client has disconnected
+ * @param explain the message for the client; it also logs the error
+ */
 export function startEventStream(
   events: AsyncGenerator<object, void, undefined>,
   connection: AbortController,
   sink: Sink,
   { formatFailure, endMarker, earlyEnd }: EventFormat,
+  explain: (error: unknown) => string,
 ): OpenStream {
   let isQuiet = true;
   const write = (data: string): void => {
@@ -52,11 +56,7 @@ export function startEventStream(
       if (endMarker !== null) write(endMarker);
     } catch (error) {
       if (connection.signal.aborted) return;
-      write(
-        JSON.stringify(
-          formatFailure(error instanceof PawlError ? error.message : "The stream broke off. Load it again."),
-        ),
-      );
+      write(JSON.stringify(formatFailure(explain(error))));
     }
     sink.end();
   }

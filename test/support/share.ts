@@ -8,7 +8,8 @@
 const [, numberText = "0", countText = "1"] = /^(\d+)\/(\d+)$/.exec(process.env.PAWL_SHARE ?? "0/1") ?? [];
 const [number, count] = [Number(numberText), Number(countText)];
 
-if (count === 0 || number >= count) throw new Error(`PAWL_SHARE is "${process.env.PAWL_SHARE}". Give K/N with K below N.`);
+if (count === 0 || number >= count)
+  throw new Error(`PAWL_SHARE is "${process.env.PAWL_SHARE}". Give K/N with K below N.`);
 
 /** Whether every point is played, so that a test can expect what only some of the points lead to. */
 export const isWholeSweep = count === 1;

@@ -9,6 +9,7 @@
 import type { Session } from "../../index.js";
 import { formatCursor, startCursor } from "../../stream/cursor.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
+import { explainFailure } from "../explain-failure.js";
 import { eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import { parseEventCursor } from "../routes/paging.js";
@@ -37,7 +38,8 @@ const liveFormat: EventFormat = {
   earlyEnd: null,
 };
 
-async function streamLiveItems({ request, params, query }: RouteRequest, context: ServerContext) {
+async function streamLiveItems(routeRequest: RouteRequest, context: ServerContext) {
+  const { request, params, query } = routeRequest;
   const { peers, store } = context.settings;
   const id = params.id ?? "";
   const authorization = request.headers.get("authorization");
@@ -60,6 +62,7 @@ async function streamLiveItems({ request, params, query }: RouteRequest, context
         connection,
         sink,
         liveFormat,
+        (error) => explainFailure(context, routeRequest, "live", error, id).message,
       );
       const streamClosed = context.loneRuns?.streamOpened(id);
       const untrackStream = context.peerStreams.add(openStream, async () => (await findHoldingAgent()) !== undefined);

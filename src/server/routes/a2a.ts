@@ -8,7 +8,7 @@
 import { type A2aHost, type A2aSession, createAgentCard, isStreamRequest } from "../../protocols/a2a/index.js";
 import type { A2aSettings } from "../a2a-options.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
-import { createFailureLine } from "../log-line.js";
+import { explainFailure } from "../explain-failure.js";
 import { deriveId } from "../principal.js";
 import { anyJson, eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
@@ -20,7 +20,7 @@ import {
   redactSecrets,
   type ServerContext,
 } from "../server-context.js";
-import { ServerError, toErrorResponse } from "../server-error.js";
+import { ServerError } from "../server-error.js";
 import { type CalledSessions, createCalledSessions } from "./called-sessions.js";
 import { createPostedSession } from "./chats.js";
 
@@ -94,7 +94,13 @@ async function handleA2a(routeRequest: RouteRequest, context: ServerContext): Pr
       stream(sink) {
         sink.onClose(finish);
         return context.streams.open(sink, called.canStay, (checked) =>
-          startEventStream(reply.events, connection, checked, createFormat(body)),
+          startEventStream(
+            reply.events,
+            connection,
+            checked,
+            createFormat(body),
+            (error) => explainFailure(context, routeRequest, "a2a", error).message,
+          ),
         );
       },
     };
@@ -130,7 +136,7 @@ function createHost(
   called: CalledSessions,
 ): A2aHost {
   const { settings } = context;
-  const { principal, requestId } = routeRequest;
+  const { principal } = routeRequest;
   const { basePath, redact } = settings;
   return {
     openSession: (contextId, messageId) => openSession(routeRequest, context, contextId, messageId, called),
@@ -143,10 +149,8 @@ function createHost(
     redact,
     redactJson: (value) => redactSecrets(context, value),
     explainError(error) {
-      const { status, body, cause } = toErrorResponse(error, requestId);
-      if (cause !== undefined)
-        settings.log({ ...createFailureLine("a2a", cause, { principal: principal.id }), requestId, status });
-      return { message: redact(body.error.message), isMistake: status < 500 };
+      const { status, message } = explainFailure(context, routeRequest, "a2a", error);
+      return { message, isMistake: status < 500 };
     },
   };
 }

@@ -23,6 +23,7 @@ import { readUiMessages } from "../../protocols/ui/messages.js";
 import { type ChunkTyper, createChunkTyper, typeChunks } from "../../protocols/ui/typed-tools.js";
 import { parseCursor, startCursor } from "../../stream/cursor.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
+import { explainFailure } from "../explain-failure.js";
 import { deriveId, type Principal } from "../principal.js";
 import { redactItems } from "../redact-items.js";
 import { eventStreamContent, responseContents } from "../response-schemas.js";
@@ -315,13 +316,15 @@ async function* requireEnd<Item>(
 }
 
 function createStreamResponse(
-  { principal, isStillAuthorized }: RouteRequest,
+  routeRequest: RouteRequest,
   context: ServerContext,
   sessionId: string,
   events: AsyncGenerator<object, void, undefined>,
   connection: AbortController,
   format: EventFormat,
 ): RouteResponse {
+  const { principal, isStillAuthorized } = routeRequest;
+  const explain = (error: unknown) => explainFailure(context, routeRequest, "chat", error, sessionId).message;
   const releaseSlot = context.usage.acquireStream(principal.id);
   const canStay = async () =>
     (await isStillAuthorized()) && (await authorizeSession(context, principal, "chat", sessionId)) !== null;
@@ -330,7 +333,7 @@ function createStreamResponse(
     headers: format.headers,
     stream(sink) {
       const openStream = context.streams.open(sink, canStay, (checked) =>
-        startEventStream(events, connection, checked, format),
+        startEventStream(events, connection, checked, format, explain),
       );
       const streamClosed = context.loneRuns?.streamOpened(sessionId);
       sink.onClose(() => {
