@@ -309,7 +309,10 @@ function throwNoAgentNamed(sessionId: string): never {
   );
 }
 
-/** Searches the log and the inbox: an answer stays in the inbox until a driver consumes it. */
+/**
+ * Searches the inbox and the log: an answer stays in the inbox until a driver consumes it. The inbox is read first, so that an answer
+ * that is consumed meanwhile is found in the log. Of several answers to a call, the latest is given.
+ */
 async function answerTo(
   store: Store,
   sessionId: string,
@@ -318,6 +321,7 @@ async function answerTo(
 ): Promise<GivenAnswer | null> {
   const isMatch = (one: { readonly callKey?: string; readonly questionId?: string }) =>
     one.callKey === callKey && (questionId === undefined || one.questionId === questionId);
+  const posted = await store.inbox(sessionId);
   let given: GivenAnswer | null = null;
   let isExternal = false;
   for await (const { event } of readEntries(store, sessionId, 0)) {
@@ -329,9 +333,11 @@ async function answerTo(
     if (event.type === "tool_finished" && event.callKey === callKey && isExternal && event.output !== undefined)
       given = { type: "result", at: event.at, output: event.output };
   }
-  for (const { body, at } of await store.inbox(sessionId))
+  for (const { body, at } of posted) {
+    if (given !== null && given.at > at) continue;
     if (body.type === "answer" && isMatch(body)) given = toGivenAnswer(body, at);
     else if (body.type === "result" && body.callKey === callKey) given = { type: "result", at, output: body.output };
+  }
   return given;
 }
 
