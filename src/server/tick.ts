@@ -1,8 +1,9 @@
 /**
  * The tick of a server whose process does not last: one look at the store, and driving what is due.
  */
-import { createWorker, type ScheduleStore, type Store, type Worker } from "../index.js";
+import { createWorker, type Store, type Worker } from "../index.js";
 import { overrideMembers } from "../ports/override-members.js";
+import type { ScheduleStore } from "../store.js";
 import type { ServerSettings } from "./server-options.js";
 import { logFailure } from "./work-log.js";
 

@@ -2,14 +2,8 @@
  * Schedules in the stores that need no server, and what is refused.
  */
 import { describe, expect, test } from "vitest";
-import {
-  createMemoryStore,
-  createSchedules,
-  createWorker,
-  type Schedule,
-  type ScheduleStore,
-  type WorkerReport,
-} from "../../src/index.js";
+import { createMemoryStore, createSchedules, createWorker, type Schedule, type WorkerReport } from "../../src/index.js";
+import type { ScheduleStore } from "../../src/store.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { localStores } from "../support/stores.js";
 import { verifies } from "../verifies.js";

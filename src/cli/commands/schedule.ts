@@ -7,13 +7,12 @@ import {
   createMemoryStore,
   createSchedules,
   PawlError,
-  type PostedRun,
   type Schedule,
   type ScheduleInfo,
-  type SlotRow,
   type Store,
   textOf,
 } from "../../index.js";
+import type { PostedRun, SlotRow } from "../../store.js";
 import { agentName } from "../agent/agent-name.js";
 import { exitCodes } from "../exit.js";
 import { openStore } from "../files/session-store.js";

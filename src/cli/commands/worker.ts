@@ -5,12 +5,12 @@
  * In sessions of the command line, the worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
  */
 import { createServer as createHttpServer } from "node:http";
+import type { SessionBinding } from "../../core/index.js";
 import {
   type Agent,
   createWorker,
   type Observer,
   PawlError,
-  type SessionBinding,
   type Store,
   type WorkerOptions,
   type WorkerReport,

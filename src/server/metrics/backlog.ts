@@ -2,7 +2,8 @@
  * The backlog of a store. The queries have their own indexes and a limit, so a scrape of a large store is not slow.
  */
 import { buildOverview } from "../../core/index.js";
-import type { AskingSession, Store, Worker } from "../../index.js";
+import type { Store, Worker } from "../../index.js";
+import type { AskingSession } from "../../store.js";
 import { formatGauge } from "./registry.js";
 
 /** The maximum number of sessions that are counted. */

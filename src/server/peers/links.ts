@@ -2,8 +2,9 @@
  * The links of a server, by session, to the processes that hold the sessions that are watched here.
  */
 
-import type { Holder, SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
+import type { SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
 import { isHeldHere } from "../../inspect.js";
+import type { Holder } from "../../store.js";
 import type { Cursor } from "../../stream/cursor.js";
 import { createLazyItems } from "../../stream/lazy-items.js";
 import type { LiveSource } from "../client/index.js";

@@ -9,7 +9,8 @@
  *    and every second while a reachable process holds it. Its creator has just read the session.
  */
 
-import type { Holder, PublicEvent, SessionSource, SessionSummary, StreamItem } from "../../index.js";
+import type { PublicEvent, SessionSource, SessionSummary, StreamItem } from "../../index.js";
+import type { Holder } from "../../store.js";
 import { afterEntry, type Cursor, cursorAfter, formatCursor, isAfter } from "../../stream/cursor.js";
 import { findEndedKey, isOver } from "../../stream/tail/item-owner.js";
 import {

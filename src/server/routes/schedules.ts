@@ -4,14 +4,8 @@
  * A schedule belongs to the principal that made it, as a session does. `may` gets the session that the runs of the schedule go to; if each
  * run has a session of its own, it gets the id of the schedule.
  */
-import {
-  createSchedules,
-  type PostedRun,
-  type Schedule,
-  type ScheduleInfo,
-  type Schedules,
-  type SlotRow,
-} from "../../index.js";
+import { createSchedules, type Schedule, type ScheduleInfo, type Schedules } from "../../index.js";
+import type { PostedRun, SlotRow } from "../../store.js";
 import { type AskedSession, deriveId, type Principal } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
