@@ -2,6 +2,7 @@
  * Delivers notices alongside the sessions that a worker drives.
  */
 import type { Clock } from "../ports/clock.js";
+import type { NoticeFailure } from "../ports/worker-notices.js";
 import { retryDelayMs } from "./retries.js";
 import type { WorkerOptions } from "./worker-options.js";
 
@@ -27,8 +28,7 @@ export function createDelivering(
 
   async function deliverAll(): Promise<void> {
     if (notices === undefined) return;
-    const onFailure = (failure: Parameters<Parameters<typeof notices.deliver>[1]["onFailure"]>[0]) =>
-      onReport({ type: "notice_failed", ...failure });
+    const onFailure = (failure: NoticeFailure) => onReport({ type: "notice_failed", ...failure });
     while (!signal.aborted && (await notices.deliver(store, { signal, clock, random, onFailure })) > 0);
   }
 

@@ -82,7 +82,7 @@ function findStringProblem(
   value: unknown,
   { enum: values, minLength = 0, maxLength }: Extract<Shape, { readonly type: "string" }>,
 ): string | null {
-  if (typeof value !== "string") return "must be a text.";
+  if (typeof value !== "string") return "must be a string.";
   if (values !== undefined && !values.includes(value))
     return `must be one of ${values.map((member) => JSON.stringify(member)).join(", ")}.`;
   if (value.length < minLength) return "must not be empty.";

@@ -190,7 +190,7 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
   const { store, clock, makeId } = deps;
   const post = async (messageId: string, body: InboxBody) => {
     const posted = await store.post(id, { id: messageId, at: clock.now(), body });
-    return posted.type === "posted" ? "said" : "duplicate";
+    return posted.type === "posted" ? "delivered" : "duplicate";
   };
 
   async function send(given: Input, options: PostOptions = {}) {
@@ -210,7 +210,7 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     const postMode = mode === "reject" ? "queue" : mode;
     const body = createPostedBody(input, { ...others, ...agentOption }, session, runId, postMode, options);
     if (postAt !== null) return { runId, isNew: await sendLater(store, id, { message: body, at: postAt }) };
-    return { runId, isNew: (await post(`run/${runId}`, body)) === "said" };
+    return { runId, isNew: (await post(`run/${runId}`, body)) === "delivered" };
   }
 
   async function steer(given: Input, options: SteerOptions & Sender = {}): Promise<void> {
@@ -229,8 +229,8 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
       );
     const runId = makeId();
     const { limits } = state;
-    const said = { runId, input: toUserMessages(input), limits, session, ...skipping, ...defined({ by }) };
-    await post(`run/${runId}`, { type: "input", mode: "steer", ...said });
+    const message = { runId, input: toUserMessages(input), limits, session, ...skipping, ...defined({ by }) };
+    await post(`run/${runId}`, { type: "input", mode: "steer", ...message });
   }
 
   const childSession = (_: string, childId: string) => createClientSession(childId, deps);

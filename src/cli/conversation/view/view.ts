@@ -250,6 +250,11 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       updateCall(fold, event.callKey, { result: formatResultText(event) || "(no output)" });
       nameBackgroundAgent(fold, event);
       endWaits(fold, ({ callKey }) => callKey === event.callKey);
+      // A call can end without an answer, for example if a message from elsewhere skips it.
+      if (fold.questions.close(event.callKey)) {
+        continueIfAnswered(fold);
+        showFirstQuestion(fold, columns);
+      }
       break;
     case "call_complete":
       showEnded(fold, event, columns, now);
