@@ -535,7 +535,7 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
       return applyPlan(plan, plan.files, deps);
     };
     await fill(10);
-    await expect(undo()).rejects.toThrow("no room to record which changes are undone");
+    await expect(undo()).rejects.toThrow("Cannot record which changes are undone");
     expect(paths.map(read)).toEqual(paths.map(() => "new\n"));
     // The hashes of these changes alone would take more.
     await session.setData({ unset: ["filler"] });
