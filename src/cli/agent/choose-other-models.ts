@@ -20,7 +20,7 @@ export async function chooseOtherModels(
     chooseAgentModels(configured, options, sessionModel),
     chooseFallbacks(configured, options),
   ]);
-  return { agents: chosenAgents.agents, fallbacks, problems: [...ofAgents.problems, ...problems] };
+  return { agents: chosenAgents.agents, fallbacks, problems: [...chosenAgents.problems, ...problems] };
 }
 
 /** Prints why some models are not used, with secrets redacted. */

@@ -559,7 +559,7 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     const deps = { agent, store, sessionId: "s", root, home, say, join: () => {} };
     await runUndoCommand({ ...deps, choose: async () => "ready" }, "");
     expect([read("own.txt"), read("child.txt")]).toEqual([null, "new\n"]);
-    expect(said).toContain("Took back 1 file: own.txt");
+    expect(said).toContain("Undid changes to 1 file: own.txt");
     await runCostCommand({ ...deps, columns: () => 80, state: () => createView().state() });
     expect(said.join("\n")).toContain("session");
   });

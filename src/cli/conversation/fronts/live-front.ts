@@ -36,7 +36,7 @@ import { createTicker, isBusy } from "./ticker.js";
 
 type ShownQuestion = { readonly question: OpenQuestion; readonly since: number };
 
-/** Takes over the early prompt, with what was typed there. */
+/** Takes over the early prompt and the input typed there. */
 export function createLiveFront(prompt: Prompt): Front {
   const { tty, screen } = prompt;
   const earlyInput = prompt.handOver(onKey);
@@ -157,7 +157,7 @@ export function createLiveFront(prompt: Prompt): Front {
     if (isDoublePress) requestLeave();
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork()) talk?.control.stop();
-    else say("Ctrl-C once more leaves.");
+    else say("Press Ctrl-C again to leave.");
   }
 
   function requestLeave(): void {
@@ -173,7 +173,7 @@ export function createLiveFront(prompt: Prompt): Front {
     if (startupWait.skip()) return;
     if (answerState.mode !== "choose") [draft, answerState] = [edit.clear(draft), initialAnswerState];
     else if (shownQuestion !== null && !edit.isEmpty(draft) && !isOnQuestion) isOnQuestion = true;
-    else if (shownQuestion !== null && !isDoublePress) say("Esc once more denies this, and stops the run.");
+    else if (shownQuestion !== null && !isDoublePress) say("Press Esc again to deny this and stop the run.");
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork()) talk?.control.stop();
     else if (isDoublePress && edit.isEmpty(draft) && talk !== null) lines.send("/fork");
@@ -292,7 +292,7 @@ export function createLiveFront(prompt: Prompt): Front {
   function suspend(): void {
     if (process.platform === "win32") return;
     if (isAtWork() && shownQuestion === null) {
-      say("pawl cannot be suspended while a run is at work: it would lose its session. Esc stops the run.");
+      say("pawl cannot be suspended during a run: it would lose its session. Esc stops the run.");
       return;
     }
     screen.close();
@@ -319,7 +319,7 @@ export function createLiveFront(prompt: Prompt): Front {
       editInEditor(call.text, call.name, (text) => {
         if (shownQuestion?.question === question && answerState.mode === "choose")
           applyAnswer(call.read(text), question);
-        else say(`${question.name} has been answered meanwhile, so what you wrote does not count.`);
+        else say(`${question.name} was answered in the meantime, so your changes were discarded.`);
       });
     else
       editInEditor(edit.expandPastes(draft), "message.md", (text) => {
