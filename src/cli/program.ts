@@ -110,10 +110,10 @@ const addConversation: AddCommand = (program, terminal, finish) => {
   addPermissionOptions(addModelOptions(program.argument("[message...]", "the first message of the conversation")))
     .option("-p, --print", "run the message as a task and print the answer, as pawl run does")
     .option("--root <folder>", "the folder to work on (default: this one)")
-    .option("--continue", "go on with the latest session of this folder")
-    .option("--session <id>", "go on with this session")
-    .option("--screen-reader", "only append text: for screen readers and simple terminals")
-    .option("--no-screen-reader", "the live screen, also if ui.screenReader is set")
+    .option("--continue", "continue the latest session of this folder")
+    .option("--session <id>", "continue this session")
+    .option("--screen-reader", "append text only, for screen readers and simple terminals")
+    .option("--no-screen-reader", "the live screen, even if ui.screenReader is set")
     .action(
       async (words: readonly string[], { print, ...options }: ConversationOptions & { readonly print?: true }) => {
         if (print === true) {

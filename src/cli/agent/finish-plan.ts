@@ -53,7 +53,7 @@ export function finishPlan(): AnyTool {
         case "declined":
           return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note.replace(/\.$/, "")}`}.\nIf they say what is missing, change the plan and show it again. If nobody can be asked, end with the plan as your answer.`;
         case "expired":
-          return "Nobody answered in time. Say what the plan is, and end.";
+          return "The person did not answer in time. Say what the plan is, and end.";
       }
     },
   });

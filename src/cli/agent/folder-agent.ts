@@ -297,7 +297,11 @@ export async function findMissingTools({
   const { tools: builtInTools } = createFolderTools({ ...options, store, permissions, settings });
   const agentTools = agents.map(nameAgentTool).filter((name) => !settings.toolsOff.has(name));
   const childAgentTools = agentTools.length === 0 ? [] : [...agentTools, "read_agent", "stop_agent"];
-  const names = new Set([...[...builtInTools, ...sourceTools].map(({ name }) => name), ...commonTools, ...childAgentTools]);
+  const names = new Set([
+    ...[...builtInTools, ...sourceTools].map(({ name }) => name),
+    ...commonTools,
+    ...childAgentTools,
+  ]);
   const isAvailable = (tool: string) => names.has(tool) || startable.some((name) => tool.startsWith(`mcp__${name}__`));
   const state = (await store.load(sessionId))?.state;
   const pendingCall =

@@ -76,7 +76,7 @@ export function renderPicker(picker: Picker, columns: number, maxRows: number): 
     const isChosen = first + index === picker.at;
     return [spanOf(isChosen ? "› " : "  ", "cyan"), spanOf(text, isChosen ? "bold" : undefined)];
   });
-  if (rows.length === 0) rows.push(lineOf(isEmpty(picker.words) ? "  (nothing)" : "    no match", "dim"));
+  if (rows.length === 0) rows.push(lineOf(isEmpty(picker.words) ? "  (nothing)" : "  no match", "dim"));
   const hidden = matches.length - visibleCount;
   const more = hidden > 0 ? ` · ${hidden} more` : "";
   const keys = columns < narrowColumns ? "enter · ↑ ↓ · esc" : "enter open · ↑ ↓ choose · esc back";

@@ -126,6 +126,6 @@ async function describeOmitted(agent: Agent, sessionId: string): Promise<string>
     if (event.type === "compacted" && event.summary !== undefined) [last, compactions] = [event, compactions + 1];
   if (last === null) return "Nothing was left out of the conversation.";
   const { retained = [] } = last;
-  const kept = retained.length === 0 ? "" : ` ${formatCount(retained.length, "text")} kept word for word.`;
+  const kept = retained.length === 0 ? "" : ` Kept word for word: ${formatCount(retained.length, "text")}.`;
   return `${formatCompaction(last)}${kept}${compactions === 1 ? "" : ` This was summary number ${compactions}.`}`;
 }

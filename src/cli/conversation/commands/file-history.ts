@@ -4,7 +4,7 @@
  * 1. Only a file that is still as the tools left it is restored by default. Any other file is a conflict: it stays as it is,
  *    unless the person chooses it.
  * 2. Files are written as the file tools write them, so the same paths are allowed and a file changes as a whole. Only the file
- *    that was compared is replaced, even if its path leads to another file meanwhile.
+ *    that was compared is replaced, even if the path now leads to another file.
  * 3. A kill in the middle leaves some files restored. The same command continues from there.
  */
 import type { Store } from "../../../index.js";

@@ -70,10 +70,10 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
 
   /** The names for `@`; null if the files are not known yet. Some room is reserved for resources, because a folder may have many files. */
   function findNames(words: string, max: number): readonly string[] | null {
-    const [ofFolder, ofServers] = [files(), matchNames(resources() ?? [], words, max)];
-    if (ofFolder === null && ofServers.length === 0) return null;
-    const room = max - Math.min(ofServers.length, Math.floor(max / 3));
-    return [...matchNames(ofFolder ?? [], words, room), ...ofServers].slice(0, max);
+    const [filePaths, resourcePaths] = [files(), matchNames(resources() ?? [], words, max)];
+    if (filePaths === null && resourcePaths.length === 0) return null;
+    const room = max - Math.min(resourcePaths.length, Math.floor(max / 3));
+    return [...matchNames(filePaths ?? [], words, room), ...resourcePaths].slice(0, max);
   }
 
   return {

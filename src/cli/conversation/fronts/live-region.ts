@@ -101,7 +101,7 @@ function renderQuestion(
 ): readonly Line[] {
   if (answering.mode === "always") return renderRuleOffers(answering);
   const title = renderQuestionTitle(question, answering, columns);
-  if (answering.mode !== "choose") return [...title, lineOf("    enter continues · esc back", "dim")];
+  if (answering.mode !== "choose") return [...title, lineOf("  enter continues · esc back", "dim")];
   const [choiceKeys, keys] = splitKeys(question);
   const isNarrow = columns < narrowColumns;
   const hint = keys.map(({ key, label }) => (isNarrow ? key : `${key} ${label}`)).join(isNarrow ? " " : "   ");

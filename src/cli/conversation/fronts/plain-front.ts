@@ -167,7 +167,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     print("Always allow, without asking. Type a number and press Enter, or only Enter to go back:");
     for (const [at, { says, scope }] of listRuleChoices(offers).entries())
       print(`  ${at + 1} ${toOneLine(says)}, ${scope.label}`);
-    for (const note of new Set(offers.flatMap(({ note }) => note ?? []))) print(toOneLine(note));
+    for (const note of new Set(offers.flatMap(({ note: text }) => text ?? []))) print(toOneLine(note));
   }
 
   function applyPickedRule(line: string, offers: readonly RuleOffer[], question: OpenQuestion): void {

@@ -89,7 +89,7 @@ export function updateCall(fold: FoldState, callKey: string, change: Partial<Sta
   if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
 }
 
-/** A run goes on when all of its questions, sleeps and waits are over. */
+/** Ends waits of the run, which continues when all of its questions, sleeps and waits are over. */
 export function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
   const remaining = fold.waits.filter((wait) => !isOver(wait));
   if (remaining.length === fold.waits.length) return;

@@ -7,7 +7,7 @@ import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
 export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
   /** The child session that asks; absent if this session asks. */
   readonly childId?: string;
-  /** The child session works in the background: its question stays when the run of this session goes on or ends. */
+  /** The child session works in the background: its question stays open when the run of this session continues or ends. */
   readonly isBackground?: boolean;
 };
 
@@ -84,7 +84,7 @@ export function explainQuestion({ why, name, input, question }: OpenQuestion): s
     case "external":
       return `${name} runs outside of Pawl, which waits for its result.`;
     case "tool":
-      return `${name} needs an answer from a person before it can go on.${isEmptyObject(input) ? "" : " Its input is shown above."}`;
+      return `${name} needs an answer from a person before it can continue.${isEmptyObject(input) ? "" : " Its input is shown above."}`;
   }
 }
 
