@@ -258,7 +258,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     requireQuestions(await agent.run("Go.", { sessionId: "s" }));
     expect(await listMissing()).toEqual([]);
     rmSync(join(root, ".pawl/agents/scout.md"));
-    await expect(listMissing()).rejects.toThrow(/has a pending call of the tool agent_scout, which is not available here.*pawl trust/);
+    await expect(listMissing()).rejects.toThrow(/has a pending call of the tool agent_scout,.*pawl trust/);
   });
 });
 
