@@ -309,7 +309,9 @@ test(
     expect(textOf(3)).toContain("SUMMARY: keep the port 8123.");
     expect(textOf(3)).not.toContain("It is long. It is long.");
     person.type("/context\r");
-    await person.sees(/The last request to the model, estimated[\s\S]*Summarised \d+ messages to make room[\s\S]*ready/);
+    await person.sees(
+      /The last request to the model, estimated[\s\S]*Summarised \d+ messages to make room[\s\S]*ready/,
+    );
     const screen = await person.screen();
     // 40 times about 6 tokens, beside a prompt that is at least as long.
     expect(tokensOf(screen, "AGENTS\\.md")).toBeGreaterThan(120);
