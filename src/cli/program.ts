@@ -44,7 +44,7 @@ import { readVersion } from "./version.js";
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
   const program = new Command("pawl")
     .description(
-      "An agent that works on a folder. pawl alone, on a terminal, is a conversation with it; the commands below do one thing each. Everything is recorded, so what was interrupted can be continued.",
+      "An agent that works on a folder. On a terminal, pawl alone opens a conversation with it; each command below does one thing. Everything is recorded, so interrupted work can be continued.",
     )
     .version(readVersion(), "--version", "show the version")
     .helpOption("-h, --help", "show help")
@@ -53,7 +53,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
     .exitOverride()
     .showHelpAfterError("(--help shows the commands and options, with examples)")
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
-    // An option behind a command belongs to the command.
+    // An option after a command belongs to that command.
     .enablePositionalOptions();
   addConversation(program, terminal, finish);
   addInit(program, terminal, finish);
@@ -81,7 +81,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
     if (usesStore(command))
       command.option(
         "--store <file or address>",
-        "where the sessions are: a file, or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
+        "where sessions are stored: a file, or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
       );
     command.option("--debug", "print the stack of an error");
   }
@@ -110,10 +110,10 @@ const addConversation: AddCommand = (program, terminal, finish) => {
   addPermissionOptions(addModelOptions(program.argument("[message...]", "the first message of the conversation")))
     .option("-p, --print", "run the message as a task and print the answer, as pawl run does")
     .option("--root <folder>", "the folder to work on (default: this one)")
-    .option("--continue", "go on with the latest session of this folder")
-    .option("--session <id>", "go on with this session")
-    .option("--screen-reader", "only append text: for screen readers and simple terminals")
-    .option("--no-screen-reader", "the live screen, also if ui.screenReader is set")
+    .option("--continue", "continue the latest session of this folder")
+    .option("--session <id>", "continue this session")
+    .option("--screen-reader", "append text only, for screen readers and simple terminals")
+    .option("--no-screen-reader", "the live screen, even if ui.screenReader is set")
     .action(
       async (words: readonly string[], { print, ...options }: ConversationOptions & { readonly print?: true }) => {
         if (print === true) {
@@ -130,7 +130,7 @@ const addConversation: AddCommand = (program, terminal, finish) => {
 const addInit: AddCommand = (program, terminal, finish) => {
   program
     .command("init")
-    .description("create a project with an agent of your own, which runs without a key")
+    .description("create a project with your own agent, which runs without a key")
     .argument("[folder]", "a new or empty folder", ".")
     .option("--json", "print the folder, the files and the next commands as JSON")
     .addHelpText("after", initHelp)
@@ -158,7 +158,7 @@ const addRun: AddCommand = (program, terminal, finish) => {
     .option("--root <folder>", "the folder to work on (default: the session's, else this one)")
     .option("--session <id>", "continue this session, or start one with this id")
     .option("--continue", "continue the latest session of this folder")
-    .option("--background", "work in a process of its own, print the session's id, and exit; questions wait")
+    .option("--background", "work in a separate process, print the session's id, and exit; questions wait")
     .option(
       "--output-schema <file>",
       "print the answer as JSON that fits this JSON Schema (exit code 4 if it does not)",
@@ -243,7 +243,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("sessions")
     .description("list the sessions of this folder, newest first")
-    .option("--all", "those of all folders: this one's first")
+    .option("--all", "list the sessions of all folders, this folder's first")
     .option("--limit <count>", "how many to list", parsePositive, 20)
     .option("--json", "print one JSON object per line")
     .addHelpText(
@@ -273,17 +273,17 @@ const addSessions: AddCommand = (program, terminal, finish) => {
       finish(await show(id, self.optsWithGlobals(), terminal));
     });
   addSubcommand("rename", "give a session another title")
-    .argument("<title...>", "what lists call it: at most 200 characters")
+    .argument("<title...>", "the title in lists; at most 200 characters")
     .option("--json", "print the id and the title as JSON")
     .addHelpText("after", formatExamples('pawl sessions rename 3f8c "The build of March"'))
     .action(async (id: string, words: readonly string[], _: JsonOption, self: Command) => {
       const { rename } = await import("./commands/rename.js");
       finish(await rename(id, words, self.optsWithGlobals(), terminal));
     });
-  addSubcommand("redact", "remove a leaked text, an entry or a call from a session at rest, for good")
+  addSubcommand("redact", "permanently remove leaked text, an entry or a call from a session at rest")
     .option("--seq <entry...>", "remove all content of these entries, numbers from pawl sessions show --numbers")
     .option("--call <key...>", "remove the input and the output of these calls, such as run/1/2")
-    .option("--note <text>", "why, which the session's log keeps")
+    .option("--note <text>", "the reason, which is kept in the session's log")
     .option("--json", "print what was removed as JSON")
     .addHelpText("after", redactHelp)
     .action(async (id: string, _: RedactCommandOptions, self: Command) => {
@@ -292,7 +292,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
     });
   addTransfer(command, terminal, finish);
   addSubcommand("delete", "delete a session and all its data, unless its run is under way")
-    .option("--force", "delete it although its run is under way, or an import of it is not complete")
+    .option("--force", "delete it even if its run is under way or its import is incomplete")
     .option("--json", "print the id of the deleted session as JSON")
     .addHelpText("after", formatExamples("pawl sessions delete 3f8c"))
     .action(async (id: string, _: RemoveOptions, self: Command) => {
@@ -302,11 +302,11 @@ const addSessions: AddCommand = (program, terminal, finish) => {
 };
 
 const redactHelp = `${formatExamples("pawl sessions redact 3f8c", "pawl sessions redact 3f8c < key.txt", "pawl sessions redact 3f8c --seq 12 14")}
-Without --seq and --call, the text is asked for, or read from standard input:
-as an argument it would stay in the history of the shell. It is replaced
-wherever it is in the session, in its stored files and in the sessions that
-its calls began. Exports, backups and what the model's provider was sent are
-not called back. Revoke a key that leaked.
+Without --seq and --call, pawl asks for the text or reads it from standard
+input: an argument would stay in the shell's history. The text is replaced
+everywhere in the session, in its stored files, and in the sessions that its
+calls started. Exports, backups and data already sent to the model's provider
+are not changed. Revoke a key that leaked.
 `;
 
 const addAcp: AddCommand = (program, terminal, finish) => {
@@ -336,7 +336,7 @@ const addDoctor: AddCommand = (program, terminal, finish) => {
 const addSandbox: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("sandbox")
-    .description("show what commands of the agent see and reach in this folder")
+    .description("show what the agent's commands can see and reach in this folder")
     .option("--root <folder>", "the folder (default: this one)")
     .option("--json", "print it as JSON")
     .addHelpText("after", formatExamples("pawl sandbox", "pawl sandbox clean"))
@@ -346,7 +346,7 @@ const addSandbox: AddCommand = (program, terminal, finish) => {
     });
   command
     .command("clean")
-    .description("remove the home of the folder's commands, with its caches")
+    .description("remove the home folder of this folder's commands, with its caches")
     .addHelpText("after", formatExamples("pawl sandbox clean"))
     .action(async (_: unknown, self: Command) => {
       const { clean } = await import("./commands/sandbox.js");

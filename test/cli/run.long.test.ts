@@ -178,7 +178,7 @@ describe("pawl run", () => {
     test("files that it names join it, and a name that is no file is told", async () => {
       const { stderr, sent } = await sentFor(["run", "Explain @src/a.ts and @nothere.txt for @ada"], "");
       expect(sent).toContain("The file src/a.ts, as it is now:");
-      expect(stderr).toContain("@nothere.txt does not join the message: there is no such file in the folder.");
+      expect(stderr).toContain("@nothere.txt was not attached: there is no such file in the folder.");
       expect(stderr).not.toContain("@ada");
     });
   });

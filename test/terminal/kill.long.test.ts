@@ -168,8 +168,8 @@ test("/undo killed at each change of a file leaves files as before or as after, 
     next.type("/undo\r");
     await next.sees("undo ›");
     next.type("file\r");
-    const said = await next.sees(/Took back \d files?|There is nothing to undo|No file was changed/);
-    expect(said, setting).toMatch(/Took back \d files?/);
+    const said = await next.sees(/Undid changes to \d files?|There is nothing to undo|No file was changed/);
+    expect(said, setting).toMatch(/Undid changes to \d files?/);
     for (const [path, before] of Object.entries(old)) expect(text(world, path), `${path} at ${setting}`).toBe(before);
     expect(filesOf(world).sort(), setting).toEqual(Object.keys(old).sort());
     next.kill("SIGKILL");
@@ -179,7 +179,7 @@ test("/undo killed at each change of a file leaves files as before or as after, 
   const lanes = [await createLane(), await createLane()] as const;
   lanes[0].reset();
   const counting = await undo(lanes[0], "count");
-  await counting.sees("Took back 3 files");
+  await counting.sees("Undid changes to 3 files");
   counting.type("/quit\r");
   await counting.ended;
   const writes = Number(/writes: (\d+)/.exec(counting.bytes())?.[1]);

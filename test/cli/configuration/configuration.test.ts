@@ -104,8 +104,8 @@ describe("a file of settings, servers or rules", verifies("CHAT-4#settings"), ()
       truncateSync(path, 2 ** 40);
     });
     expect(huge).toThrow(/is larger than [\d,]+ bytes/);
-    expect(replaced(() => execFileSync("mkfifo", [path]))).toThrow("it is no file");
-    expect(replaced(() => mkdirSync(path))).toThrow("it is no file");
+    expect(replaced(() => execFileSync("mkfifo", [path]))).toThrow("it is not a regular file");
+    expect(replaced(() => mkdirSync(path))).toThrow("it is not a regular file");
     expect(replaced(() => writeFileSync(path, Buffer.from([0x7b, 0xff, 0x7d])))).toThrow("it is not UTF-8 text");
     expect(replaced(() => {})).not.toThrow();
   });

@@ -32,7 +32,7 @@ import { createPickerHost } from "./picker-host.js";
 import { createStartupWait } from "./startup-wait.js";
 import { createTicker, isBusy } from "./ticker.js";
 
-/** Takes over the early prompt, with what was typed there. */
+/** Takes over the early prompt and the input typed there. */
 export function createLiveFront(prompt: Prompt): Front {
   const { tty, screen } = prompt;
   const earlyInput = prompt.handOver(onKey);

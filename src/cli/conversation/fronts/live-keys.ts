@@ -162,7 +162,7 @@ export function pressInterrupt(state: LiveState, around: Surroundings): Pressed 
   const next = { ...state, interruptedAt: around.now };
   if (around.canSkipWait) return stay(next, { type: "skip_wait" });
   if (isDoublePress) return requestLeave(next, around);
-  return stay(next, { type: "stop", otherwise: { type: "say", text: "Ctrl-C once more leaves." } });
+  return stay(next, { type: "stop", otherwise: { type: "say", text: "Press Ctrl-C again to leave." } });
 }
 
 function clearText(state: LiveState): LiveState {
@@ -180,7 +180,7 @@ function pressEscape(state: LiveState, around: Surroundings, isDoublePress: bool
   if (around.canSkipWait) return stay(state, { type: "skip_wait" });
   if (answering.mode !== "choose") return stay(clearText(state));
   if (shown !== null && !edit.isEmpty(draft) && !isOnQuestion) return stay({ ...state, isOnQuestion: true });
-  if (shown !== null && !isDoublePress) return say(state, "Esc once more denies this, and stops the run.");
+  if (shown !== null && !isDoublePress) return say(state, "Press Esc again to deny this and stop the run.");
   const forks = isDoublePress && edit.isEmpty(draft) && around.hasTalk;
   return stay(state, { type: "stop", otherwise: forks ? { type: "send", text: "/fork" } : null });
 }
@@ -199,7 +199,7 @@ function pressTab(state: LiveState, around: Surroundings): Pressed {
 function pressSuspend(state: LiveState, { isAtWork }: Surroundings): Pressed {
   if (process.platform === "win32") return stay(state);
   if (!isAtWork || state.shown !== null) return stay(state, { type: "suspend" });
-  return say(state, "pawl cannot be suspended while a run is at work: it would lose its session. Esc stops the run.");
+  return say(state, "pawl cannot be suspended during a run: it would lose its session. Esc stops the run.");
 }
 
 function pressEditor(state: LiveState, { now }: Surroundings): Pressed {
@@ -213,7 +213,7 @@ function pressEditor(state: LiveState, { now }: Surroundings): Pressed {
 export function finishEditing(state: LiveState, question: OpenQuestion, edited: AnswerResult, now: number): Pressed {
   if (state.shown?.question === question && state.answering.mode === "choose")
     return applyAnswer(state, edited, question, now) ?? stay(state);
-  return say(state, `${question.name} has been answered meanwhile, so what you wrote does not count.`);
+  return say(state, `${question.name} was answered in the meantime, so your changes were discarded.`);
 }
 
 /** Lets the person choose among the rules that would allow such calls, unless another question is shown by now. */

@@ -22,7 +22,7 @@ export function createStartupWait(): StartupWait {
     },
     notice() {
       if (current === null) return undefined;
-      return current.skip === undefined ? current.notice : `${current.notice} · esc does not wait`;
+      return current.skip === undefined ? current.notice : `${current.notice} · esc skips the wait`;
     },
     canSkip: () => current?.skip !== undefined,
     skip() {
