@@ -15,7 +15,7 @@ export type SignedDelivery = {
   readonly url: URL;
   /** The same in each attempt. */
   readonly id: string;
-  /** The present time, in epoch milliseconds. */
+  /** The current time, in epoch milliseconds. */
   readonly now: number;
   readonly body: string;
   /** The bytes of the secrets. The delivery has a signature of each. */
@@ -25,7 +25,7 @@ export type SignedDelivery = {
 export type SendRules = {
   /** Allows public addresses, and those that were named. */
   readonly allowed: AddressRules;
-  /** Allows public addresses alone. */
+  /** Allows only public addresses. */
   readonly public: AddressRules;
 };
 
@@ -47,7 +47,7 @@ export async function sendNotice(delivery: SignedDelivery, rules: SendRules, sig
     request.on("error", reject);
     request.end(body);
   });
-  // Aborted later, it would throw.
+  // An abort after this point would throw.
   response.on("error", () => {});
   response.destroy();
   return response.statusCode ?? 0;

@@ -39,7 +39,10 @@ const addConfig: AddCommand = (program, terminal, finish) => {
       const { get } = await import("../commands/config.js");
       finish(get(key, self.optsWithGlobals(), terminal));
     });
-  const folderOption = ["--folder", "use the folder's file, shared by everyone who works on it, instead of yours"] as const;
+  const folderOption = [
+    "--folder",
+    "use the folder's file, shared by everyone who works on it, instead of yours",
+  ] as const;
   const projectOption = ["--project", "use your private file for this folder"] as const;
   addSubcommand("set", "set a value in your file; an invalid value is not written")
     .argument("<key>", settingNames.join(", "))

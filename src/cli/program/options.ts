@@ -14,11 +14,7 @@ export const sessionArgument = ["<id>", "the session's id or a prefix of it"] as
 export function addPermissionOptions(command: Command): Command {
   return command
     .option("-y, --yes", "allow every tool without asking, except what a rule denies")
-    .option(
-      "--allow <rule>",
-      'allow calls that match a rule, e.g. "shell(npm test *)"; repeatable',
-      collectOption,
-    )
+    .option("--allow <rule>", 'allow calls that match a rule, e.g. "shell(npm test *)"; repeatable', collectOption)
     .option("--deny <rule>", 'deny calls that match a rule, e.g. "edit_file(src/**)", even with --yes', collectOption)
     .option("--allow-shell", "let the agent run shell commands")
     .option("--no-context-files", "ignore AGENTS.md files and skills, both the folder's and your own")

@@ -35,7 +35,10 @@ export const addSchedule: AddCommand = (program, terminal, finish) => {
         "what to do while the last run is still in progress: skip the slot, or queue or allow its run",
       ).choices(["skip", "queue", "allow"]),
     )
-    .option("--session <new|same|id>", "a new session for each run (default), the same session for all, or the session with this id")
+    .option(
+      "--session <new|same|id>",
+      "a new session for each run (default), the same session for all, or the session with this id",
+    )
     .option("--jitter <time>", "fire each slot up to this much later, e.g. 30s or 5m", parseDurationOption)
     .option("--paused", "create the schedule paused")
     .option("--if-new", "fail if the schedule already exists")

@@ -11,7 +11,11 @@ export const addServe: AddCommand = (program, terminal, finish) => {
     .description("serve sessions over HTTP: start, watch, steer, answer and abort them")
     .argument("[module]", "a module with agents (default: the agent of this folder)")
     .option("--port <number>", "the port; 0 takes any free one", parsePort, 4111)
-    .option("--host <address>", "the address to listen on; any but this machine's own requires your own token", "127.0.0.1")
+    .option(
+      "--host <address>",
+      "the address to listen on; any but this machine's own requires your own token",
+      "127.0.0.1",
+    )
     .option("--socket <path>", "listen on a Unix socket instead")
     .option("--token-file <path>", "the file with the token (default: PAWL_TOKEN, else a new token)")
     .option("--client-options <names>", "run options that clients may set: model,settings.reasoning", parseList)
@@ -19,7 +23,10 @@ export const addServe: AddCommand = (program, terminal, finish) => {
     .option("--no-ui", "do not serve the inspector page")
     .option("--peer-secret-file <path>", "the file with the secret that all processes of the server share (--peers)")
     .option("--peers <addresses>", "the addresses of the other processes; * matches any part of a name", parseList)
-    .option("--peer-address <address>", "the address at which they reach this process, for example http://10.0.0.5:4111")
+    .option(
+      "--peer-address <address>",
+      "the address at which they reach this process, for example http://10.0.0.5:4111",
+    )
     .option("--root <folder>", "the folder to work on (default: the current folder)");
   addPermissionOptions(addModelOptions(command))
     .addHelpText(
@@ -41,7 +48,9 @@ Calls that need approval wait: pawl approvals, or GET /v1/approvals.
 export const addUi: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("ui")
-    .description("open the inspector: a page that shows this machine's sessions live, where you can answer waiting calls")
+    .description(
+      "open the inspector: a page that shows this machine's sessions live, where you can answer waiting calls",
+    )
     .option("--open", "open it in a browser")
     .option("--port <number>", "the port; 0 takes any free one", parsePort, 4111)
     .option("--no-work", "only show and answer; a worker elsewhere executes the runs")

@@ -220,7 +220,10 @@ const addWorker: AddCommand = (program, terminal, finish) => {
       "serve Prometheus metrics and /health on this port; 0 takes any free one",
       parsePort,
     )
-    .option("--metrics-host <address>", "the address of the metrics; any but 127.0.0.1, the default, requires your own token")
+    .option(
+      "--metrics-host <address>",
+      "the address of the metrics; any but 127.0.0.1, the default, requires your own token",
+    )
     .option("--token-file <path>", "the file with the token for the metrics (default: PAWL_TOKEN, else a new token)")
     .option("--json", "print one JSON event per line");
   addPermissionOptions(command)
