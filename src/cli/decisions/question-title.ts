@@ -12,7 +12,7 @@ export function formatQuestionTitle({ why, name, input }: Pick<PendingApproval, 
 const titleByReason: { readonly [Why in PendingApproval["why"]]: string } = {
   policy: "wants to run",
   provider: "wants to run at the model's provider",
-  recovery: "was interrupted, and its outcome is unknown",
+  recovery: "was interrupted, and how it ended is not known",
   external: "waits for a result from outside",
   tool: "asks",
 };
