@@ -24,9 +24,7 @@ test(
     const world = createWorld({ "pawl.config.json": brought });
     const env = { OPENAI_BASE_URL: server.baseURL };
     const before = await world.pawl(["run", "write", "--yes"], { env });
-    expect(before.stderr).toContain(
-      "is not trusted, so this is off: it sets the model: openai-compatible/theirs",
-    );
+    expect(before.stderr).toContain("is not trusted, so this is off: it sets the model: openai-compatible/theirs");
     expect(before.stderr.match(/is not trusted/g)).toHaveLength(1);
     expect(server.requests).toHaveLength(0);
     expect(await world.pawl(["trust"])).toMatchObject({

@@ -94,7 +94,8 @@ export function remove(name: string, options: McpFileOptions, terminal: Terminal
   updateServersFile(path, name, (servers) => {
     const { [name]: removed, ...others } = servers;
     if (removed !== undefined) return others;
-    const where = options.folder === true ? "" : ` To remove it from the folder's file: pawl mcp remove --folder ${name}`;
+    const where =
+      options.folder === true ? "" : ` To remove it from the folder's file: pawl mcp remove --folder ${name}`;
     throw new PawlError("bad_input", `${path} has no server ${name}.${where}`);
   });
   if (options.json === true) terminal.json({ name, path });
@@ -140,7 +141,10 @@ export async function test(name: string, options: McpServersOptions, terminal: T
   const found = requireServer(name, resolveServers(folders));
   const { transport, sandbox, off } = found;
   if (transport === null || off !== null)
-    throw new PawlError("bad_configuration", `The MCP server ${name} is not started: ${off}. It is configured in ${found.path}.`);
+    throw new PawlError(
+      "bad_configuration",
+      `The MCP server ${name} is not started: ${off}. It is configured in ${found.path}.`,
+    );
   const target = sanitize(formatServerTarget(transport, sandbox));
   terminal.status(`… ${target}`);
   try {

@@ -76,13 +76,13 @@ export async function remove(text: string, options: PermissionsOptions, terminal
   const { permissions } = createFolderPermissions(options);
   const matchingRules = permissions.rules().filter((rule) => isRuleNamed(rule, text.trim()));
   if (matchingRules.length === 0)
-    throw new PawlError(
-      "bad_input",
-      `There is no rule ${JSON.stringify(text)}. "pawl permissions" lists the rules.`,
-    );
+    throw new PawlError("bad_input", `There is no rule ${JSON.stringify(text)}. "pawl permissions" lists the rules.`);
   for (const rule of matchingRules) {
     if (!(await removeRule({ permissions, session: null, by: resolveUserName() }, rule)))
-      throw new PawlError("bad_input", `${sanitize(rule.rule)} comes from the folder. Change the folder's pawl.config.json.`);
+      throw new PawlError(
+        "bad_input",
+        `${sanitize(rule.rule)} comes from the folder. Change the folder's pawl.config.json.`,
+      );
     if (options.json === true) terminal.json(toPlainRule(rule));
     else terminal.out(`Removed: ${sanitize(formatRule(rule))}\n`);
   }

@@ -51,8 +51,7 @@ export const settingTable: { readonly [key: string]: SettingRule } = {
   },
   fallbacks: {
     kind: { type: "names of models" },
-    about:
-      "Models to try in order after a model has failed: provider/model, or your own names. Default: none.",
+    about: "Models to try in order after a model has failed: provider/model, or your own names. Default: none.",
     effect: "sets the models that take over when one fails, and so who gets the conversation",
   },
   promptCache: {
@@ -87,7 +86,8 @@ export const settingTable: { readonly [key: string]: SettingRule } = {
   },
   "shell.on": {
     kind: { type: "yes or no" },
-    about: "Whether the agent can run commands. Default: in conversations, which ask first; elsewhere only with --allow-shell.",
+    about:
+      "Whether the agent can run commands. Default: in conversations, which ask first; elsewhere only with --allow-shell.",
     effect: "decides whether the agent can run commands on this machine",
   },
   "shell.sandbox": {

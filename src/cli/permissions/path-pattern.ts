@@ -21,7 +21,8 @@ export function compilePathPattern(text: string, home: string, createError: Crea
   const names = expanded.replace(/^\//, "").replace(/\/$/, "/**").split("/");
   if (names.some((name) => name === ".." || name === ".") && expanded !== ".")
     throw createError("a path in a rule cannot contain . or ..");
-  if (names.some((name) => name.includes("**") && name !== "**")) throw createError("*** must be alone between slashes");
+  if (names.some((name) => name.includes("**") && name !== "**"))
+    throw createError("*** must be alone between slashes");
   return { isAbsolute: expanded.startsWith("/"), names: expanded === "." ? [] : names };
 }
 

@@ -138,7 +138,8 @@ export function createPermissions(options: PermissionOptions): Permissions {
     if (allowAll && call.tool === personTool && decided.rule === undefined)
       return { verdict: "deny", why: "Nobody is asked with --yes: decide yourself, and say what you assumed." };
     if (decided.verdict !== "ask" || decided.isBeyondSandbox === true) return decided;
-    const isContained = call.tool === "shell" && options.ask === "outside" && isSandboxed() && decided.rule === undefined;
+    const isContained =
+      call.tool === "shell" && options.ask === "outside" && isSandboxed() && decided.rule === undefined;
     if (isContained && decided.mayBeDenied !== true) return { verdict: "allow" };
     if (!allowAll) return decided;
     const path = decided.path === undefined ? {} : { path: decided.path };

@@ -69,7 +69,8 @@ function parseRules(path: string): RuleLists {
   if (typeof value !== "object" || value === null || Array.isArray(value))
     throw createUnreadableError(path, "it is not a JSON object");
   const { folder, ...lists } = value as { readonly [name: string]: unknown };
-  if (folder !== undefined && typeof folder !== "string") throw createUnreadableError(path, "its folder is not a string");
+  if (folder !== undefined && typeof folder !== "string")
+    throw createUnreadableError(path, "its folder is not a string");
   return parseRuleLists(lists, (why) => createUnreadableError(path, why));
 }
 
