@@ -3,7 +3,7 @@
  *
  * 1. The host's name is resolved once. The connection goes to one of the addresses that were checked.
  * 2. Redirects are not followed, no proxy is used, and the body of the response is not read.
- * 3. Plain http is only for addresses that are not public and were allowed: nobody in between can read a notice.
+ * 3. Plain http is only for addresses that are not public and were allowed, so that no one on the network path can read a notice.
  */
 import { createHmac } from "node:crypto";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";

@@ -147,7 +147,7 @@ with 0 if both answers agree, and with 2 if they differ.
 const addSteer: AddCommand = (program, terminal, finish) => {
   program
     .command("steer")
-    .description("send a message to a run under way; the model gets it with its next call")
+    .description("send a message to a run in progress; the model gets it with its next call")
     .argument(...sessionArgument)
     .argument("[words...]", "the message (default: read from standard input)")
     .option("--skip-unstarted", "skip the calls that have not started, including calls that wait for an answer")

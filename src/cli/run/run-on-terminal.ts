@@ -123,11 +123,11 @@ function formatUnansweredNotice(unanswered: number): string {
 type ShownState = {
   /** The last entry that was shown. */
   seq: number;
-  /** Calls that nobody was asked about. */
+  /** Calls that were not shown to a person. */
   readonly undecided: Set<string>;
   /** How many of `undecided` were denied. */
   denied: number;
-  /** How many questions of the model were answered for the person: nobody could be asked. */
+  /** How many questions of the model were declined because there was no person to ask. */
   unanswered: number;
   /** Whether the last entry ends or suspends the run. */
   hasEnd: boolean;
