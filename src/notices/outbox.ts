@@ -34,8 +34,8 @@ export type Outbox = {
   /** The destinations for which notices are written. */
   readonly destinations: () => Promise<readonly string[]>;
   /**
-   * Writes no more notices for a destination, and removes its existing notices. A worker that still has the destination adds it again when it
-   * starts. False if there is no such destination.
+   * Writes no more notices for a destination, and removes its existing notices. A worker that still has the destination adds it again
+   * when it starts. False if there is no such destination.
    */
   readonly removeDestination: (id: string) => Promise<boolean>;
 };
