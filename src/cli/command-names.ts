@@ -1,6 +1,6 @@
 /**
- * The names of a conversation's built-in commands. A command file cannot replace one of them, so the trust code also needs these
- * names. They are in a separate file because the commands import libraries that the trust code does not need.
+ * The names of the built-in commands of a conversation. A command file cannot override them, so the trust code also needs these names.
+ * They are in a separate file because the commands import libraries that the trust code does not need.
  */
 export const commandNames = [
   "help",
@@ -41,5 +41,5 @@ export const commandNames = [
 export type CommandName = (typeof commandNames)[number];
 
 export function isCommandName(name: string): name is CommandName {
-  return commandNames.some((command) => command === name);
+  return commandNames.some((one) => one === name);
 }

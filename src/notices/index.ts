@@ -1,5 +1,5 @@
 /**
- * `pawl/notices`: tells other systems that a run waits for a person or has ended, with signed web hooks.
+ * `pawl/notices`: notifies other systems that a run waits for a person or has ended, with signed webhooks.
  */
 export type { NoticeRow } from "../ports/notice-store.js";
 export { createNotices, type NoticesOptions } from "./create-notices.js";

@@ -88,8 +88,8 @@ describe("commands of a folder", verifies("SEC-17#settings"), () => {
       if (file === undefined) throw new Error("No file is brought.");
       const shown = describeFile(file).join("\n");
       if (how === "changed by a byte") expect(shown).toContain("- Deploy it.\n    + Deploy it!");
-      if (how === "moved behind a link") expect(shown).toContain("behind a link");
-      expect(formatTrust(file)).toBe("Not trusted: it is no command.");
+      if (how === "moved behind a link") expect(shown).toContain("now reached through a link");
+      expect(formatTrust(file)).toBe("Not trusted: it is not a command.");
     },
   );
 

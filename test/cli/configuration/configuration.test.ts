@@ -49,7 +49,7 @@ describe("pawl.config.json", verifies("CHAT-4#settings"), () => {
     ['{ "modell": "x" }', "Did you mean model"],
     ['{ "limits": { "maxStep": 1 } }', "Did you mean limits.maxSteps"],
     ['{ "limits": { "maxSteps": 0 } }', "above 0"],
-    ['{ "model": 3 }', "model must be a text"],
+    ['{ "model": 3 }', "model must be a string that is not empty"],
     ['{ "permissions": { "allways": [] } }', "only allow, ask and deny"],
     ["[]", "must be an object"],
     ['{ "$schema": 3 }', "$schema must be an address"],
