@@ -124,7 +124,7 @@ describe("an answer", () => {
     const first = await sendTask(client, say("Pay."));
     const metadata = first.status?.message?.metadata;
     await sendTask(client, say("yes", { taskId: first.id, metadata }));
-    await expect(client.sendMessage(say("yes", { taskId: first.id, metadata }))).rejects.toThrow("no longer waits");
+    await expect(client.sendMessage(say("yes", { taskId: first.id, metadata }))).rejects.toThrow("no longer waiting");
     await sendTask(client, say("no", { taskId: first.id }));
     await expect(client.sendMessage(say("yes", { taskId: first.id }))).rejects.toMatchObject({
       name: "UnsupportedOperationError",
@@ -276,7 +276,7 @@ describe("another principal", () => {
     const bob = await connectA2a(url, "bob");
     const task = await sendTask(bob, say("Pay."));
     expect(stateOf(task)).toBe(working);
-    expect(textsOf(task.status?.message?.parts).join()).toMatch(/waits for a person.*\/answers/);
+    expect(textsOf(task.status?.message?.parts).join()).toMatch(/is waiting for a person.*\/answers/);
     await expect(bob.sendMessage(say("yes", { taskId: task.id }))).rejects.toThrow("scope approve");
     expect(paid).toEqual([]);
   });

@@ -281,7 +281,7 @@ describe.each(["auto", "legacy"] as const)("a server that leaves, protocol negot
       const [, { _meta: meta, ...answer }] = await Promise.all([rig.close(), result]);
       expect(answer).toMatchObject({
         isError: true,
-        content: [{ text: expect.stringMatching(`run goes on.* GET /v1/sessions/${sessionId}/runs/[\\w-]{22}`) }],
+        content: [{ text: expect.stringMatching(`the run continues.* GET /v1/sessions/${sessionId}/runs/[\\w-]{22}`) }],
       });
       expect(meta).toMatchObject({ "pawl/sessionId": sessionId, "pawl/reason": "connection_ended" });
       const log = await store.read(sessionId);
