@@ -213,7 +213,7 @@ describe("a stream", () => {
     streamed.catch(() => {});
     await vi.waitFor(() => expect(gate.runs()).toBe(2));
     const closed = server.close({ graceMs: 50 });
-    await expect(streamed).rejects.toThrow("the task goes on");
+    await expect(streamed).rejects.toThrow("the task continues");
     expect(stateOf(await sent)).toBe(working);
     await closed;
   });

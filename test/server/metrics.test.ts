@@ -245,7 +245,7 @@ describe("a server of figures", () => {
   test("needs metrics and a token", async () => {
     const store = createMemoryStore();
     const token = createToken();
-    expect(() => createMetricsServer({ store, token } as never)).toThrow("needs metrics");
+    expect(() => createMetricsServer({ store, token } as never)).toThrow("needs the option metrics");
     expect(() => createMetricsServer({ store, metrics: createMetrics() })).toThrow("needs authentication");
     expect(() => createMetricsServer({ store, metrics: createMetrics(), token, port: 1 } as never)).toThrow(
       'no option "port"',

@@ -448,7 +448,7 @@ describe("a web hook", () => {
       ] as const) {
         const response = await deliver(headers, text);
         expect(response.status).toBe(401);
-        expect(await response.text()).toContain("The request did not verify.");
+        expect(await response.text()).toContain("The request could not be verified.");
       }
       const format = () => lines.map(({ action, status, error, count = 1 }) => [action, status, String(error), count]);
       const first = ["webhook", 401, "WebhookError: The header stripe-signature is missing or too long.", 1];
