@@ -31,7 +31,8 @@ export async function startRun(
 /** The start of the run with this id, or else of the current or last run, for clients that lost its stream. */
 export async function joinRun(session: PostableSession, runId: string): Promise<RunCursor> {
   const state = await session.state();
-  if (!("startSeq" in state)) throw new PawlError("bad_input", `Session ${session.id} has no run yet. Send a message first.`);
+  if (!("startSeq" in state))
+    throw new PawlError("bad_input", `Session ${session.id} has no run yet. Send a message first.`);
   if (state.runId !== runId)
     for await (const event of session.events({ follow: false }))
       if (event.type === "run_started" && event.runId === runId) return { runId, after: event.seq - 1 };

@@ -13,7 +13,11 @@ export async function authenticateRequest(
   { settings, pageAccess }: ServerContext,
 ): Promise<Principal> {
   const principal = (await settings.authenticate(request)) ?? pageAccess.authenticate(request, Date.now());
-  if (principal === null) throw new ServerError("unauthorized", "The request has no valid credentials. Send a token in the header: Authorization: Bearer TOKEN.");
+  if (principal === null)
+    throw new ServerError(
+      "unauthorized",
+      "The request has no valid credentials. Send a token in the header: Authorization: Bearer TOKEN.",
+    );
   checkPrincipal(principal, "authenticate() must return null or");
   return principal;
 }

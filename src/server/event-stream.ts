@@ -54,7 +54,9 @@ export function startEventStream(
       if (connection.signal.aborted) return;
       write(
         JSON.stringify(
-          formatFailure(error instanceof PawlError ? error.message : "The stream ended because of an error. Request it again."),
+          formatFailure(
+            error instanceof PawlError ? error.message : "The stream ended because of an error. Request it again.",
+          ),
         ),
       );
     }

@@ -111,7 +111,10 @@ function resolveRoute(request: Request, { settings }: ServerContext, routes: rea
   for (const match of matches) if (match.type === "found") return { ...match, url };
   for (const match of matches)
     if (match.type === "other_method")
-      throw new ServerError("method_not_allowed", `This path does not support ${request.method.slice(0, 20)}. Allowed methods: ${match.allowed.join(", ")}.`);
+      throw new ServerError(
+        "method_not_allowed",
+        `This path does not support ${request.method.slice(0, 20)}. Allowed methods: ${match.allowed.join(", ")}.`,
+      );
   throw new ServerError(
     "not_found",
     "There is no route at this path. See /openapi.json. If the server is mounted under a path, set its option basePath.",

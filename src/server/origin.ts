@@ -28,14 +28,23 @@ export function checkOrigin(
 ): void {
   const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   if (!isOwnHost(host, hosts, port) && host !== peerHost(peers?.address ?? null))
-    throw new ServerError("forbidden", "The Host header does not name this server. Add the host to the server's option `hosts`.");
+    throw new ServerError(
+      "forbidden",
+      "The Host header does not name this server. Add the host to the server's option `hosts`.",
+    );
   const origin = request.headers.get("origin");
   if (origin !== null && origins.includes(origin)) return;
   if (origin !== null && originHost(origin) !== host)
-    throw new ServerError("forbidden", "The Origin header is not allowed on this server. Add the origin to the server's option `origins`.");
+    throw new ServerError(
+      "forbidden",
+      "The Origin header is not allowed on this server. Add the origin to the server's option `origins`.",
+    );
   const site = request.headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none" && !isPageLoad)
-    throw new ServerError("forbidden", "The request comes from a page of another site, which this server does not allow.");
+    throw new ServerError(
+      "forbidden",
+      "The request comes from a page of another site, which this server does not allow.",
+    );
 }
 
 function isOwnHost(host: string, hosts: readonly string[] | undefined, port: number | null): boolean {

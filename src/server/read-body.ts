@@ -21,7 +21,10 @@ export async function readBody(
 ): Promise<{ readonly [name: string]: unknown }> {
   const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
   if (type !== "application/json")
-    throw new ServerError("unsupported_media_type", "The body must be JSON. Send it with the header Content-Type: application/json.");
+    throw new ServerError(
+      "unsupported_media_type",
+      "The body must be JSON. Send it with the header Content-Type: application/json.",
+    );
   const bytes = await readBytes(request, limits);
   const value = parseJson(decodeUtf8(bytes), limits.maxJsonDepth);
   if (shape !== "json") checkShape(value, shape, "The body");

@@ -298,7 +298,9 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     abortAfterSeconds !== undefined &&
     !(Number.isFinite(abortAfterSeconds) && abortAfterSeconds > 0 && abortAfterSeconds <= 86_400)
   )
-    throw createConfigurationError("abortWhenAlone must be a number of seconds, greater than 0 and at most 86,400 (a day).");
+    throw createConfigurationError(
+      "abortWhenAlone must be a number of seconds, greater than 0 and at most 86,400 (a day).",
+    );
   checkOptionNames("limits", limits, new Set(Object.keys(defaultLimits)));
   for (const [name, value] of Object.entries(limits))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))

@@ -57,15 +57,23 @@ export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): U
       maxTotal: limits.streams,
       maxPerPrincipal: limits.streamsPerPrincipal,
       createPrincipalLimitError: () =>
-        createTooManyError(`Too many open streams: at most ${limits.streamsPerPrincipal} are allowed. Close one first.`, 5),
-      createTotalLimitError: () => createTooManyError("The server has reached its limit of open streams. Try again later.", 5),
+        createTooManyError(
+          `Too many open streams: at most ${limits.streamsPerPrincipal} are allowed. Close one first.`,
+          5,
+        ),
+      createTotalLimitError: () =>
+        createTooManyError("The server has reached its limit of open streams. Try again later.", 5),
     }),
     acquireWait: createSlots({
       maxTotal: limits.waits,
       maxPerPrincipal: limits.waitsPerPrincipal,
       createPrincipalLimitError: () =>
-        createTooManyError(`Too many waiting requests: at most ${limits.waitsPerPrincipal} may wait for results at a time.`, 5),
-      createTotalLimitError: () => createTooManyError("The server has reached its limit of requests that wait for results. Try again later.", 5),
+        createTooManyError(
+          `Too many waiting requests: at most ${limits.waitsPerPrincipal} may wait for results at a time.`,
+          5,
+        ),
+      createTotalLimitError: () =>
+        createTooManyError("The server has reached its limit of requests that wait for results. Try again later.", 5),
     }),
     text: registry.text,
   };

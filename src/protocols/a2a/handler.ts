@@ -184,7 +184,8 @@ async function answerTask(sdk: HandlerSdk, host: A2aHost, message: Sdk.Message):
     );
   const { question } = Object(metadata) as { readonly question?: unknown };
   const asked = questions.find(({ approval }) => question === undefined || formatInterruptId(approval) === question);
-  if (asked === undefined) throw new errors.UnsupportedOperationError("This question is no longer waiting for an answer.");
+  if (asked === undefined)
+    throw new errors.UnsupportedOperationError("This question is no longer waiting for an answer.");
   const { approval } = asked;
   const { callKey, inputHash, questionId } = approval;
   await session.answer(callKey, readDecision(message, approval), {

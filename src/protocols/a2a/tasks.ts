@@ -87,7 +87,10 @@ export async function readTask(reading: TaskReading): Promise<Sdk.Task | null> {
       if (first !== undefined) return create(TaskState.TASK_STATE_INPUT_REQUIRED, createQuestion(reading, first));
       // The answer may be in the inbox already.
       if (pending.length === 0) return create(TaskState.TASK_STATE_WORKING);
-      return create(TaskState.TASK_STATE_WORKING, say(`The run is waiting for a person. ${host.whereToAnswer(session.id)}`));
+      return create(
+        TaskState.TASK_STATE_WORKING,
+        say(`The run is waiting for a person. ${host.whereToAnswer(session.id)}`),
+      );
     }
     case "ended":
       switch (status.result.status) {

@@ -77,14 +77,20 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
     isNew: boolean,
   ) {
     if (openSessions.size >= maxOpen && !openSessions.has(sessionId))
-      throw new PawlError("bad_input", `The editor has ${maxOpen} open sessions, the maximum. Close one of them first.`);
+      throw new PawlError(
+        "bad_input",
+        `The editor has ${maxOpen} open sessions, the maximum. Close one of them first.`,
+      );
     if ((request.mcpServers?.length ?? 0) > 0)
       host.report("The editor's MCP servers are ignored: Pawl uses only its own tools.");
     const info = isNew ? null : await loadInfo(sessionId);
     const agent = await host.agentFor(request.cwd, info === null ? null : { id: sessionId, model: info.model });
     const root = agent.agent.options.root ?? request.cwd;
     if (info?.root !== undefined && info.root !== root)
-      throw new PawlError("root_mismatch", `The session ${sessionId} belongs to the folder ${info.root}, not to ${root}. Open it there.`);
+      throw new PawlError(
+        "root_mismatch",
+        `The session ${sessionId} belongs to the folder ${info.root}, not to ${root}. Open it there.`,
+      );
     const session = createOpenSession(sessionId, agent, root);
     openSessions.set(sessionId, session);
     return session;

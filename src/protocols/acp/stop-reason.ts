@@ -6,7 +6,11 @@ import type { Reason, RunResult } from "../../index.js";
 import { describeWaits } from "../describe-waits.js";
 
 export type TurnEnd =
-  | { readonly type: "stopped"; readonly stopReason: StopReason /** The reason, for the person. */; readonly note?: string }
+  | {
+      readonly type: "stopped";
+      readonly stopReason: StopReason /** The reason, for the person. */;
+      readonly note?: string;
+    }
   /** The prompt fails with this message. */
   | { readonly type: "failed"; readonly message: string };
 

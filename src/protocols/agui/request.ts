@@ -29,7 +29,9 @@ export function parseAguiRequest(body: AguiBody): AguiRequest {
   // Tools and context come from the agent. Silently ignoring the client's would suggest that they are used.
   for (const key of ["tools", "context"])
     if (Array.isArray(body[key]) && body[key].length > 0)
-      return refuse(`\`${key}\` of a client are not supported. Declare a client's tool as an external tool of the agent`);
+      return refuse(
+        `\`${key}\` of a client are not supported. Declare a client's tool as an external tool of the agent`,
+      );
   const { resume = [], messages = [] } = body;
   if (!Array.isArray(resume)) return refuse("`resume` must be an array");
   if (resume.length > 0) return { type: "resume", entries: resume.map(parseResumeEntry) };

@@ -24,11 +24,15 @@ type HttpSdk = McpServerSdk & Pick<typeof Sdk, "createMcpHandler">;
 export async function createMcpHttp(key: Uint8Array, report: (error: unknown) => void): Promise<McpHttp> {
   const sdk = (await importInstalledPackage(mcpPackage)) as HttpSdk | undefined;
   if (sdk === undefined)
-    throw new PawlError("missing_package", `MCP needs the package ${mcpPackage}, which is not installed. Install it: npm install ${mcpPackage}`);
+    throw new PawlError(
+      "missing_package",
+      `MCP needs the package ${mcpPackage}, which is not installed. Install it: npm install ${mcpPackage}`,
+    );
   const codec = createStateCodec(sdk, key);
   const factory = ({ authInfo }: Sdk.McpRequestContext) => {
     const { host } = (authInfo?.extra ?? {}) as { readonly host?: McpHost };
-    if (host === undefined) throw new PawlError("internal", "An MCP request has no host. This is a bug in Pawl; please report it.");
+    if (host === undefined)
+      throw new PawlError("internal", "An MCP request has no host. This is a bug in Pawl; please report it.");
     return createMcpServer(sdk, host, codec);
   };
   const handler = sdk.createMcpHandler(factory, { onerror: report });

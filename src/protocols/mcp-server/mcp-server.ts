@@ -153,9 +153,13 @@ function serveTasks(
     { mcpReq }: Sdk.ServerContext,
   ): Promise<{ readonly run: TaskRun; readonly session: CalledSession }> {
     if (!declaresTasks(mcpReq.envelope))
-      throw new sdk.ProtocolError(missingCapability, "This request needs the tasks extension, which the client has not declared.", {
-        requiredCapabilities: { extensions: { [tasksExtension]: {} } },
-      });
+      throw new sdk.ProtocolError(
+        missingCapability,
+        "This request needs the tasks extension, which the client has not declared.",
+        {
+          requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+        },
+      );
     const run = parseTaskId(taskId);
     const session = run === null ? null : await host.findSession(run.sessionId);
     if (run === null || session === null) throw noTask();
@@ -273,7 +277,10 @@ function toTool({ name, description }: McpAgent) {
 function parsePrompt(input: { readonly [key: string]: unknown } = {}): string {
   const { prompt } = input;
   if (typeof prompt === "string" && prompt !== "") return prompt;
-  throw new PawlError("bad_input", "The argument `prompt` must be a non-empty string that says what the agent should do.");
+  throw new PawlError(
+    "bad_input",
+    "The argument `prompt` must be a non-empty string that says what the agent should do.",
+  );
 }
 
 /** In the 2026 protocol, each request contains the client's capabilities. Earlier, clients sent them once. */

@@ -46,7 +46,9 @@ export function parseChatRequest({
   answers: rawAnswers = [],
 }: ChatBody): ChatRequest {
   if (trigger !== "submit-message")
-    return refuse(`The trigger ${JSON.stringify(trigger)} is not supported, because a session cannot replace its messages: fork the session instead`);
+    return refuse(
+      `The trigger ${JSON.stringify(trigger)} is not supported, because a session cannot replace its messages: fork the session instead`,
+    );
   if (!Array.isArray(messages)) return refuse("`messages` must be an array");
   const last: unknown = messages.at(-1);
   if (!isObject(last) || !Array.isArray(last.parts)) return refuse("The last message has no `parts`");
@@ -58,7 +60,8 @@ export function parseChatRequest({
     if (explicitAnswers.length > 0) return refuse("`answers` cannot accompany a user's message");
     return { type: "message", runId: parseId(last.id, "id of the message"), input: toInput(parts) };
   }
-  if (last.role !== "assistant") return refuse(`The role of the last message must be "user" or "assistant", not ${JSON.stringify(last.role)}`);
+  if (last.role !== "assistant")
+    return refuse(`The role of the last message must be "user" or "assistant", not ${JSON.stringify(last.role)}`);
   const answeredKeys = new Set(explicitAnswers.map(({ callKey }) => callKey));
   const answers = [
     ...explicitAnswers,

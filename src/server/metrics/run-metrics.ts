@@ -112,7 +112,11 @@ function createCounters({ counter, histogram }: MetricRegistry) {
     modelFailures: counter("pawl_model_failures_total", "Attempts of model calls that failed, by kind of failure."),
     usage,
     calls: counter("pawl_tool_calls_total", "Tool calls that have a result, by outcome."),
-    callSeconds: histogram("pawl_tool_call_duration_seconds", "Duration of tool calls that ran in this process.", toolSeconds),
+    callSeconds: histogram(
+      "pawl_tool_call_duration_seconds",
+      "Duration of tool calls that ran in this process.",
+      toolSeconds,
+    ),
     retries: counter("pawl_tool_retries_total", "Attempts of tool calls that failed and were retried."),
     questions: counter("pawl_approvals_requested_total", "Questions to people, by what asked."),
     hookFailures: counter("pawl_hook_failures_total", "Hook calls that failed."),

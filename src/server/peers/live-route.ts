@@ -43,7 +43,10 @@ async function streamLiveItems({ request, params, query }: RouteRequest, context
   const authorization = request.headers.get("authorization");
   const { address = null } = peers ?? {};
   if (peers === null || address === null || !peers.passes.isValid(authorization, address, id, Date.now()))
-    throw new ServerError("unauthorized", "This route is for the other processes of this server. See the option `peers`.");
+    throw new ServerError(
+      "unauthorized",
+      "This route is for the other processes of this server. See the option `peers`.",
+    );
   const findHoldingAgent = async () => {
     const { holder = null, info = null } = (await store.describe(id)) ?? {};
     return holder === null || !context.links.isLocalHolder(holder) ? undefined : context.findReadingAgent(id, info);

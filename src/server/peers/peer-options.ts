@@ -67,7 +67,8 @@ export function isAddress(text: string): boolean {
 function createAddressMatcher(allow: readonly string[]): (address: string) => boolean {
   const isUsable =
     Array.isArray(allow) && allow.every((entry) => typeof entry === "string" && entry.length <= maxAddress);
-  if (!isUsable) throw createConfigurationError("peers.allow must be an array of addresses, or a function of an address.");
+  if (!isUsable)
+    throw createConfigurationError("peers.allow must be an array of addresses, or a function of an address.");
   const patterns = allow.map((entry) => new RegExp(`^${entry.split("*").map(escapePattern).join("[A-Za-z0-9_-]+")}$`));
   return (address) => patterns.some((pattern) => pattern.test(address));
 }

@@ -63,7 +63,8 @@ function isPoll(body: unknown): boolean {
 
 /** @throws ServerError `not_found` */
 function requireSettings({ settings }: ServerContext): A2aSettings {
-  if (settings.a2a === null) throw new ServerError("not_found", "A2A is not enabled on this server. It needs the option `a2a`.");
+  if (settings.a2a === null)
+    throw new ServerError("not_found", "A2A is not enabled on this server. It needs the option `a2a`.");
   return settings.a2a;
 }
 

@@ -88,7 +88,9 @@ export const inspectingRoutes: readonly Route[] = [
     summary:
       "The steps of a session, one short row each, whose cells are named by `columns`; and the events between them, with long texts truncated: runs, steers, compactions, restarts, late results, aborts, handoffs. The last page includes the active step.",
     query: pageQuery,
-    responses: { 200: "{ columns, steps, events, next }: `next` is the entry after which to continue, null at the end" },
+    responses: {
+      200: "{ columns, steps, events, next }: `next` is the entry after which to continue, null at the end",
+    },
     content: { 200: responseContents.steps },
     handle: listSteps,
   },
@@ -113,10 +115,19 @@ export const inspectingRoutes: readonly Route[] = [
     action: "replay",
     scope: "run",
     ofSession: true,
-    summary: "Replays the log with the current code and agent, without writing anything, and returns the first difference.",
+    summary:
+      "Replays the log with the current code and agent, without writing anything, and returns the first difference.",
     body: object({
-      policy: oneOf("present: policies are called again. recorded: their recorded decisions are used. Default: present.", "present", "recorded"),
-      prompt: oneOf("recorded: changes of the prompt and the tools do not count as differences.", "present", "recorded"),
+      policy: oneOf(
+        "present: policies are called again. recorded: their recorded decisions are used. Default: present.",
+        "present",
+        "recorded",
+      ),
+      prompt: oneOf(
+        "recorded: changes of the prompt and the tools do not count as differences.",
+        "present",
+        "recorded",
+      ),
     }),
     responses: { 200: "{ replay }" },
     content: { 200: responseContents.replay },
@@ -124,7 +135,10 @@ export const inspectingRoutes: readonly Route[] = [
       const { requested } = await authorizeSession(context, principal, "replay", params.id ?? "");
       const agent = context.agents.get(requested.info?.agent ?? "");
       if (agent === undefined)
-        throw new ServerError("agent_mismatch", `The agent of session ${requested.id} is not in this process. Send the request to a process that has it.`);
+        throw new ServerError(
+          "agent_mismatch",
+          `The agent of session ${requested.id} is not in this process. Send the request to a process that has it.`,
+        );
       const replay = await agent.session(requested.id).replay(body as Pick<ReplayOptions, "policy" | "prompt">);
       return { status: 200, json: { replay: redactSecrets(context, replay) } };
     },

@@ -46,7 +46,8 @@ async function openListStream(routeRequest: RouteRequest, context: ServerContext
   const canList = () => isAllowed(context, principal, "list", null);
   if (!(await canList())) throw new ServerError("forbidden", "You are not allowed to list sessions.");
   if (session === undefined) {
-    if (after !== undefined) throw new ServerError("bad_input", "The query parameter after needs the parameter session.");
+    if (after !== undefined)
+      throw new ServerError("bad_input", "The query parameter after needs the parameter session.");
     return createStreamResponse(routeRequest, context, canList, (sink) => watchList(context, principal, sink, null));
   }
   const readable = await authorizeSession(context, principal, "read", session);

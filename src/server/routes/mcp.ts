@@ -29,7 +29,8 @@ export const mcpRoutes: readonly Route[] = [
     path: "/mcp",
     action: "mcp",
     scope: "run",
-    summary: "MCP over HTTP, protocols of 2026 and 2025: each agent is a tool. A call that waits for a person becomes a form.",
+    summary:
+      "MCP over HTTP, protocols of 2026 and 2025: each agent is a tool. A call that waits for a person becomes a form.",
     body: "json",
     isRead: isPoll,
     responses: {

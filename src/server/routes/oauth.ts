@@ -18,7 +18,8 @@ export const oauthRoutes: readonly Route[] = [wellKnownPath, `${wellKnownPath}/m
   responses: { 200: "{ resource, authorization_servers, scopes_supported, bearer_methods_supported }" },
   content: { 200: anyJson },
   handle(_, { settings }) {
-    if (settings.oauth === null) throw new ServerError("not_found", "OAuth is not enabled on this server. It needs the option `oauth`.");
+    if (settings.oauth === null)
+      throw new ServerError("not_found", "OAuth is not enabled on this server. It needs the option `oauth`.");
     return { status: 200, json: settings.oauth.metadata };
   },
 }));

@@ -75,7 +75,10 @@ async function redeemStartCode({ request, body }: RouteRequest, { pageAccess }: 
     return { status: 202, json: { from: current.id, to: linkPrincipal.id } } as const;
   const ticket = pageAccess.redeemCode(code, now);
   if (ticket === null)
-    throw new ServerError("unauthorized", "The start link is unknown, expired or already used. Ask the server for a new one.");
+    throw new ServerError(
+      "unauthorized",
+      "The start link is unknown, expired or already used. Ask the server for a new one.",
+    );
   const { half, expiresAt } = ticket;
   return {
     status: 200,

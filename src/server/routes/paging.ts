@@ -24,7 +24,10 @@ export function parsePageCursor<Position extends object>(
   } catch {
     // Falls through to the error below.
   }
-  throw new ServerError("bad_cursor", "Invalid cursor: it is not from this server. Request the first page, without a cursor.");
+  throw new ServerError(
+    "bad_cursor",
+    "Invalid cursor: it is not from this server. Request the first page, without a cursor.",
+  );
 }
 
 /** Whether the server could have put this value into a cursor, because clients can forge cursors. */

@@ -118,7 +118,11 @@ export const runRoutes: readonly Route[] = [
     ofSession: true,
     summary: "Provides the result of a call that runs outside of Pawl.",
     body: object(
-      { callKey: string("The key of the call."), output: anyJson("The output."), isError: boolean("Whether it failed.") },
+      {
+        callKey: string("The key of the call."),
+        output: anyJson("The output."),
+        isError: boolean("Whether it failed."),
+      },
       ["callKey", "output"],
     ),
     responses: { 200: "{ counted }: `first` or `second`" },
@@ -144,7 +148,10 @@ async function sendInput({ request, principal, params, body }: RouteRequest, con
   const { input, mode } = body as { readonly input: string; readonly mode?: NonNullable<SendOptions["mode"]> };
   const extraAction = mode === "steer" ? "steer" : mode === "interrupt" ? "abort" : null;
   if (extraAction !== null && !(await isAllowed(context, principal, extraAction, requested, { options })))
-    throw new ServerError("forbidden", `You are not allowed to perform the action ${extraAction} in session ${requested.id}.`);
+    throw new ServerError(
+      "forbidden",
+      `You are not allowed to perform the action ${extraAction} in session ${requested.id}.`,
+    );
   const key = request.headers.get("idempotency-key");
   // A steer joins a run that already has its params.
   const runParams = mode === "steer" ? {} : await chooseParams(context, { principal, request }, requested.info?.agent);
@@ -202,7 +209,8 @@ async function answerCall({ principal, params, body }: RouteRequest, context: Se
       "bad_input",
       "The body is missing the field inputHash, the hash of the input that was shown. For a question of a tool, send its questionId instead.",
     );
-  if (!isDecision(decision)) throw new ServerError("bad_input", "The body: decision must be an object with a valid type.");
+  if (!isDecision(decision))
+    throw new ServerError("bad_input", "The body: decision must be an object with a valid type.");
   const counted = await session.answer(callKey, decision, { ...answerOptions, by: principal.id });
   const recordedAnswer = await session.answerTo(callKey, answerOptions.questionId);
   return { status: 200, json: { counted, answer: redactSecrets(context, recordedAnswer) } } as const;

@@ -85,7 +85,9 @@ export const scheduleRoutes: readonly Route[] = [
         jitterMs: integer("The maximum delay of a slot, in milliseconds.", 0, 86_400_000),
         startAt: anyJson("There is no slot before this time."),
         endAt: anyJson("There is no slot after this time."),
-        paused: boolean("Whether the schedule is paused. Slots during a pause are not run, and do not count as missed."),
+        paused: boolean(
+          "Whether the schedule is paused. Slots during a pause are not run, and do not count as missed.",
+        ),
         options: runOptionsShape,
       },
       ["agent", "input"],
@@ -166,7 +168,9 @@ export const scheduleRoutes: readonly Route[] = [
     scope: "tick",
     summary:
       "Fires due schedules and drives due sessions, for short-lived processes: let a timer of the platform call this once a minute. On a server with `work`, this does nothing.",
-    query: object({ maxMs: integer("Respond after this time in milliseconds, even if runs continue. Default: 50,000.", 1, 3_600_000) }),
+    query: object({
+      maxMs: integer("Respond after this time in milliseconds, even if runs continue. Default: 50,000.", 1, 3_600_000),
+    }),
     body: object({}),
     responses: { 200: "{ fired, driven, isIdle, nextAt }: `nextAt` is when the next schedule is due" },
     content: { 200: responseContents.tick },
@@ -306,7 +310,10 @@ async function requireRoom(schedules: Schedules, { id }: Principal, maxOwn: numb
 
 /** A schedule starts runs, so creating one needs the scope `run`. @throws ServerError `forbidden` */
 function requireRunScope({ scopes }: Principal): void {
-  if (!scopes.includes("run")) throw new ServerError("forbidden", "This request also needs the scope run, because schedules start runs.", { scope: "run" });
+  if (!scopes.includes("run"))
+    throw new ServerError("forbidden", "This request also needs the scope run, because schedules start runs.", {
+      scope: "run",
+    });
 }
 
 /**

@@ -18,8 +18,15 @@ export const signalRoutes: readonly Route[] = [
       "Sends a signal to the tools that wait for this key. Only servers with the option `canSignal` have this route; others respond with 404.",
     body: object({
       value: anyJson("The value that the tools get, at most 64 KiB. Default: null."),
-      id: string("Deduplicates signals: an id, for example of a delivery, counts once for its key while the signal is kept.", 500),
-      keepMs: integer("How long the signal is kept for tools that begin to wait later, in milliseconds. Default: 7 days.", 0, 400 * 86_400_000),
+      id: string(
+        "Deduplicates signals: an id, for example of a delivery, counts once for its key while the signal is kept.",
+        500,
+      ),
+      keepMs: integer(
+        "How long the signal is kept for tools that begin to wait later, in milliseconds. Default: 7 days.",
+        0,
+        400 * 86_400_000,
+      ),
     }),
     responses: { 202: "{ id, isNew }: `isNew` is false for an id that was sent before" },
     content: { 202: responseContents.signalled },

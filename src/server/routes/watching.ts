@@ -153,7 +153,10 @@ async function openFamilyStream(
 ): Promise<RouteResponse> {
   const { runId, deltas, until } = asked.query as WatchQuery;
   if ((runId ?? deltas ?? until) !== undefined)
-    throw new ServerError("bad_input", "The query parameters runId, deltas and until cannot be combined with children.");
+    throw new ServerError(
+      "bad_input",
+      "The query parameters runId, deltas and until cannot be combined with children.",
+    );
   const { id } = readable.requested;
   const agent = await context.findReadingAgent(id, readable.requested.info);
   if (agent === undefined)
@@ -214,7 +217,10 @@ async function rejectBadCursor(
   const error = await Promise.race([failure, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
   if (error instanceof PawlError && error.code === "bad_input") {
     connection.abort();
-    throw new ServerError("bad_cursor", "Invalid cursor: for a stream with children, send the id of one of its events.");
+    throw new ServerError(
+      "bad_cursor",
+      "Invalid cursor: for a stream with children, send the id of one of its events.",
+    );
   }
   return (async function* () {
     for (let next = await firstItem; next.done !== true; next = await items.next()) yield next.value;
