@@ -33,7 +33,7 @@ export const wellKnownPath = "/.well-known/oauth-protected-resource";
 /** @throws PawlError `bad_configuration` */
 export function resolveOAuth(options: OAuthOptions): OAuthSettings {
   checkOptionNames("oauth", options, optionNames);
-  const { resource, authorizationServers, scopes: asked = defaultScopes } = options;
+  const { resource, authorizationServers, scopes: requestedScopes = defaultScopes } = options;
   if (!isAddress(resource))
     throw createConfigurationError(
       "oauth.resource must be the http or https address of this server, without a fragment.",
@@ -48,8 +48,8 @@ export function resolveOAuth(options: OAuthOptions): OAuthSettings {
     );
   // A quote in a scope would end the header's parameter.
   if (
-    !Array.isArray(asked) ||
-    !asked.every((one) => typeof one === "string" && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
+    !Array.isArray(requestedScopes) ||
+    !requestedScopes.every((one) => typeof one === "string" && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
   )
     throw createConfigurationError("oauth.scopes must be an array of scopes, without spaces, quotes or backslashes.");
   const { origin, pathname } = new URL(resource);
@@ -58,7 +58,7 @@ export function resolveOAuth(options: OAuthOptions): OAuthSettings {
     metadata: {
       resource,
       authorization_servers: [...authorizationServers],
-      scopes_supported: [...asked],
+      scopes_supported: [...requestedScopes],
       bearer_methods_supported: ["header"],
     },
     metadataUrl: `${origin}${metadataPath}`,

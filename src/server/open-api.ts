@@ -93,11 +93,11 @@ function createOperation({
   };
 }
 
-function createContent(answers: ResponseContent | readonly ResponseContent[]): object {
-  const contents = [answers].flat();
+function createContent(content: ResponseContent | readonly ResponseContent[]): object {
+  const contents = [content].flat();
   if (contents.length === 0) return {};
-  const content = contents.map(({ type, schema }) => [type, schema === undefined ? {} : { schema }]);
-  return { content: Object.fromEntries(content) };
+  const entries = contents.map(({ type, schema }) => [type, schema === undefined ? {} : { schema }]);
+  return { content: Object.fromEntries(entries) };
 }
 
 function createQueryParameters(query: ObjectShape | undefined): readonly object[] {

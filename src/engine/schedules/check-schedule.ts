@@ -89,10 +89,10 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
   const timezone = schedule.timezone ?? "UTC";
   checkTimeZone(id, timezone);
   const when = await compileTime(schedule, { timezone, now, startAt });
-  const isOwn = typeof session === "object" && session !== null;
-  if (session !== "new" && session !== "same" && !(isOwn && typeof session.id === "string"))
+  const isNamed = typeof session === "object" && session !== null;
+  if (session !== "new" && session !== "same" && !(isNamed && typeof session.id === "string"))
     throw refuse(id, '`session` must be "new", "same" or { id }');
-  if (isOwn) {
+  if (isNamed) {
     checkOptions<{ readonly id: unknown }>("a schedule's session", { id: anyValue }, session, { code: "bad_schedule" });
     checkSessionId(session.id);
   }
@@ -118,7 +118,7 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
     timezone,
     agent,
     input,
-    session: isOwn ? { id: session.id } : session,
+    session: isNamed ? { id: session.id } : session,
     overlap,
     missed,
     jitterMs,

@@ -148,7 +148,7 @@ export async function planFire(
   if (missed > 0) {
     // If all of the newest slots run, the missed ones came before them.
     const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? clock.latest((due[0] ?? now) - 1, 1)[0] ?? now;
-    outcomes.push({ slot: lastMissed, outcome: "missed", at: now, ...countOf(missed, isMinimum) });
+    outcomes.push({ slot: lastMissed, outcome: "missed", at: now, ...toCountFields(missed, isMinimum) });
   }
   const posts: { sessionId: string; message: InboxMessage }[] = [];
   let last: PostedRun | undefined;
@@ -185,7 +185,7 @@ function checkVersion(id: string, { v = bodyVersion }: { readonly v?: number }):
 /** The version of a body without `v`. */
 const bodyVersion = 1;
 
-function countOf(count: number, isMinimum: boolean): Pick<SlotRow, "count" | "isMinimum"> {
+function toCountFields(count: number, isMinimum: boolean): Pick<SlotRow, "count" | "isMinimum"> {
   return { ...(count === 1 ? {} : { count }), ...(isMinimum ? { isMinimum } : {}) };
 }
 

@@ -61,5 +61,5 @@ export function createMetricsServer(options: MetricsServerOptions): Handlers {
   if (settings.metrics === null)
     throw createConfigurationError("createMetricsServer() needs the option metrics: pass createMetrics().");
   const context = createServerContext(settings, monitoringRoutes, worker, () => false);
-  return createHandlers(context, monitoringRoutes, (answer) => answer);
+  return createHandlers(context, monitoringRoutes, (response) => response);
 }

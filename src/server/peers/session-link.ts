@@ -84,7 +84,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
   let view: SessionView | null = null;
   const ended = new Set<string>();
   const preliminary = new Map<string, StreamItem>();
-  let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
+  let holder: "none" | "here" | "unreachable" | "peer" = "none";
   let isRefreshing = false;
   let needsRefresh = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
@@ -131,10 +131,10 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
     if (event.seq <= refreshedSeq) return;
     if (holder === "here" && deps.hasWorker && releasesSession(event)) {
       // The session stays here until another process claims it, which begins with an event.
-      holder = "nobody";
+      holder = "none";
       return;
     }
-    if (canChangeHolder(event) || (holder === "nobody" && currentConnection === null)) void refresh();
+    if (canChangeHolder(event) || (holder === "none" && currentConnection === null)) void refresh();
   }
 
   async function followSession(): Promise<void> {
@@ -185,7 +185,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
     refreshedSeq = summary?.seq ?? 0;
     const found = summary?.holder ?? null;
     const address = found === null ? null : deps.findPeerAddress(found);
-    holder = found === null ? "nobody" : deps.isLocalHolder(found) ? "here" : address === null ? "unreachable" : "peer";
+    holder = found === null ? "none" : deps.isLocalHolder(found) ? "here" : address === null ? "unreachable" : "peer";
     if (found === null || address === null || holder !== "peer") {
       disconnect();
       setLive(localSource);

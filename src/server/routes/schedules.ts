@@ -318,7 +318,7 @@ function requireRunScope({ scopes }: Principal): void {
 
 /**
  * Chooses the session of a schedule whose runs share one. Only administrators may choose session ids, and with "same" the id is the
- * schedule's. Others get an id that is derived from the owner and the schedule, and that stays the same, whoever changes the schedule.
+ * schedule's. Others get an id that is derived from the owner and the schedule, and that does not change with the principal that edits it.
  */
 function chooseSameSession(
   id: string,

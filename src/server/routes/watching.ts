@@ -96,13 +96,13 @@ async function listEvents({ principal, params, query }: RouteRequest, context: S
   return { status: 200, json: { events, next: null } } as const;
 }
 
-async function openStream(asked: RouteRequest, context: ServerContext): Promise<RouteResponse> {
-  const { principal, params, query, request } = asked;
+async function openStream(routeRequest: RouteRequest, context: ServerContext): Promise<RouteResponse> {
+  const { principal, params, query, request } = routeRequest;
   const readable = await authorizeSession(context, principal, "read", params.id ?? "");
   const lastEventId = request.headers.get("last-event-id") ?? (query.after as string | undefined);
-  if (query.children === true) return openFamilyStream(asked, context, readable, lastEventId);
+  if (query.children === true) return openFamilyStream(routeRequest, context, readable, lastEventId);
   const source = await createWatchSource(context, readable, lastEventId, query);
-  return createStreamResponse(asked, context, createReadCheck(context, principal, readable.requested), (sink) =>
+  return createStreamResponse(routeRequest, context, createReadCheck(context, principal, readable.requested), (sink) =>
     watchSession(source.source, source.options, sink),
   );
 }
@@ -146,12 +146,12 @@ async function findRunToWatch(
 }
 
 async function openFamilyStream(
-  asked: RouteRequest,
+  routeRequest: RouteRequest,
   context: ServerContext,
   readable: ReadableSession,
   after: string | undefined,
 ): Promise<RouteResponse> {
-  const { runId, deltas, until } = asked.query as WatchQuery;
+  const { runId, deltas, until } = routeRequest.query as WatchQuery;
   if ((runId ?? deltas ?? until) !== undefined)
     throw new ServerError(
       "bad_input",
@@ -184,7 +184,7 @@ async function openFamilyStream(
   const mayRead = async (memberId: string) => {
     const summary = await context.settings.store.describe(memberId);
     if (summary === null) return false;
-    return isAllowed(context, asked.principal, "read", {
+    return isAllowed(context, routeRequest.principal, "read", {
       id: memberId,
       info: await loadSessionInfo(context.settings.store, summary),
     });
@@ -193,8 +193,11 @@ async function openFamilyStream(
   const first = await rejectBadCursor(items, connection);
   const deps = { redact: context.settings.redact, mayRead, live };
   const opening = { type: "open", seq, status } as const;
-  return createStreamResponse(asked, context, createReadCheck(context, asked.principal, readable.requested), (sink) =>
-    startFamilyStream(first, opening, connection, deps, sink),
+  return createStreamResponse(
+    routeRequest,
+    context,
+    createReadCheck(context, routeRequest.principal, readable.requested),
+    (sink) => startFamilyStream(first, opening, connection, deps, sink),
   );
 }
 
