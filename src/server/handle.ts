@@ -39,7 +39,7 @@ export function createHandlers(
   };
 }
 
-/** The headers of every response: pages of other sites cannot read it, and browsers do not guess its type. */
+/** The headers of every response: pages of other sites cannot read the response, and browsers do not guess its type. */
 const safeHeaders = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
