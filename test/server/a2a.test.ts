@@ -345,7 +345,7 @@ test.each([
   [{ description: "D", url: "ftp://x" }, "a2a.url"],
   [{ description: "D", skills: [] }, "a2a.skills"],
   [{ description: "D", skills: [{ id: "x" }] }, "a2a.skills"],
-  [{ description: "D", skill: [] }, "no option"],
+  [{ description: "D", skill: [] }, "Unknown option"],
 ])("the option %j is refused", proven, (options, message) => {
   const { store, agents } = createPayer([]);
   const token = "x".repeat(30);
