@@ -1,10 +1,10 @@
 /**
  * A stream whose events another protocol defines, written as fast as the socket accepts them.
  *
- * 1. It cannot be continued: a client that lost it must request the whole run again.
- * 2. When a client disconnects, the reading ends, but never the run.
- * 3. A stream that ends before its events must not look like a complete one.
- * 4. A client is told of a failure only what is meant for clients; the log of the server has the rest.
+ * 1. The stream cannot be resumed: a client that lost it must request the whole run again.
+ * 2. When a client disconnects, the reading stops, but the run continues.
+ * 3. A stream that ends before its events do must not look complete.
+ * 4. Clients see only the messages meant for them when a stream fails; the server's log has the error.
  */
 import type { ByeReason } from "./client/index.js";
 import { heartbeatFrame } from "./frames.js";
@@ -18,8 +18,8 @@ export type EventFormat = {
   /** The marker at the end of a complete stream; null for none. */
   readonly endMarker: string | null;
   /**
-   * How the client learns that the stream ends although more events will follow: the connection is destroyed ("cut"), or an event
-   * says so. Null: for this client, the end of a stream does not mean the end of its events.
+   * How to signal that the stream ends although more events will follow: destroy the connection ("cut"), or send an event. Null if the
+   * client does not take the end of the stream for the end of the events.
    */
   readonly earlyEnd: "cut" | ((why: ByeReason) => object) | null;
 };

@@ -1,6 +1,6 @@
 /**
- * The inspector: an empty page and its two files, which anyone may load. All that it shows comes from the other routes, which
- * require the key of a start link (SEC-2).
+ * The inspector: an empty page and its two files, which anyone may load. Everything that it shows comes from the other routes, which
+ * require the access of a start link (SEC-2).
  */
 
 import type { InspectorFile } from "../inspector-files.js";
@@ -11,8 +11,8 @@ import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
 
 /**
- * Only this server's own script and style run, and nothing else is reachable. Text cannot become markup: with trusted types and
- * no policy, the browser refuses to parse any (UI-3).
+ * Only this server's own script and style run, and nothing else is reachable. Text cannot become markup: with trusted types but no
+ * policy, the browser refuses to parse any (UI-3).
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -27,7 +27,7 @@ const contentSecurityPolicy = [
   "trusted-types 'none'",
 ].join("; ");
 
-/** Only part of a server with `ui: true`. These routes are not part of the API, so the OpenAPI document does not include them. */
+/** Only servers with `ui: true` have these routes. They are not part of the API, so the OpenAPI document does not include them. */
 export const inspectorRoutes: readonly Route[] = [
   {
     method: "GET",
