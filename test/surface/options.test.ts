@@ -144,6 +144,7 @@ const withoutOptions: readonly string[] = [
     "isHolderDead",
   ],
   ...[
+    "readAgentTool",
     "readRecording",
     "recordedAttempts",
     "redactJson",
