@@ -300,6 +300,11 @@ const rooms = [
     about: "tools of MCP servers, as a plugin",
     imports: [...contracts, "tools/mcp/login", "tools/sandbox"],
   },
+  {
+    room: "tools/a2a",
+    about: "a remote agent that speaks A2A, as a tool: its tasks are followed as those of MCP servers are",
+    imports: [...contracts, "tools/mcp"],
+  },
 ];
 
 /**

@@ -15,6 +15,8 @@ export const errorCodes = Object.freeze([
   "needs_node",
   "mcp_server_changed",
   "login_needed",
+  "a2a_auth_required",
+  "a2a_rejected",
   "no_session",
   "run_finished",
   "shut_down",

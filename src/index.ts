@@ -171,6 +171,7 @@ export type { Input, InputFile, InputMessage, InputPart } from "./runtime/agent/
 export type { Limits } from "./runtime/agent/limits.js";
 export type { ResumeOptions } from "./runtime/agent/local-run-options.js";
 export type { RunParams } from "./runtime/agent/params.js";
+export { type CallableAgent, readAgentTool } from "./runtime/agent/read-agent-tool.js";
 export type { OutputOptions, Sender, StartOptions, SteerOptions } from "./runtime/agent/run-input.js";
 export { stepCount, textMatches, toolCalled } from "./runtime/agent/stop-conditions.js";
 export { createStreamRedaction, type StreamRedactionOptions } from "./runtime/agent/stream-redaction.js";

@@ -6,6 +6,7 @@ export type { A2aOptions, A2aSkill } from "./a2a-options.js";
 export type { Handlers } from "./handlers.js";
 export { authenticateByJwt, type Jwk, type JwtClaims, type JwtOptions } from "./jwt.js";
 export type { LogLine } from "./log-line.js";
+export type { McpOptions } from "./mcp-options.js";
 export type { Backlog } from "./metrics/backlog.js";
 export { createMetrics, type Metrics } from "./metrics/metrics.js";
 export { createMetricsServer, type MetricsServerOptions } from "./metrics/server.js";

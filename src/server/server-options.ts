@@ -15,9 +15,11 @@ import {
   type WorkerOptions,
   type WorkerScores,
 } from "../index.js";
+import type { McpTool } from "../protocols/mcp-server/index.js";
 import { type A2aOptions, type A2aSettings, resolveA2a } from "./a2a-options.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
 import type { LogLine } from "./log-line.js";
+import { type McpOptions, resolveMcp } from "./mcp-options.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
 import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
@@ -25,6 +27,7 @@ import { checkPeers, type PeerOptions, type Peers } from "./peers/peer-options.j
 import { type Authenticate, type ChooseParams, createTokenAuthentication, isToken, type May } from "./principal.js";
 import { createTraceOf, type TraceOf } from "./request-trace.js";
 import { type CanSignal, checkCanSignal, checkWebhooks, type Webhook } from "./signal-options.js";
+import { collectToolNames } from "./ui-tools.js";
 
 /** Limits of a server. */
 export type ServerLimits = {
@@ -177,6 +180,10 @@ type CommonOptions = {
    */
   readonly a2a?: A2aOptions;
   /**
+   * The tools that the server offers to MCP clients at `/mcp`. Default: each agent is a tool whose input is a `prompt`.
+   */
+  readonly mcp?: McpOptions;
+  /**
    * The tools that AI SDK chat pages know by type. Their calls are parts `tool-NAME`, typed by `InferUiTools<typeof tools>`. Pass the
    * same array or record that the agent has. Default: none, so that every call is a `dynamic-tool`.
    */
@@ -230,6 +237,8 @@ export type ServerSettings = {
   readonly evalReports: () => Promise<readonly Report[]>;
   readonly oauth: OAuthSettings | null;
   readonly a2a: A2aSettings | null;
+  /** The tools for MCP clients. Null: each agent is one. */
+  readonly mcp: readonly McpTool[] | null;
   /** The names of the tools that pages know by type. */
   readonly uiTools: ReadonlySet<string>;
   readonly canSignal: CanSignal | null;
@@ -273,6 +282,7 @@ const optionNames: ReadonlySet<string> = new Set([
   ],
   ...["secret", "pageAccess", "redact", "heartbeatMs", "log", "peers", "abortWhenAlone", "metrics"],
   ...["traceparent", "ui", "uiTools", "oauth", "a2a", "evalReports", "canSignal", "webhooks", "notices", "scores"],
+  "mcp",
 ]);
 
 /** @throws PawlError `bad_configuration` */
@@ -332,6 +342,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     evalReports: options.evalReports ?? (async () => []),
     oauth: options.oauth === undefined ? null : resolveOAuth(options.oauth),
     a2a: options.a2a === undefined ? null : resolveA2a(options.a2a, given),
+    mcp: options.mcp === undefined ? null : resolveMcp(options.mcp, given),
     uiTools: collectToolNames(options.uiTools ?? []),
     canSignal: checkCanSignal(options.canSignal),
     webhooks: checkWebhooks(options.webhooks),
@@ -375,24 +386,7 @@ function checkAuthentication({ token, authenticate }: ServerOptions): Authentica
   return createTokenAuthentication(token);
 }
 
-/** @throws PawlError `bad_configuration` */
-function collectToolNames(tools: NonNullable<ServerOptions["uiTools"]>): ReadonlySet<string> {
-  if (typeof tools !== "object" || tools === null) throw createUiToolsError();
-  if (!Array.isArray(tools)) return new Set(Object.keys(tools));
-  return new Set(
-    tools.map((tool: unknown) => {
-      const { name } = Object(tool) as { readonly name?: unknown };
-      if (typeof name !== "string") throw createUiToolsError();
-      return name;
-    }),
-  );
-}
-
 function checkChooseParams(params: ServerOptions["params"]): ChooseParams | null {
   if (params === undefined || typeof params === "function") return params ?? null;
   throw createConfigurationError("The option `params` of createServer() must be a function.");
-}
-
-function createUiToolsError(): Error {
-  return createConfigurationError("uiTools must be an array of tools, each with a name, or a record of tools by name.");
 }

@@ -238,6 +238,7 @@ const modules = {
     mcpOptions,
     {
       checkMcpOptions: "of the options of the author",
+      formatPeer: "of the options of the author",
       formatServer: (text) => mcpOptions.formatServer({ type: "stdio", command: text, args: [text.slice(0, 1_000)] }),
       hashServer: "of the options of the author",
       hashJson: (text) => mcpOptions.hashJson({ [text]: text }),

@@ -21,6 +21,7 @@ import * as restate from "../../src/restate/index.js";
 import * as postgres from "../../src/stores/postgres/index.js";
 import * as sqlite from "../../src/stores/sqlite/index.js";
 import * as testing from "../../src/testing/index.js";
+import * as a2a from "../../src/tools/a2a/index.js";
 import * as tools from "../../src/tools/index.js";
 import * as mcp from "../../src/tools/mcp/index.js";
 import { createEchoTool } from "../support/agents.js";
@@ -85,6 +86,7 @@ const calls: { readonly [name: string]: () => unknown } = {
   createSandbox: () => tools.createSandbox({ root: ".", ...(wrong as object) }),
   connectMcpServer: () =>
     mcp.connectMcpServer({ name: "m", transport: { type: "stdio", command: "false" }, ...(wrong as object) }),
+  connectA2aAgent: () => a2a.connectA2aAgent({ name: "r", url: "http://localhost:1", ...(wrong as object) }),
   finishMcpLogin: () => mcp.finishMcpLogin({ login: {} as never, callback: "/", ...(wrong as object) }),
   logInToMcpServer: () =>
     mcp.logInToMcpServer({ url: "https://mcp.example.org", login: {} as never, ...(wrong as object) }),
@@ -142,6 +144,7 @@ const withoutOptions: readonly string[] = [
     "isHolderDead",
   ],
   ...[
+    "readAgentTool",
     "readRecording",
     "recordedAttempts",
     "redactJson",
@@ -159,7 +162,7 @@ const withoutOptions: readonly string[] = [
 
 const entryPoints = [
   ...[pawl, inspect, evals, models, sqlite, postgres],
-  ...[notices, tools, mcp, opentelemetry, restate, testing],
+  ...[notices, tools, a2a, mcp, opentelemetry, restate, testing],
 ];
 
 test("every exported function is in the walk", verifies("LOOP-15"), () => {

@@ -45,7 +45,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
     const report = (error: unknown) => printMessage(formatError(error, false));
     const host = {
       info: { name: agentName, version },
-      agents: [{ name: agentName, description }],
+      tools: [{ name: agentName, description }],
       openSession: async (_: string, id: string = randomUUID()) => agent.session(id),
       findSession: async (id: string) => ((await store.describe(id)) === null ? null : agent.session(id)),
       carryOn: ({ id }: { readonly id: string }) => carryOn(agent.session(id)),

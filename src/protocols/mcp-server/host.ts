@@ -1,19 +1,25 @@
 /**
  * The program that serves agents to MCP clients.
  */
-import type { Message, Session, StreamItem } from "../../index.js";
+import type { CallableAgent, Message, Session, StreamItem } from "../../index.js";
 import type { PostableSession } from "../run-cursors.js";
 
-/** An agent that the server offers as a tool. */
-export type McpAgent = { readonly name: string; readonly description: string };
+/** An agent that is offered as a tool. */
+export type McpTool = {
+  readonly name: string;
+  readonly description: string;
+  /** The agent that a call runs. Default: that of the tool's name. */
+  readonly agent?: string;
+  /** The input of the tool. Default: an object with a string `prompt`, which is the agent's request. */
+  readonly input?: Pick<CallableAgent, "inputSchema" | "createRequest">;
+};
 
 /** The session in which a call to an agent runs. */
 export type CalledSession = PostableSession & Pick<Session, "abort">;
 
 export type McpHost = {
   readonly info: { readonly name: string; readonly version: string };
-  /** The agents, each of which is a tool. */
-  readonly agents: readonly McpAgent[];
+  readonly tools: readonly McpTool[];
   /** Opens the session with this id, or a new one. Throws if the caller may not use it. */
   readonly openSession: (agent: string, sessionId: string | undefined) => Promise<CalledSession>;
   /** Finds the session of a task. Null if it does not exist, or if the caller may not use it. */

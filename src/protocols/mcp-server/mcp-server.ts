@@ -1,10 +1,10 @@
 /**
- * An MCP server whose tools are agents.
+ * The tools of an MCP server, each of which calls an agent.
  */
 import type * as Sdk from "@modelcontextprotocol/server";
-import { PawlError, type RunResult } from "../../index.js";
+import { type Json, PawlError, type RunResult } from "../../index.js";
 import { type AgentCall, beginTask, type CallState, callAgent, sendDecisions, toToolResult } from "./call-agent.js";
-import type { CalledSession, McpAgent, McpHost } from "./host.js";
+import type { CalledSession, McpHost, McpTool } from "./host.js";
 import {
   formatRequestKey,
   listQuestions,
@@ -41,18 +41,19 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     host.mayAnswer !== false && supportsElicitation(mcpReq.envelope, server.getClientCapabilities());
   const carrier = createCarrier(host);
   const guard: Guard = (handler) => guardHandler(sdk, host, handler);
-  server.setRequestHandler("tools/list", () => ({ tools: host.agents.map(toTool) }));
+  server.setRequestHandler("tools/list", () => ({ tools: host.tools.map(toListedTool) }));
   const callTool = async ({ params }: Sdk.CallToolRequest, context: Sdk.ServerContext) => {
-    const mcpAgent = host.agents.find(({ name }) => name === params.name);
-    if (mcpAgent === undefined)
+    const tool = host.tools.find(({ name }) => name === params.name);
+    if (tool === undefined)
       throw new sdk.ProtocolError(
         invalidParams,
         `There is no tool ${host.redaction?.text(params.name) ?? params.name}.`,
       );
     const state = context.mcpReq.requestState<CallState>();
+    const { agent = tool.name } = tool;
     const call: Omit<AgentCall, "session"> = {
-      agent: mcpAgent.name,
-      prompt: parsePrompt(params.arguments),
+      agent,
+      prompt: await createPrompt(tool, params.arguments),
       ...readTraceparent(params._meta),
       host,
       context,
@@ -68,7 +69,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
         });
       },
     };
-    const session = await host.openSession(mcpAgent.name, state?.sessionId ?? readSessionId(params._meta));
+    const session = await host.openSession(agent, state?.sessionId ?? readSessionId(params._meta));
     if (state !== undefined || !declaresTasks(context.mcpReq.envelope)) return callAgent({ ...call, session }, state);
     const task = await beginTask({ ...call, session });
     carrier.carryOn(session);
@@ -261,21 +262,21 @@ function toElicitation(form: object): Parameters<typeof Sdk.inputRequired.elicit
   return { mode: "form", ...form } as Parameters<typeof Sdk.inputRequired.elicit>[0];
 }
 
-function toTool({ name, description }: McpAgent) {
-  return {
-    name,
-    description,
-    inputSchema: {
-      type: "object" as const,
-      properties: { prompt: { type: "string", minLength: 1, description: "What the agent should do." } },
-      required: ["prompt"],
-      additionalProperties: false,
-    },
-  };
+const promptSchema = {
+  properties: { prompt: { type: "string", minLength: 1, description: "What the agent should do." } },
+  required: ["prompt"],
+  additionalProperties: false,
+};
+
+function toListedTool({ name, description, input }: McpTool) {
+  return { name, description, inputSchema: { ...(input?.inputSchema ?? promptSchema), type: "object" as const } };
 }
 
-function parsePrompt(input: { readonly [key: string]: unknown } = {}): string {
-  const { prompt } = input;
+/** @throws PawlError `bad_input` */
+async function createPrompt({ input }: McpTool, args: { readonly [key: string]: unknown } = {}): Promise<string> {
+  // The package has parsed the arguments from JSON.
+  if (input !== undefined) return input.createRequest(args as { readonly [key: string]: Json });
+  const { prompt } = args;
   if (typeof prompt === "string" && prompt !== "") return prompt;
   throw new PawlError(
     "bad_input",

@@ -64,6 +64,7 @@ export type AgentToolOptions<Input> = {
 /** The agent that a tool calls, and how a call uses it. */
 export type AgentOfTool<Handle> = {
   readonly agent: Handle;
+  readonly agentName: string;
   readonly budgetShare: number;
   readonly background: (input: unknown) => boolean;
   /** Whether a call may start the agent in the background. */
@@ -118,6 +119,7 @@ export function createAgentTool<Handle, Input>(
     );
   const agentOfTool: AgentOfTool<Handle> = {
     agent,
+    agentName,
     budgetShare,
     background: (given) => (typeof background === "function" ? background(given as Input) === true : background),
     hasBackground: background !== false,
@@ -166,7 +168,7 @@ export function createFamily(
   for (const [name, { tool }] of tools) {
     const agentOfTool = findAgentOfTool<BindChild>(tool);
     if (agentOfTool === undefined) continue;
-    const { agent, hasBackground: _, ...use } = agentOfTool;
+    const { agent, agentName: _name, hasBackground: _, ...use } = agentOfTool;
     children.set(name, { ...agent(link, shared, agentOfTool.output), ...use });
   }
   return parent === undefined ? { children } : { children, parent };

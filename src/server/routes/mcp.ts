@@ -180,7 +180,8 @@ function createMcpHost(
     settings.log({ ...createFailureLine("mcp", error, { principal: principal.id }), requestId, status });
   return {
     info: { name: "pawl", version: "1" },
-    agents: [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
+    tools:
+      settings.mcp ?? [...agents.keys()].map((name) => ({ name, description: `Gives a task to the agent ${name}.` })),
     async openSession(agent, sessionId): Promise<CalledSession> {
       if (sessionId === undefined) {
         if (!(await isAllowed(context, principal, "begin", null, { agent })))

@@ -40,9 +40,10 @@ export type Send = (continuation: Continuation, signal: AbortSignal) => Promise<
 type StoredReply = Reply | { readonly type: "large" } | { readonly type: "failed"; readonly message: string };
 
 type RoundsCall = {
-  readonly server: string;
+  /** The server as messages name it. */
+  readonly peer: string;
   readonly send: Send;
-  readonly tasks: TaskMethods;
+  readonly tasks: TaskMethods<CallToolResult>;
   /** The schema of the structured content, if the tool has one. */
   readonly outputSchema: ListedTool["outputSchema"];
   /** The call changes nothing, so a request may be repeated. */
@@ -59,7 +60,7 @@ const pauseMs = 250;
 
 /** @throws Error if the server gives no result, or asks what cannot be asked */
 export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
-  const { server } = call;
+  const { peer } = call;
   const startedAt = performance.now();
   let continuation: Continuation = {};
   let askedCount = 0;
@@ -70,7 +71,7 @@ export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
       return toToolOutput(await followTask({ ...call, startedAt }, reply.task, askedCount), call.outputSchema);
     if (reply.type === "login") {
       // The server has not begun the request, so the next round repeats it.
-      await askForLogin(server, reply.page, `login-${round}`, call);
+      await askForLogin(peer, reply.page, `login-${round}`, call);
       continue;
     }
     const requests = Object.entries(reply.requests);
@@ -81,11 +82,11 @@ export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
       ...(reply.state === undefined ? {} : { requestState: reply.state }),
     };
   }
-  throw new Error(`The MCP server "${server}" gave no result after ${maxRounds} rounds of questions.`);
+  throw new Error(`${peer} gave no result after ${maxRounds} rounds of questions.`);
 }
 
 async function sendRound(
-  { server, send, readOnly, context }: RoundsCall,
+  { peer, send, readOnly, context }: RoundsCall,
   round: number,
   continuation: Continuation,
 ): Promise<Reply> {
@@ -93,7 +94,7 @@ async function sendRound(
   const name = round === 1 ? "call" : `call-${round}`;
   // The MCP library has parsed the reply from JSON.
   const run = async ({ signal }: { readonly signal: AbortSignal }): Promise<unknown> => {
-    const reply = checkReply(server, await sendUntilReady(send, continuation, signal));
+    const reply = checkReply(peer, await sendUntilReady(send, continuation, signal));
     if (reply.type !== "result" || JSON.stringify(reply.result).length <= maxKeptCharacters) return reply;
     largeReply = reply;
     return { type: "large" };
@@ -102,22 +103,20 @@ async function sendRound(
   if (stored.type === "failed") throw new Error(stored.message);
   if (stored.type !== "large") return stored as Reply;
   if (largeReply !== undefined) return largeReply;
-  throw new Error(
-    `The MCP server "${server}" had given its result, and the process died before it was kept. The call is not repeated.`,
-  );
+  throw new Error(`${peer} had given its result, and the process died before it was kept. The call is not repeated.`);
 }
 
 type UnstoredReply = Reply | Extract<StoredReply, { type: "failed" }>;
 
 /** What a server asks is checked before a step stores it. */
-function checkReply(server: string, reply: UnstoredReply): UnstoredReply {
+function checkReply(peer: string, reply: UnstoredReply): UnstoredReply {
   if (reply.type !== "asks") return reply;
-  const checked = checkInputRequests(server, reply.requests);
+  const checked = checkInputRequests(peer, reply.requests);
   if ("refused" in checked) return { type: "failed", message: checked.refused };
   if ((reply.state?.length ?? 0) > maxStateCharacters)
     return {
       type: "failed",
-      message: `The MCP server "${server}" sends more state than ${maxStateCharacters} characters.`,
+      message: `${peer} sends more state than ${maxStateCharacters} characters.`,
     };
   return { ...reply, requests: checked.requests };
 }

@@ -8,7 +8,8 @@ import { maxQuestions, parseInputRequest, toElicitResult } from "./questions.js"
 export type InputResponses = { readonly [key: string]: unknown };
 
 type AskingCall = {
-  readonly server: string;
+  /** The server as messages name it. */
+  readonly peer: string;
   /** How long a question is open. Without it, questions do not expire. */
   readonly answerTimeoutMs: number | undefined;
   readonly context: Pick<ToolContext, "ask">;
@@ -20,16 +21,16 @@ type AskingCall = {
  * @throws Error if a question cannot be asked, or if the server asks too many
  */
 export async function collectAnswers(
-  { server, answerTimeoutMs, context }: AskingCall,
+  { peer, answerTimeoutMs, context }: AskingCall,
   requests: readonly (readonly [string, unknown])[],
   askedBefore: number,
 ): Promise<InputResponses> {
   if (askedBefore + requests.length > maxQuestions)
-    throw new Error(`The MCP server "${server}" asks more than ${maxQuestions} questions in one call.`);
+    throw new Error(`${peer} asks more than ${maxQuestions} questions in one call.`);
   const questions = requests.map(([key, one]): readonly [string, Question] => {
-    const parsed = parseInputRequest(server, one);
+    const parsed = parseInputRequest(peer, one);
     if ("question" in parsed) return [key, parsed.question];
-    throw new Error(`The MCP server "${server}" cannot go on: ${parsed.refused}.`);
+    throw new Error(`${peer} cannot go on: ${parsed.refused}.`);
   });
   const answers = questions.map(async ([key, question], index) => {
     const expires = answerTimeoutMs === undefined ? {} : { expiresInMs: answerTimeoutMs };

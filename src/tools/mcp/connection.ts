@@ -16,7 +16,7 @@ import type { Continuation, Reply } from "./call-in-rounds.js";
 import { importSdk } from "./import-sdk.js";
 import { createLiveQuestions } from "./live-questions.js";
 import { createLoginFetch } from "./login/login.js";
-import type { McpServerOptions, McpTransport } from "./options.js";
+import { formatPeer, type McpServerOptions, type McpTransport } from "./options.js";
 import { type ListName, passRawResults, readRawList, readRawTask } from "./raw-results.js";
 import { createSandboxedTransport } from "./sandboxed-program.js";
 import { parseTask, tasksExtension } from "./tasks.js";
@@ -63,7 +63,7 @@ export function createConnection(
   getDefinition: (name: string) => Sdk.Tool | undefined,
 ): Connection {
   const { name, transport, protocol, timeoutMs = 60_000, connectTimeoutMs = 30_000 } = options;
-  const questions = createLiveQuestions(name, options.answerTimeoutMs ?? defaultAnswerTimeoutMs);
+  const questions = createLiveQuestions(formatPeer(name), options.answerTimeoutMs ?? defaultAnswerTimeoutMs);
   let opening: Promise<OpenConnection> | null = null;
   let closed = false;
   let stderr = "";

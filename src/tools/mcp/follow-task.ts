@@ -8,7 +8,7 @@
  *    called again. Otherwise the call sleeps durably between two polls.
  */
 import { setTimeout as wait } from "node:timers/promises";
-import type { CallToolResult } from "@modelcontextprotocol/client";
+import { PawlError } from "../../errors.js";
 import { markAbandonable } from "../../ports/abandonable-step.js";
 import type { StepContext, ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
@@ -16,34 +16,37 @@ import { askForLogin } from "./login/ask-for-login.js";
 import { findLoginPage } from "./login/remote-login.js";
 import { checkInputRequests } from "./questions.js";
 import { shortenUntrusted } from "./shorten-untrusted.js";
-import { defaultIntervalMs, type Task, type TaskMethods, type TaskState } from "./tasks.js";
+import { defaultIntervalMs, type EndedTask, type Task, type TaskMethods, type TaskState } from "./tasks.js";
 import { maxKeptCharacters } from "./tool-output.js";
 
-export type TaskCall = {
-  readonly server: string;
-  readonly tasks: TaskMethods;
+export type TaskCall<Result> = {
+  /** The server as messages name it: `The MCP server "docs"`. */
+  readonly peer: string;
+  readonly tasks: TaskMethods<Result>;
   readonly answerTimeoutMs: number | undefined;
   /** When this process began to run the tool, by `performance.now()`. */
   readonly startedAt: number;
   readonly context: Pick<ToolContext, "step" | "ask" | "sleep" | "progress" | "signal">;
 };
 
+type Completed<Result> = { readonly type: "completed"; readonly result: Result };
+
 /** How a series of polls ended. */
-type Polled =
+type Polled<Result> =
   /** The task is not over, and the next poll is not due soon. `failure`: why the last poll failed. */
   | { readonly type: "working"; readonly intervalMs: number; readonly failure?: string }
   | { readonly type: "asks"; readonly intervalMs: number; readonly requests: { readonly [key: string]: unknown } }
   /** The server refuses polls until a person has logged in on this page. */
   | { readonly type: "login"; readonly page: string }
-  | { readonly type: "completed"; readonly result: CallToolResult }
-  | { readonly type: "ended"; readonly reason: string }
+  | Completed<Result>
+  | EndedTask
   /** Its questions cannot be asked. */
   | { readonly type: "refused"; readonly reason: string }
   /** The server still asks what expired here, and was told so. */
   | { readonly type: "unanswered" };
 
 /** The same as its step stores it. `large`: the result is too large to be stored twice, but the server can be asked for it again. */
-type StoredPoll = Polled | { readonly type: "large" };
+type StoredPoll<Result> = Polled<Result> | { readonly type: "large" };
 
 /** Where a series of polls begins. */
 type Series = {
@@ -85,21 +88,26 @@ const maxFailureCharacters = 2_000;
  * @param askedBefore the number of questions that the server asked before it created the task
  * @throws Error if the task has no result
  */
-export async function followTask(call: TaskCall, task: Task, askedBefore: number): Promise<CallToolResult> {
-  const { server, tasks, context } = call;
-  let outcome: CallToolResult | string;
+export async function followTask<Result>(call: TaskCall<Result>, task: Task, askedBefore: number): Promise<Result> {
+  const { peer, tasks, context } = call;
+  let outcome: Completed<Result> | EndedTask;
   try {
     outcome = await pollUntilOver(call, task, askedBefore);
   } catch (error) {
     await cancelTask(tasks, task, context);
     throw error;
   }
-  if (typeof outcome !== "string") return outcome;
-  throw new Error(`The MCP server "${server}" gave no result (${outcome}).`);
+  if (outcome.type === "completed") return outcome.result;
+  const message = `${peer} gave no result (${outcome.reason}).`;
+  throw outcome.code === undefined ? new Error(message) : new PawlError(outcome.code, message);
 }
 
 /** Cancels a task whose result is no longer wanted. Never throws. */
-async function cancelTask(tasks: TaskMethods, { taskId }: Task, context: TaskCall["context"]): Promise<void> {
+async function cancelTask<Result>(
+  tasks: TaskMethods<Result>,
+  { taskId }: Task,
+  context: TaskCall<Result>["context"],
+): Promise<void> {
   // After the time limit, no step of the call begins any more.
   if (isTimeout(context.signal)) return tasks.cancel(taskId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => {});
   // The step begins only if this process still runs the call.
@@ -111,9 +119,13 @@ function isTimeout({ aborted, reason }: AbortSignal): boolean {
   return aborted && reason instanceof Error && reason.name === "TimeoutError";
 }
 
-/** Returns the result, or the reason why there is none. @throws Error if the task is given up */
-async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): Promise<CallToolResult | string> {
-  const { server, context } = call;
+/** Returns how the task ended. @throws Error if the task is given up */
+async function pollUntilOver<Result>(
+  call: TaskCall<Result>,
+  task: Task,
+  askedBefore: number,
+): Promise<Completed<Result> | EndedTask> {
+  const { peer, context } = call;
   const answeredKeys = new Set<string>();
   const expiredKeys = new Set<string>();
   let { intervalMs } = task;
@@ -125,13 +137,11 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
     let failure: string | undefined;
     if (unsent === null) {
       const polled = await pollInStep(call, task, `poll-${series}`, { intervalMs, isDue, answeredKeys, expiredKeys });
-      if (polled.type === "completed") return polled.result;
-      if (polled.type === "ended") return polled.reason;
+      if (polled.type === "completed" || polled.type === "ended") return polled;
       if (polled.type === "refused") throw new Error(polled.reason);
-      if (polled.type === "unanswered")
-        throw new Error(`The MCP server "${server}" waits for an answer to a question that has expired.`);
+      if (polled.type === "unanswered") throw new Error(`${peer} waits for an answer to a question that has expired.`);
       if (polled.type === "login") {
-        await askForLogin(server, polled.page, `login-poll-${series}`, call);
+        await askForLogin(peer, polled.page, `login-poll-${series}`, call);
         isDue = true;
         continue;
       }
@@ -159,13 +169,13 @@ async function pollUntilOver(call: TaskCall, task: Task, askedBefore: number): P
     failedCount = failure === undefined ? 0 : failedCount + 1;
     if (failedCount === maxFailedSeries) {
       const what = unsent === null ? "polled for a task" : "sent the answers to its questions";
-      throw new Error(`The MCP server "${server}" could not be ${what} (${failure}).`);
+      throw new Error(`${peer} could not be ${what} (${failure}).`);
     }
     await context.sleep(`pause-${series}`, { ms: computePause(intervalMs, pauseCount) });
     pauseCount += 1;
     isDue = true;
   }
-  throw new Error(`The MCP server "${server}" did not finish a task within ${maxSeries} series of polls.`);
+  throw new Error(`${peer} did not finish a task within ${maxSeries} series of polls.`);
 }
 
 /** Whether the server was told that nobody answers. */
@@ -174,13 +184,13 @@ function isCancelled(response: unknown): boolean {
 }
 
 /** Returns why the server could not be reached; undefined if it has the answers. @throws Error if it refuses them */
-async function sendAnswers(
-  call: TaskCall,
+async function sendAnswers<Result>(
+  call: TaskCall<Result>,
   { taskId }: Task,
   step: string,
   { inputResponses }: UnsentAnswers,
 ): Promise<string | undefined> {
-  const { server, tasks, context } = call;
+  const { peer, tasks, context } = call;
   const send = async ({ signal, tries }: StepContext): Promise<AnswerProblem> => {
     try {
       await tasks.update(taskId, inputResponses, signal);
@@ -194,25 +204,29 @@ async function sendAnswers(
     }
   };
   const problem: AnswerProblem = await context.step(step, send, { retry: { attempts: maxUpdateAttempts } });
-  if (problem?.type === "refused")
-    throw new Error(`The MCP server "${server}" refused the answers to its questions (${problem.reason}).`);
+  if (problem?.type === "refused") throw new Error(`${peer} refused the answers to its questions (${problem.reason}).`);
   if (problem?.type !== "login") return problem?.reason;
-  await askForLogin(server, problem.page, `login-${step}`, call);
+  await askForLogin(peer, problem.page, `login-${step}`, call);
   return "it required a login";
 }
 
-async function pollInStep(call: TaskCall, task: Task, step: string, series: Series): Promise<Polled> {
-  let largeResult: CallToolResult | undefined;
+async function pollInStep<Result>(
+  call: TaskCall<Result>,
+  task: Task,
+  step: string,
+  series: Series,
+): Promise<Polled<Result>> {
+  let large: Completed<Result> | undefined;
   const run = async ({ signal }: StepContext): Promise<unknown> => {
     const polled = await pollSeries(call, task, series, signal);
     if (polled.type !== "completed" || JSON.stringify(polled.result).length <= maxKeptCharacters) return polled;
-    largeResult = polled.result;
+    large = polled;
     return { type: "large" };
   };
-  // The MCP library has parsed what the server sent from JSON.
-  const polled = (await call.context.step(step, run, markAbandonable({}))) as StoredPoll;
+  // Results are JSON.
+  const polled = (await call.context.step(step, run, markAbandonable({}))) as StoredPoll<Result>;
   if (polled.type !== "large") return polled;
-  return largeResult === undefined ? readAgain(call, task) : { type: "completed", result: largeResult };
+  return large ?? readAgain(call, task);
 }
 
 /** Pauses grow, so that the last one is about a twentieth of the time that the task has taken. */
@@ -224,7 +238,7 @@ function computePause(intervalMs: number, pauseCount: number): number {
  * Gets a large result, which is not in the log, from the server a second time. The task is over, so its interval, which may
  * be too long for one process, no longer matters.
  */
-async function readAgain(call: TaskCall, task: Task): Promise<Polled> {
+async function readAgain<Result>(call: TaskCall<Result>, task: Task): Promise<Polled<Result>> {
   const series = {
     intervalMs: defaultIntervalMs,
     isDue: false,
@@ -238,12 +252,12 @@ async function readAgain(call: TaskCall, task: Task): Promise<Polled> {
 }
 
 /** Polls until the task is over, has a new question, or needs no further poll from this process. */
-async function pollSeries(
-  { server, tasks, startedAt, context }: TaskCall,
+async function pollSeries<Result>(
+  { peer, tasks, startedAt, context }: TaskCall<Result>,
   { taskId }: Task,
   { intervalMs: firstIntervalMs, isDue, answeredKeys, expiredKeys }: Series,
   signal: AbortSignal,
-): Promise<Polled> {
+): Promise<Polled<Result>> {
   const until = startedAt + maxPollingMs;
   let intervalMs = firstIntervalMs;
   let failure: string | undefined;
@@ -257,7 +271,7 @@ async function pollSeries(
       if (!staysHere) return { type: "working", intervalMs, ...(failure === undefined ? {} : { failure }) };
       await wait(waitMs, undefined, { signal });
     }
-    let state: TaskState;
+    let state: TaskState<Result>;
     try {
       state = await tasks.get(taskId, signal);
     } catch (error) {
@@ -276,7 +290,10 @@ async function pollSeries(
     if (state.message !== undefined && state.message !== lastMessage) context.progress(state.message);
     lastMessage = state.message;
     if (state.type === "completed") return { type: "completed", result: state.result };
-    if (state.type === "ended") return { type: "ended", reason: state.reason };
+    if (state.type === "ended") {
+      const { type, reason, code } = state;
+      return code === undefined ? { type, reason } : { type, reason, code };
+    }
     if (state.type === "working") {
       repeats = 0;
       continue;
@@ -284,7 +301,7 @@ async function pollSeries(
     const keys = Object.keys(state.requests);
     const requests = Object.entries(state.requests).filter(([key]) => !answeredKeys.has(key));
     if (requests.length > 0) {
-      const checked = checkInputRequests(server, Object.fromEntries(requests));
+      const checked = checkInputRequests(peer, Object.fromEntries(requests));
       if ("refused" in checked) return { type: "refused", reason: checked.refused };
       return { type: "asks", intervalMs, requests: checked.requests };
     }

@@ -32,7 +32,7 @@ export type LiveQuestions = {
   readonly answer: (params: unknown) => Promise<ElicitResult>;
 };
 
-export function createLiveQuestions(server: string, expiresInMs: number): LiveQuestions {
+export function createLiveQuestions(peer: string, expiresInMs: number): LiveQuestions {
   const activeCalls = new Set<ActiveCall>();
 
   return {
@@ -50,7 +50,7 @@ export function createLiveQuestions(server: string, expiresInMs: number): LiveQu
       };
     },
     async answer(params) {
-      const parsed = parseElicitation(server, params);
+      const parsed = parseElicitation(peer, params);
       if ("refused" in parsed) throw new Error(`The question cannot be asked: ${parsed.refused}.`);
       for (;;) {
         const [call] = activeCalls;

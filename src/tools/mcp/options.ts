@@ -215,6 +215,11 @@ export function formatServer(transport: McpTransport): string {
   return showHidden(`${words.join(" ")}${folderNote}${names.length === 0 ? "" : ` with ${names.join(", ")}`}`);
 }
 
+/** A server as messages name it. */
+export function formatPeer(name: string): string {
+  return `The MCP server "${name}"`;
+}
+
 export function hashServer(transport: McpTransport): string {
   if (transport.type === "http") return hashJson({ url: transport.url });
   const { command, args = [], env = {}, cwd = null } = transport;

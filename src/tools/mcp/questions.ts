@@ -37,17 +37,17 @@ export const maxQuestions = 64;
 const maxKeyCharacters = 8_000;
 
 /** Checks what a server asks before anything stores it. */
-export function checkInputRequests(server: string, untrusted: unknown): CheckedRequests {
+export function checkInputRequests(peer: string, untrusted: unknown): CheckedRequests {
   const entries = Object.entries(Object(untrusted));
   if (entries.length > maxQuestions)
-    return { refused: `The MCP server "${server}" asks more than ${maxQuestions} questions in one call.` };
+    return { refused: `${peer} asks more than ${maxQuestions} questions in one call.` };
   const checked: [string, InputRequest][] = [];
   for (const [key, request] of entries) {
     const parsed =
       key.length > maxKeyCharacters
         ? { refused: "the key of its question is too long" }
-        : parseInputRequest(server, request);
-    if ("refused" in parsed) return { refused: `The MCP server "${server}" cannot go on: ${parsed.refused}.` };
+        : parseInputRequest(peer, request);
+    if ("refused" in parsed) return { refused: `${peer} cannot go on: ${parsed.refused}.` };
     checked.push([key, pickRequest(request as InputRequest)]);
   }
   return { requests: Object.fromEntries(checked) };
@@ -60,18 +60,18 @@ function pickRequest({ method, params: { mode, message, requestedSchema, url } }
 }
 
 /** Reads an embedded request of a server. It may have any shape. */
-export function parseInputRequest(server: string, request: unknown): ParsedQuestion {
+export function parseInputRequest(peer: string, request: unknown): ParsedQuestion {
   const { method, params } = Object(request) as { readonly method?: unknown; readonly params?: unknown };
   if (method !== "elicitation/create")
     return { refused: `it asks for ${formatName(method)}, which Pawl does not give` };
-  return parseElicitation(server, params);
+  return parseElicitation(peer, params);
 }
 
 /** Reads the parameters of `elicitation/create`. */
-export function parseElicitation(server: string, params: unknown): ParsedQuestion {
+export function parseElicitation(peer: string, params: unknown): ParsedQuestion {
   const { mode = "form", message, requestedSchema, url } = Object(params) as { readonly [key: string]: unknown };
   if (typeof message !== "string" || message.trim() === "") return { refused: "its question has no text" };
-  const questionText = `The MCP server "${server}" asks: ${shortenUntrusted(message, maxMessageCharacters)}`;
+  const questionText = `${peer} asks: ${shortenUntrusted(message, maxMessageCharacters)}`;
   if (mode === "url") return parsePageQuestion(questionText, url);
   if (mode !== "form") return { refused: `its question is of the unknown mode ${formatName(mode)}` };
   const schema = parseSchema(requestedSchema);

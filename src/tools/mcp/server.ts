@@ -11,6 +11,7 @@ import { type Connection, createConnection, createTraceMeta } from "./connection
 import { createInstructions } from "./instructions.js";
 import {
   checkMcpOptions,
+  formatPeer,
   formatServer,
   hashServer,
   type McpPins,
@@ -213,7 +214,15 @@ function createTool(
       const send: Send = (continuation, signal) => connection.call({ name, input, continuation, signal, context });
       if (isDurable) {
         const tasks = createTaskMethods(connection.request, createTraceMeta(options, context));
-        return callInRounds({ server, send, tasks, outputSchema, readOnly, answerTimeoutMs, context });
+        return callInRounds({
+          peer: formatPeer(server),
+          send,
+          tasks,
+          outputSchema,
+          readOnly,
+          answerTimeoutMs,
+          context,
+        });
       }
       return callOnce(send, outputSchema, context);
     },

@@ -3,6 +3,7 @@
  * until the task is over. What the server reports is checked and bounded here.
  */
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import type { ErrorCode } from "../../errors.js";
 import type { InputResponses } from "./collect-answers.js";
 import { importSdk } from "./import-sdk.js";
 import { shortenUntrusted } from "./shorten-untrusted.js";
@@ -16,8 +17,16 @@ export type Task = {
   readonly intervalMs: number;
 };
 
+/** The task has no result, and never will. */
+export type EndedTask = {
+  readonly type: "ended";
+  readonly reason: string;
+  /** The code of the error. Default: the error has none. */
+  readonly code?: ErrorCode;
+};
+
 /** The state of a task. */
-export type TaskState = {
+export type TaskState<Result> = {
   /** Milliseconds until the next poll; undefined if the server does not say. */
   readonly intervalMs: number | undefined;
   /** The server's description of its progress. Untrusted text. */
@@ -25,14 +34,16 @@ export type TaskState = {
 } & (
   | { readonly type: "working" }
   | { readonly type: "asks"; readonly requests: { readonly [key: string]: unknown } }
-  | { readonly type: "completed"; readonly result: CallToolResult }
-  /** The task has no result, and never will. */
-  | { readonly type: "ended"; readonly reason: string }
+  | { readonly type: "completed"; readonly result: Result }
+  | EndedTask
 );
 
-/** The requests about tasks. Each throws an Error if the server cannot be reached, or refuses. */
-export type TaskMethods = {
-  readonly get: (taskId: string, signal: AbortSignal) => Promise<TaskState>;
+/**
+ * The requests about tasks. Each throws an Error if the server cannot be reached, or refuses.
+ * @typeParam Result what a task results in: JSON
+ */
+export type TaskMethods<Result> = {
+  readonly get: (taskId: string, signal: AbortSignal) => Promise<TaskState<Result>>;
   readonly update: (taskId: string, inputResponses: InputResponses, signal: AbortSignal) => Promise<void>;
   readonly cancel: (taskId: string, signal: AbortSignal) => Promise<void>;
 };
@@ -68,7 +79,7 @@ function boundInterval(untrusted: unknown): number | undefined {
 type Request = (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
 
 /** @param meta added to the parameters of each request: the span that it belongs to */
-export function createTaskMethods(request: Request, meta: object): TaskMethods {
+export function createTaskMethods(request: Request, meta: object): TaskMethods<CallToolResult> {
   return {
     async get(taskId, signal) {
       const [sdk, state] = await Promise.all([importSdk(), request("tasks/get", { taskId, ...meta }, signal)]);
@@ -88,7 +99,10 @@ export function createTaskMethods(request: Request, meta: object): TaskMethods {
 }
 
 /** @param parseResult returns null for a value that is not the result of a tool */
-function parseTaskState(untrusted: unknown, parseResult: (result: unknown) => CallToolResult | null): TaskState {
+function parseTaskState(
+  untrusted: unknown,
+  parseResult: (result: unknown) => CallToolResult | null,
+): TaskState<CallToolResult> {
   const { status, statusMessage, pollIntervalMs, inputRequests, result, error } = Object(untrusted) as Untrusted;
   const message = typeof statusMessage === "string" ? shortenUntrusted(statusMessage, maxMessageCharacters) : undefined;
   const common = { intervalMs: boundInterval(pollIntervalMs), message };

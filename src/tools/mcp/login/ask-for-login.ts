@@ -5,7 +5,7 @@ import type { ToolContext } from "../../../ports/tool.js";
 
 /** @throws Error if the person declines, or does not log in in time */
 export async function askForLogin(
-  server: string,
+  peer: string,
   page: string,
   name: string,
   {
@@ -14,7 +14,7 @@ export async function askForLogin(
   }: { readonly context: Pick<ToolContext, "ask">; readonly answerTimeoutMs: number | undefined },
 ): Promise<void> {
   const expires = answerTimeoutMs === undefined ? {} : { expiresInMs: answerTimeoutMs };
-  const message = `The MCP server "${server}" requires a login. Log in on the page, and then confirm.`;
+  const message = `${peer} requires a login. Log in on the page, and then confirm.`;
   const answer = await context.ask({ message, url: page, name, ...expires });
-  if (answer.type !== "answered") throw new Error(`The MCP server "${server}" requires a login, and nobody logged in.`);
+  if (answer.type !== "answered") throw new Error(`${peer} requires a login, and nobody logged in.`);
 }

@@ -1,0 +1,56 @@
+/**
+ * Requests to a remote agent, which is untrusted: they end in time, a response has a limited size, and no redirect is followed, because it
+ * would lead the request, its headers and its message, to a host that the agent chooses.
+ */
+import { readBounded } from "../../platform/read-bounded.js";
+import type { A2aAgentOptions } from "./options.js";
+
+const defaultTimeoutMs = 30_000;
+const maxResponseBytes = 8_388_608;
+/** The text of an error becomes part of a message. */
+const maxErrorBytes = 4_096;
+
+const oversized = new WeakSet<object>();
+
+function createOversizedError(maxBytes: number): Error {
+  const error = new Error(`its response is longer than ${maxBytes} bytes`);
+  oversized.add(error);
+  return error;
+}
+
+/** Whether a request failed because of the size of its response, so that it would fail again. */
+export function isOversized(error: unknown): error is Error {
+  return error instanceof Error && oversized.has(error);
+}
+
+/** @throws Error from each request that fails, is redirected, or has too long a response */
+export function createBoundedFetch({
+  headers = {},
+  requestTimeoutMs = defaultTimeoutMs,
+}: Pick<A2aAgentOptions, "headers" | "requestTimeoutMs">): typeof fetch {
+  return async (input, init = {}) => {
+    const added = typeof headers === "function" ? await headers() : headers;
+    const late = Number.isFinite(requestTimeoutMs) ? [AbortSignal.timeout(requestTimeoutMs)] : [];
+    const signals = [...(init.signal ? [init.signal] : []), ...late];
+    const response = await fetch(input, {
+      ...init,
+      headers: { ...init.headers, ...added },
+      redirect: "manual",
+      signal: AbortSignal.any(signals),
+    });
+    const { ok, status, statusText } = response;
+    if (status >= 300 && status < 400) {
+      await response.body?.cancel();
+      throw new Error(`it redirects to another address (${status}), and redirects are not followed`);
+    }
+    const maxBytes = ok ? maxResponseBytes : maxErrorBytes;
+    const bytes = await readBounded(response.body, maxBytes);
+    if (bytes === null && ok) throw createOversizedError(maxBytes);
+    const contentType = response.headers.get("content-type");
+    return new Response(bytes === null || bytes.byteLength === 0 ? null : bytes, {
+      status,
+      statusText,
+      headers: contentType === null ? {} : { "content-type": contentType },
+    });
+  };
+}
