@@ -19,12 +19,14 @@ import type { Entry } from "../core/machine/event.js";
 import type { RunResult } from "../core/view/outcome.js";
 import type { Agent } from "../create-agent.js";
 import { PawlError } from "../errors.js";
+import { findSignalKeyFault } from "../ports/signal.js";
 import type { Store } from "../ports/store.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import { startAgent } from "./crash/agent-process.js";
 import { collectCalls, type PlayedCall } from "./crash/calls.js";
 import { checkSession } from "./crash/check-session.js";
 import { agentInvariants } from "./crash/invariants-agent.js";
+import { type CrashSignal, createPlayWaits, listFamily } from "./crash/pass-waits.js";
 import { isAroundCommit, playToEnd } from "./crash/play-scenario.js";
 import { type Respond, runToEnd } from "./crash/run-to-end.js";
 import { sweepPairs, sweepSingles } from "./crash/sweep.js";
@@ -47,6 +49,11 @@ export type CrashTestOptions = {
   readonly input: string;
   /** Answers a waiting call. Default: approves the call, and counts a call with an unknown outcome as failed. */
   readonly respond?: Respond;
+  /**
+   * The signals that tools wait for. Every play sends each of them once, when a tool waits for its key. Of several with the same key,
+   * each wait gets the next. A wait that gets none ends at its time; if it has none, the play fails. Default: none.
+   */
+  readonly signals?: readonly CrashSignal[];
   /** Your own check, called after each play. If it throws, the play fails. */
   readonly check?: (play: CrashPlay) => void | Promise<void>;
   /** Called before each play: resets the outside world, so that no play sees the effects of another. */
@@ -60,7 +67,7 @@ export type CrashTestOptions = {
   readonly points?: "commits" | "waits";
   /** Plays only once, with crashes at these points, as reported in `CrashFailure.at`. An empty array plays without a crash. */
   readonly at?: readonly number[];
-  /** The store; each play uses a new session in it. Default: a new store in memory. */
+  /** The store; each play uses a new session in it. Default: a new store in memory for each play. */
   readonly store?: Store;
   /**
    * How long the kit waits for a model, a tool, a hook or other code of the author, in real milliseconds, before timeouts start to
@@ -78,6 +85,10 @@ const optionRules: OptionTable<CrashTestOptions> = {
   agent: aFunction,
   input: anyValue,
   respond: aFunction,
+  signals: {
+    accepts: (value) => Array.isArray(value) && value.every((signal) => findSignalKeyFault(signal?.key) === undefined),
+    expected: "an array of signals, each with a `key`",
+  },
   check: aFunction,
   reset: aFunction,
   pairs: aBoolean,
@@ -154,12 +165,16 @@ export class CrashFailure extends Error {
  */
 export async function crashTest(options: CrashTestOptions): Promise<CrashReport> {
   checkOptions("crashTest()", optionRules, options);
-  const store = options.store ?? createMemoryStore();
   const prefix = randomUUID().slice(0, 8);
   const endings: PlayEnding[] = [];
   const play = async (deathPoints: readonly number[]): Promise<PlayEnding> => {
     await options.reset?.();
-    const ending = await playAgent(options, store, `${prefix}-${endings.length + 1}`, deathPoints);
+    const ending = await playAgent(
+      options,
+      options.store ?? createMemoryStore(),
+      `${prefix}-${endings.length + 1}`,
+      deathPoints,
+    );
     endings.push(ending);
     return ending;
   };
@@ -216,12 +231,16 @@ async function playAgent(
 
 function createScenario(world: World, options: CrashTestOptions, runId: string, deathPoints: readonly number[]) {
   const { agent, input, respond = respondByDefault, patienceMs = 2_000, quietMs = 0, points = "commits" } = options;
+  const waits = createPlayWaits(world, options.signals ?? []);
   // In half of the plays, the next process can see that the previous one is dead. In the others, it waits for the lease to expire.
   const sameHost = (deathPoints[0] ?? 0) % 2 === 0;
   return {
     start() {
+      waits.startLife();
       const process = startAgent(world, { agent: agent(), sameHost, patienceMs });
-      return { process, attended: runToEnd(process, { sessionId: world.sessionId, runId, input, respond }) };
+      const { sessionId } = world;
+      const { untilDue } = waits;
+      return { process, attended: runToEnd(process, { sessionId, runId, input, respond, untilDue }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
     /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes the run. */
@@ -237,7 +256,8 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
     },
     async isStillBusy() {
       if (quietMs > 0) await new Promise((resolve) => setTimeout(resolve, quietMs));
-      return quietMs > 0 && listReadyTurns(world).length > 0;
+      if (listReadyTurns(world).length > 0) return true;
+      return await waits.pass();
     },
   };
 }
@@ -250,10 +270,3 @@ const respondByDefault: Respond = ({ why, callKey, name }) => {
   if (why === "tool") return { type: "decline" };
   throw new PawlError("bad_input", `${callKey} (${name}) runs elsewhere: pass \`respond\`, which returns its result.`);
 };
-
-/** The session, and the sessions of the agents that its tools run. */
-async function listFamily(store: Store, sessionId: string): Promise<readonly string[]> {
-  const all = await store.list();
-  const children = all.filter(({ info }) => info?.top === sessionId).map((child) => child.sessionId);
-  return [sessionId, ...children];
-}

@@ -408,3 +408,148 @@ describe("code of the author that waits in real time", () => {
     });
   });
 });
+
+describe("sleeps and waits for signals pass", () => {
+  const dayMs = 86_400_000;
+
+  /** An agent with a durable tool that waits, and then works under a fixed key or under a new one each time. */
+  function createWaiting(wait: (context: ToolContext) => Promise<unknown>) {
+    const works: string[] = [];
+    const seen: string[] = [];
+    const createOptions = (isKeyed: boolean): CrashTestOptions => ({
+      agent: () =>
+        createAgent({
+          model: modelOf({ calls: [{ name: "work" }] }, { text: "Done." }),
+          tools: [
+            defineTool({
+              name: "work",
+              description: "waits and works",
+              input: object,
+              durable: true,
+              async execute(_, context) {
+                seen.push(JSON.stringify(await wait(context)) ?? "nothing");
+                const key = isKeyed ? context.idempotencyKey : `work ${works.length}`;
+                if (!works.includes(key)) works.push(key);
+                return "worked";
+              },
+            }),
+          ],
+        }),
+      input: "work",
+      reset() {
+        works.length = 0;
+        seen.length = 0;
+      },
+      check({ result }) {
+        expect(result).toMatchObject({ status: "completed", text: "Done." });
+        expect(works).toHaveLength(1);
+      },
+    });
+    return { createOptions, seen };
+  }
+
+  const signalledBy = async ({ waitFor }: ToolContext) => await waitFor("paid", { key: "order", timeoutMs: dayMs });
+
+  const cases: readonly {
+    readonly name: string;
+    readonly wait: (context: ToolContext) => Promise<unknown>;
+    readonly signals?: CrashTestOptions["signals"] & {};
+    readonly expected: unknown;
+  }[] = [
+    { name: "a sleep", wait: ({ sleep }) => sleep("night", { ms: dayMs }), expected: undefined },
+    {
+      name: "a wait that gets its signal",
+      wait: signalledBy,
+      signals: [{ key: "order", value: { cents: 3 }, id: "evt_1" }],
+      expected: { type: "signalled", value: { cents: 3 }, id: "evt_1" },
+    },
+    {
+      name: "a wait without an end that gets its signal",
+      wait: ({ waitFor }) => waitFor("paid", { key: "order" }),
+      signals: [{ key: "other" }, { key: "order", id: "evt_1" }],
+      expected: { type: "signalled", value: null, id: "evt_1" },
+    },
+    {
+      name: "a short wait that gets its signal",
+      wait: ({ waitFor }) => waitFor("paid", { key: "order", timeoutMs: 2_000 }),
+      signals: [{ key: "order", id: "evt_1" }],
+      expected: { type: "signalled", value: null, id: "evt_1" },
+    },
+    { name: "a wait that expires", wait: signalledBy, expected: { type: "expired" } },
+    {
+      name: "waits and sleeps in a sequence, each with a signal of its own",
+      async wait({ waitFor, sleep }) {
+        const first = await waitFor<number>("first", { key: "order", schema: { type: "number" } });
+        await sleep("pause", { ms: dayMs });
+        const second = await waitFor("second", { key: "order" });
+        return [first, second].map((one) => (one.type === "signalled" ? one.value : one.type));
+      },
+      signals: [
+        { key: "order", value: "no number" },
+        { key: "order", value: 1 },
+        { key: "order", value: 2 },
+      ],
+      expected: [1, 2],
+    },
+  ];
+
+  test.each(cases)("$name: crashes after it find what works twice", async ({ wait, signals = [], expected }) => {
+    const { createOptions, seen } = createWaiting(wait);
+    const { check, ...options } = { ...createOptions(true), signals };
+    const report = await crashTest({
+      ...options,
+      async check(play) {
+        await check?.(play);
+        for (const one of seen) expect(one).toBe(JSON.stringify(expected) ?? "nothing");
+      },
+    });
+    expect(report.repeated.work).toBeGreaterThan(0);
+    const failure = await crashTest({ ...createOptions(false), signals }).catch((error) => error);
+    expect(failure).toBeInstanceOf(CrashFailure);
+    // Only a crash after the wait shows it.
+    expect(failure.message).toMatch(/^With a crash at \d+: expected \[ 'work 0', 'work 1' \]/);
+    await expect(crashTest({ ...createOptions(false), signals, at: failure.at })).rejects.toThrow("'work 1'");
+  });
+
+  test("a wait that nobody ends fails, and names the key and the option", async () => {
+    const { createOptions } = createWaiting(({ waitFor }) => waitFor("paid", { key: "order" }));
+    await expect(crashTest(createOptions(true))).rejects.toThrow(
+      'Without a crash: the run waits for the signal "order", which nobody sends. Let the kit send it: crashTest({ …, signals: [{ key: "order", value: … }] }).',
+    );
+    await expect(crashTest({ ...createOptions(true), signals: [{ key: "oder" }] })).rejects.toThrow('"order"');
+  });
+
+  test("signals in a store that all plays share, and which keeps signals of others", async () => {
+    const { createOptions, seen } = createWaiting(signalledBy);
+    const store = createMemoryStore();
+    await crashTest({
+      ...createOptions(true),
+      store,
+      signals: [{ key: "order", value: 7, id: "same" }],
+      check: () => expect(seen.at(-1)).toBe('{"type":"signalled","value":7,"id":"same"}'),
+    });
+  });
+
+  test("what an agent behind a tool waits for", async () => {
+    const { createOptions } = createWaiting(async ({ sleep, waitFor }) => {
+      await sleep("night", { ms: dayMs });
+      await waitFor("paid", { key: "order" });
+    });
+    const withHelper = (isKeyed: boolean): CrashTestOptions => {
+      const { agent: createHelper, ...options } = createOptions(isKeyed);
+      return {
+        ...options,
+        signals: [{ key: "order" }],
+        agent: () =>
+          createAgent({
+            name: "boss",
+            model: modelOf({ calls: [{ name: "helper", input: { task: "work" } }] }, { text: "Done." }),
+            tools: [createHelper().with({ name: "helper" }).asTool({ description: "helps" })],
+          }),
+      };
+    };
+    await crashTest({ ...withHelper(true), at: [] });
+    const failure = await crashTest(withHelper(false)).catch((error) => error);
+    expect(failure.message).toMatch(/^With a crash at \d+: expected \[ 'work 0', 'work 1' \]/);
+  });
+});

@@ -29,9 +29,14 @@ type Life<Result> = {
   readonly process: Process;
   end: { readonly result: Result } | { readonly error: unknown } | null;
   isActing: boolean;
+  /** The time between two calls of `whenStill`. Doubled while nothing takes a turn, so that days pass in a few calls. */
+  pauseMs: number;
+  /** Ends a pause that is longer than the first. */
+  endPause: (() => void) | null;
 };
 
 const maxTurns = 20_000;
+const secondMs = 1_000;
 
 /** @param deathPoints the points at which the current process dies, counted from 1 across all lives */
 export async function playToEnd<Result>(
@@ -62,6 +67,8 @@ export async function playToEnd<Result>(
         continue;
       }
     }
+    life.pauseMs = secondMs;
+    life.endPause?.();
     take(world, next);
   }
   throw new Error(`the play has not ended after ${maxTurns} turns`);
@@ -74,7 +81,7 @@ export function isAroundCommit({ operation }: Turn): boolean {
 
 function startLife<Result>({ start }: CrashScenario<Result>): Life<Result> {
   const { process, attended } = start();
-  const life: Life<Result> = { process, end: null, isActing: false };
+  const life: Life<Result> = { process, end: null, isActing: false, pauseMs: secondMs, endPause: null };
   attended.then(
     (result) => {
       life.end ??= { result };
@@ -86,17 +93,21 @@ function startLife<Result>({ start }: CrashScenario<Result>): Life<Result> {
   return life;
 }
 
-const secondMs = 1_000;
-
 /** Called when nothing waits for a turn: calls `whenStill`, or moves the clock to its next timer. */
 function advance<Result>(world: World, { whenStill }: CrashScenario<Result>, life: Life<Result>): void {
   if (whenStill !== undefined && !life.isActing) {
     life.isActing = true;
     whenStill(life.process).then(
       () => {
-        world.clock.after(secondMs, () => {
+        const { pauseMs } = life;
+        life.pauseMs *= 2;
+        const end = () => {
+          cancel();
+          life.endPause = null;
           life.isActing = false;
-        });
+        };
+        const cancel = world.clock.after(pauseMs, end);
+        if (pauseMs > secondMs) life.endPause = end;
       },
       (error) => {
         life.end ??= { error };

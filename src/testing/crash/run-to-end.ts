@@ -15,27 +15,38 @@ export type RunRequest = {
   readonly runId: string;
   readonly input: string;
   readonly respond: Respond;
+  /** Waits until a run that sleeps or waits for a signal is due. Default: `runToEnd` ends when the run waits. */
+  readonly untilDue?: () => Promise<void>;
 };
 
 export async function runToEnd({ agent }: Pick<Process, "agent">, request: RunRequest): Promise<RunResult> {
-  const { sessionId, runId, input, respond } = request;
+  const { sessionId, runId, input, untilDue } = request;
   const session = agent.session(sessionId);
   const run = () => agent.run(input, { sessionId, runId });
   let result = await run();
-  while (result.status === "awaiting_human") {
-    for (const approval of result.approvals) {
-      const { callKey, why, questionId } = approval;
-      const question = questionId === undefined ? {} : { questionId };
-      const decision = await respond(approval);
-      if (why !== "external") await session.answer(callKey, decision, question);
-      else if (decision.type === "result")
-        await session.provideResult(callKey, decision.output, { isError: decision.isError === true });
-      else throw new PawlError("bad_input", `${callKey} runs elsewhere: answer it with { type: "result", output }.`);
-    }
+  for (;;) {
+    if (result.status === "awaiting_human") await answerAll(session, result.approvals, request);
+    else if (result.status === "waiting" && untilDue !== undefined) await untilDue();
+    else return result.runId === runId ? result : await run();
     result = await session.resume().catch((error) => {
       if (error instanceof PawlError && error.code === "run_finished") return run();
       throw error;
     });
   }
-  return result.runId === runId ? result : await run();
+}
+
+async function answerAll(
+  session: ReturnType<Process["agent"]["session"]>,
+  approvals: readonly PendingApproval[],
+  { respond }: RunRequest,
+): Promise<void> {
+  for (const approval of approvals) {
+    const { callKey, why, questionId } = approval;
+    const question = questionId === undefined ? {} : { questionId };
+    const decision = await respond(approval);
+    if (why !== "external") await session.answer(callKey, decision, question);
+    else if (decision.type === "result")
+      await session.provideResult(callKey, decision.output, { isError: decision.isError === true });
+    else throw new PawlError("bad_input", `${callKey} runs elsewhere: answer it with { type: "result", output }.`);
+  }
 }

@@ -13,7 +13,7 @@ export type ProcessSimulation = { readonly world: World; readonly self: () => Pr
 export type Attention = {
   /** The world waits for the tool, for at most `patienceMs`, except while Pawl handles its steps. */
   readonly until: <Result>(act: () => Promise<Result>) => Promise<Result>;
-  /** Passes a step, or a question, to Pawl; `take` takes it back. */
+  /** Passes a step, a question, a sleep or a wait to Pawl; `take` takes it back. */
   readonly give: () => void;
   readonly take: () => void;
 };
@@ -108,9 +108,13 @@ export function createTurnContext(
       ),
     );
   const ask = (question: never) => runInPawl(() => context.ask(question));
+  const sleep: ToolContext["sleep"] = (name, options) => runInPawl(() => context.sleep(name, options));
+  const waitFor: ToolContext["waitFor"] = (name, options) => runInPawl(() => context.waitFor(name, options));
   // Getters, as in the context itself.
   return Object.create(context, {
     step: { get: () => step, enumerable: true },
     ask: { get: () => ask, enumerable: true },
+    sleep: { get: () => sleep, enumerable: true },
+    waitFor: { get: () => waitFor, enumerable: true },
   }) as ToolContext;
 }
