@@ -104,6 +104,7 @@ export type {
   SystemPrompt,
 } from "./ports/context.js";
 export type {
+  CompactionStartSubject,
   CompactionSubject,
   FailureSubject,
   Hook,

@@ -1,5 +1,5 @@
 /**
- * The commands of Notification hooks that run now. Every command of `pawl` waits for them at its end, so this loads nothing that
+ * The commands of Notification hooks, and of hooks with `async`, that run now. Every command of `pawl` waits for them at its end, so this loads nothing that
  * starts them.
  */
 
