@@ -3,6 +3,8 @@
  * (`npm run build`).
  */
 const benches = {
+  "days-work":
+    "a day's work in a terminal, by script: its bill, its questions and its waits; ends with 1 if anything is lost or done twice",
   economy:
     "what sessions and 400 tools cost with the prompt caches of Claude and GPT, billed by their documented rules; ends with 1 if a target is missed",
   evals:

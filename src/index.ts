@@ -96,6 +96,7 @@ export type {
   SystemPrompt,
 } from "./ports/context.js";
 export type {
+  CompactionStartSubject,
   CompactionSubject,
   FailureSubject,
   Hook,

@@ -123,7 +123,7 @@ const rows = {
   "RTRY-7": "`fallbacks`: models tried in order once the policy has given up on one.",
   // HOOK: hooks and observers
   "HOOK-1":
-    'Hooks in array order, each seeing what the one before changed: `beforeRun` (may change the input or refuse), `beforeStep`, `beforeLLMCall` (may choose among the registered tools by name, and change system prompt, tool choice, provider options), `afterLLMCall` (also after a failure), `beforeToolCall` (may change the input, not the name; block with a reason; stop the run), `afterToolCall` (after execution, errors included; may replace the output, `undefined` too; only what it returns is logged), `afterStep`, `beforeStop` (may return a message), `onError` (may return `retry` or `giveUp`), `onCompacted`, `afterRun`. Those without a "may" return nothing.',
+    'Hooks in array order, each seeing what the one before changed: `beforeRun` (may change the input or refuse), `beforeStep`, `beforeLLMCall` (may choose among the registered tools by name, and change system prompt, tool choice, provider options), `afterLLMCall` (also after a failure), `beforeToolCall` (may change the input, not the name; block with a reason; stop the run), `afterToolCall` (after execution, errors included; may replace the output, `undefined` too; only what it returns is logged), `afterStep`, `beforeStop` (may return a message), `onError` (may return `retry` or `giveUp`), `beforeCompaction` (may return what the summary must preserve, or skip a compaction that a person requested), `onCompacted`, `afterRun`. Those without a "may" return nothing.',
   "HOOK-2":
     "What a hook may change is its return type; anything else it returns is refused with a typed event. Hooks get frozen inputs.",
   "HOOK-3":

@@ -218,6 +218,16 @@ export type FailureSubject = {
   readonly next: "retry" | "fallback" | "compact" | "give_up";
 };
 
+/** A compaction that is about to begin. */
+export type CompactionStartSubject = {
+  /** `manual`: a person requested it. `auto`: the conversation is about to fill the context window, or has filled it. */
+  readonly trigger: "manual" | "auto";
+  /** What the summary must preserve: from the request, and from the hooks before this one. */
+  readonly keep?: string;
+  /** The estimated size of the conversation. */
+  readonly tokensBefore: number;
+};
+
 /** A compaction that is committed. */
 export type CompactionSubject = {
   /** The text that replaces the earlier messages. */
@@ -234,7 +244,8 @@ export type Hook<Deps = unknown, Params = unknown> = {
   readonly timeoutMs?: number;
   /**
    * What follows if the hook throws, times out, or returns an invalid value. `open`: the run continues without the hook. `closed`: the tool
-   * call is blocked, the tool's output is withheld, the answer is refused (`beforeStop`), or the step fails with `hook_failed`. Default:
+   * call is blocked, the tool's output is withheld, the answer is refused (`beforeStop`), the requested compaction is skipped
+   * (`beforeCompaction`), or the step fails with `hook_failed`. Default:
    * `closed` for `besideLLMCall`, `beforeToolCall` and `afterToolCall`, otherwise `open`.
    */
   readonly onFailure?: "open" | "closed";
@@ -289,6 +300,17 @@ export type Hook<Deps = unknown, Params = unknown> = {
   >;
   /** Called after a failed attempt. May retry the call or give it up. */
   readonly onError?: HookFunction<FailureSubject, Nothing | "retry" | "giveUp", Deps, Params>;
+  /**
+   * Called before a conversation is compacted. `{ keep }` is what the summary must also preserve, in words for the summariser.
+   * `{ skip: reason }` leaves the conversation as it is. It is ignored if `trigger` is `auto`, because without compaction the run would end
+   * when the context window is full.
+   */
+  readonly beforeCompaction?: HookFunction<
+    CompactionStartSubject,
+    Nothing | { readonly keep: string } | { readonly skip: string },
+    Deps,
+    Params
+  >;
   /** Called after a conversation was compacted. Cannot change anything. */
   readonly onCompacted?: HookFunction<CompactionSubject, Nothing, Deps, Params>;
   /** Called when the run has ended, however it ended. `run` resolves afterwards. */

@@ -108,7 +108,8 @@ function continueRun(agent: Agent): RunningCase {
   const watch = async () => {
     const items: StreamItem[] = [];
     for await (const item of session.events()) {
-      if (isOfRun(item)) items.push(item);
+      if (!isOfRun(item)) continue;
+      items.push(item);
       if (item.type === "final") break;
     }
     return items;

@@ -3,10 +3,21 @@
  */
 import { expect, test } from "vitest";
 import type { HookPoint } from "../../src/core/index.js";
-import type { Agent, AnyTool, Hook, HookContext, Model } from "../../src/index.js";
+import {
+  type Agent,
+  type AnyTool,
+  type CompactionService,
+  createAgent,
+  createClient,
+  type Hook,
+  type HookContext,
+  type Model,
+  type Store,
+} from "../../src/index.js";
 import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createDeferred } from "../support/agents.js";
+import { createWatchedClock } from "../support/clock.js";
 import { writeCompactedSession } from "../support/compacted-session.js";
 import { verifies } from "../verifies.js";
 import { type Case, runCase } from "./cases.js";
@@ -26,6 +37,7 @@ const tooMuch = {
   afterStep: { input: "Go on." },
   beforeStop: { message: "Go on.", reason: "done" },
   onError: { retryInMs: 5 },
+  beforeCompaction: { keep: "This.", skip: "no" },
   onCompacted: { summary: "Other." },
   afterRun: { text: "Other." },
 } as const satisfies { readonly [Point in HookPoint]: object };
@@ -42,6 +54,7 @@ const rubbish = {
   afterStep: "thanks",
   beforeStop: { message: "" },
   onError: "again",
+  beforeCompaction: { skip: 5 },
   onCompacted: Symbol("no"),
   afterRun: new Proxy(
     {},
@@ -115,6 +128,21 @@ const echo: AnyTool = {
   execute: (input) => `echo ${JSON.stringify(input)}`,
 };
 
+/** Compacts the conversation of `writeLongSession` once. */
+const shortCompaction: CompactionService = {
+  isDue: ({ tokens }) => tokens > 500,
+  cutOf: ({ cuts }) => cuts.at(-1) ?? null,
+  sumUp: async () => ({ summary: "One was said.", retained: [] }),
+};
+
+/** Writes the session `s` with a long answer, and a run `r` that has not begun. */
+async function writeLongSession(store: Store): Promise<void> {
+  const model = createScriptedModel([{ text: "A long answer. ".repeat(200), usage: {} }]);
+  const agent = createAgent({ model, store, clock: createWatchedClock() });
+  await agent.run("Talk", { sessionId: "s", runId: "before" });
+  await createClient({ store }).session("s").send("Go", { runId: "r" });
+}
+
 function caseOf(point: HookPoint, { what, onFailure, takesMs, act }: Misdeed): Case {
   return {
     input: `\`${point}\` ${what}`,
@@ -136,8 +164,13 @@ function caseOf(point: HookPoint, { what, onFailure, takesMs, act }: Misdeed): C
       return {
         script: modelFor(point),
         tools: [echo],
-        options: { hooks: [hook], retry: { decide: () => ({ retryInMs: 0 }) } },
+        options: {
+          hooks: [hook],
+          retry: { decide: () => ({ retryInMs: 0 }) },
+          ...(point === "beforeCompaction" ? { services: { compaction: shortCompaction } } : {}),
+        },
         ...(point === "onCompacted" ? { writeLog: writeCompactedSession } : {}),
+        ...(point === "beforeCompaction" ? { writeLog: writeLongSession } : {}),
         async meanwhile({ clock }) {
           await called.promise;
           if (takesMs === undefined) return;

@@ -109,7 +109,7 @@ const hookCase = (point: keyof Hook) => async () => {
   await run({ store, tools: [work()], hooks: [{ name: "late", [point]: never }] });
   const entries = await store.read("s");
   // A compaction and a failure are not in this run: the same code calls the hooks of all points.
-  const isCalled = point !== "onError" && point !== "onCompacted";
+  const isCalled = point !== "onError" && point !== "beforeCompaction" && point !== "onCompacted";
   expect(JSON.stringify(entries).includes('"timed_out"')).toBe(isCalled);
 };
 
@@ -189,6 +189,7 @@ const cases = {
     afterStep: hookCase("afterStep"),
     beforeStop: hookCase("beforeStop"),
     onError: hookCase("onError"),
+    beforeCompaction: hookCase("beforeCompaction"),
     onCompacted: hookCase("onCompacted"),
     afterRun: hookCase("afterRun"),
   } satisfies Cases<Hook>,

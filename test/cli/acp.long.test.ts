@@ -54,6 +54,7 @@ describe("pawl acp", () => {
           { kind: "reject_once" },
           { kind: "allow_always", name: "Always allow edit_file for notes.txt, in this session" },
           { kind: "allow_always", name: "Always allow edit_file for notes.txt, in this folder" },
+          { kind: "reject_always", name: "Never allow edit_file for notes.txt, in this session" },
         ],
       },
     ]);
@@ -72,9 +73,12 @@ describe("pawl acp", () => {
     async () => {
       const world = createWorld(files);
       const args = ["--model", "demo", "--allow-shell"];
-      const wanted = ["in this session", "in this folder"];
+      const wanted = ["in this session"];
       const editor = await editorOf(world, args, {
-        answer: ({ options }) => options.find(({ name }) => name.endsWith(wanted[0] ?? ""))?.optionId ?? "deny",
+        answer: ({ options }) =>
+          options.find(({ name }) =>
+            name.startsWith("Always") ? name.endsWith(wanted[0] ?? "") : name.startsWith(wanted[0] ?? ""),
+          )?.optionId ?? "deny",
       });
       const open = { cwd: world.root, mcpServers: [] };
       const { sessionId } = await editor.request("session/new", open);
@@ -86,6 +90,7 @@ describe("pawl acp", () => {
         'Always allow shell "touch" with any arguments, in this folder',
         'Always allow shell "touch a", exactly this, in this session',
         'Always allow shell "touch a", exactly this, in this folder',
+        'Never allow shell "touch" with any arguments, in this session',
       ]);
       await editor.prompt(sessionId, "run: touch b");
       expect(editor.permissionRequests).toHaveLength(1);
@@ -95,11 +100,20 @@ describe("pawl acp", () => {
       expect(existsSync(join(world.root, "b"))).toBe(true);
       expect(existsSync(join(world.root, "a"))).toBe(true);
 
+      // What is never allowed is denied without a question.
+      wanted[0] = "Never";
+      const third = await editor.request("session/new", open);
+      await editor.prompt(third.sessionId, "run: touch d");
+      expect(editor.permissionRequests).toHaveLength(3);
+      await editor.prompt(third.sessionId, "run: touch e");
+      expect(editor.permissionRequests).toHaveLength(3);
+      expect(existsSync(join(world.root, "d")) || existsSync(join(world.root, "e"))).toBe(false);
+
       // A rule of a session is for that session, and a rule of the folder is one that the terminal lists.
-      wanted.shift();
+      wanted[0] = "in this folder";
       const other = await editor.request("session/new", open);
       await editor.prompt(other.sessionId, "run: touch c");
-      expect(editor.permissionRequests).toHaveLength(3);
+      expect(editor.permissionRequests).toHaveLength(4);
       editor.running.child.stdin?.end();
       await editor.running.ended;
       expect((await world.pawl(["permissions"])).stdout).toContain("allow  shell(touch *)  (yours, for this folder;");

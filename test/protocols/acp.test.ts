@@ -252,9 +252,12 @@ describe("a permission", () => {
   test("is given for good by the rule that the person picks among those of the host", async () => {
     const kept: string[] = [];
     const made = agentOf([pay, { text: "Paid." }]);
-    const choice = (rule: string) => ({ label: rule, keep: async () => void kept.push(rule) });
+    const choice = (rule: string, verdict: "allow" | "deny" = "allow") => ({
+      ...{ verdict, label: rule },
+      keep: async () => void kept.push(`${verdict} ${rule}`),
+    });
     const rulesFor = async ({ name }: { readonly name: string }) => ({
-      choices: [choice(`${name} of 5`), choice(`${name} of anything`)],
+      choices: [choice(`${name} of 5`), choice(`${name} of anything`), choice(`${name} of 5`, "deny")],
       notes: ["Money is at stake."],
     });
     const editor = await editorOf(made, { answer: () => "always-1" }, { rulesFor });
@@ -266,11 +269,18 @@ describe("a permission", () => {
         { kind: "reject_once" },
         { kind: "allow_always", name: "Always allow pay of 5" },
         { kind: "allow_always", name: "Always allow pay of anything" },
+        { kind: "reject_always", name: "Never allow pay of 5" },
       ],
     });
     expect(JSON.stringify(editor.permissionRequests[0]?.toolCall)).toContain("Money is at stake.");
-    expect(kept).toEqual(["pay of 5"]);
+    expect(kept).toEqual(["allow pay of 5"]);
     expect(made.paid).toEqual([{ cents: 5 }]);
+
+    const again = agentOf([pay, { text: "Not paid." }]);
+    const other = await editorOf(again, { answer: () => "always-3" }, { rulesFor });
+    await other.prompt((await other.request("session/new", open)).sessionId, "Pay.");
+    expect(kept).toEqual(["allow pay of 5", "deny pay of 5"]);
+    expect(again.paid).toEqual([]);
   });
 
   test("that is given elsewhere is no longer asked for", async () => {

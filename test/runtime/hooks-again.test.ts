@@ -19,7 +19,7 @@ import { createWatchedClock } from "../support/clock.js";
 import { writeCompactedSession } from "../support/compacted-session.js";
 import { verifies } from "../verifies.js";
 
-const reached = hookPoints.filter((point) => point !== "onCompacted");
+const reached = hookPoints.filter((point) => point !== "beforeCompaction" && point !== "onCompacted");
 
 const script: readonly ScriptedStep[] = [
   { error: { kind: "overloaded", message: "busy" } },

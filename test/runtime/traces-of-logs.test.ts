@@ -25,7 +25,7 @@ const hooked: { readonly [type in Event["type"]]?: readonly HookPoint[] } = {
   model_failed: ["afterLLMCall", "onError"],
   tool_decided: ["beforeToolCall"],
   tool_finished: ["afterToolCall"],
-  compacted: ["onCompacted"],
+  compacted: ["beforeCompaction"],
   run_finished: ["afterStep", "beforeStop"],
   after_run_hooks_called: ["afterRun"],
 };

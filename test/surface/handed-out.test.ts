@@ -190,6 +190,7 @@ function vandals(walk: Walk): Hook {
     afterStep: change,
     beforeStop: change,
     onError: change,
+    beforeCompaction: change,
     onCompacted: change,
     afterRun: change,
   };

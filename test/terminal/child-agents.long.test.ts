@@ -83,6 +83,46 @@ test(
 );
 
 test(
+  "an agent in the background asks through a kill, and the model is told of its end once",
+  verifies("AGENT-4#kill"),
+  async () => {
+    const world = createWorld({ ".pawl/agents/ann.md": toFile("ann") });
+    const server = await startProviderServer("openai-chat", ({ body }) => {
+      const messages = JSON.stringify(body.messages);
+      if (messages.includes("You are ann."))
+        return messages.includes('"tool_call_id"')
+          ? { type: "answer", text: "ann has written." }
+          : { type: "answer", calls: [{ name: "write_file", input: { path: "ann.txt", content: "ann\n" } }] };
+      if (messages.includes("Its answer:")) return { type: "answer", text: "All read." };
+      const agent = /as (\w+), has ended/.exec(messages)?.[1];
+      if (agent !== undefined) return { type: "answer", calls: [{ name: "read_agent", input: { agent } }] };
+      if (messages.includes("works in the background")) return { type: "answer", text: "I go on." };
+      return { type: "answer", calls: [{ name: "agent_ann", input: { task: "Write.", background: true } }] };
+    });
+    onTestFinished(() => server.close());
+    const options = { env: { OPENAI_BASE_URL: server.baseURL }, columns: 100, rows: 50 };
+    const person = openPawl(world, ["--model", "openai-compatible/test"], options);
+    await person.sees("trust ›");
+    person.type("\x1b[B\r");
+    await person.sees(/ann\.md: These keys have no effect: memory\.[\s\S]*ready/);
+    person.type("write\r");
+    await person.sees("I go on.");
+    await person.sees(/\? ann "Write\." · write_file wants to run:/);
+    person.kill("SIGKILL");
+    await person.ended;
+
+    const again = openPawl(world, ["--model", "openai-compatible/test", "--continue"], options);
+    await again.sees(/\? ann "Write\." · write_file wants to run:/);
+    await readable();
+    again.type("y");
+    await again.sees(/↳ \[Note, not from the user: the agent "pawl\/ann"[\s\S]*All read\.[\s\S]*ready/);
+    expect(readFileSync(join(world.root, "ann.txt"), "utf8")).toBe("ann\n");
+    again.type("/quit\r");
+    await again.ended;
+  },
+);
+
+test(
   "/agents says why an agent is off, and without agents where their files would be",
   verifies("AGENT-4#files"),
   async () => {

@@ -40,6 +40,6 @@ test("a hook of the folder refuses a call after trust, and /hooks lists it", ver
   expect(JSON.parse((await world.pawl(["config", "--json"])).stdout).hooks).toMatchObject([
     { event: "PreToolUse", matcher: "Read", scope: "folder", path: join(world.root, ".pawl/hooks.json"), on: true },
   ]);
-  writeFileSync(join(world.root, ".pawl/hooks.json"), '{"hooks": {"PreCompact": []}}');
-  expect((await world.pawl(["doctor"])).stdout).toContain("hooks.PreCompact is not an event of Pawl");
+  writeFileSync(join(world.root, ".pawl/hooks.json"), '{"hooks": {"WorktreeCreate": []}}');
+  expect((await world.pawl(["doctor"])).stdout).toContain("hooks.WorktreeCreate is not an event of Pawl");
 });

@@ -133,7 +133,11 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
         return await permissions.isAllowed({ name, input, question }, await topSessions.find({ sessionId, data }));
       },
       rulesFor: (call, sessionId) =>
-        createRuleChoices(call, { permissions, session: agent.session(sessionId), by, scopes: ["session", "project"] }),
+        createRuleChoices(call, {
+          ...{ permissions, by, session: agent.session(sessionId) },
+          scopes: ["session", "project"],
+          offersDenial: true,
+        }),
       ...(contextWindow === undefined ? {} : { contextWindow }),
     };
   }

@@ -27,6 +27,7 @@ import { readHooksHash } from "../trust/trust.js";
 import { type HookAnswer, readHookAnswer } from "./hook-answer.js";
 import { formatHookName, type ResolvedHook } from "./resolve-hooks.js";
 import { afterTimeoutMs, runHookCommand } from "./run-hook-command.js";
+import { trackNotification } from "./running-notifications.js";
 import { fromScriptInput, listToolNames, toScriptInput } from "./tool-names.js";
 import { withTranscript } from "./transcript-file.js";
 
@@ -89,6 +90,8 @@ function createPoints(hook: ResolvedHook, agent: string | null, deps: CreateHook
       return agent === null ? createStop(run) : null;
     case "SubagentStop":
       return agent !== null && hook.matches([agent]) ? createStop(run) : null;
+    case "PreCompact":
+      return createPreCompact(hook, run);
     case "PostCompact":
       return {
         async onCompacted({ summary }, context) {
@@ -108,6 +111,7 @@ function createRunner(
   agent: string | null,
   { root, store, topSessions, onCommand }: CreateHooksDeps,
 ): RunHook {
+  const noSignal = new AbortController().signal;
   return async (fields, { sessionId, data, signal }) => {
     checkHookTrust(hook, root);
     const top = await topSessions.find({ sessionId, data });
@@ -119,12 +123,18 @@ function createRunner(
       ...(agent === null ? {} : { agent_id: sessionId, agent_type: agent }),
       ...fields,
     };
+    const runCommand = (endSignal: AbortSignal) =>
+      withTranscript(top.sessionId, { store, root }, (path) =>
+        runHookCommand(hook, { ...input, transcript_path: path }, { root, signal: endSignal }),
+      );
+    if (hook.async) {
+      // The event is committed before the command ends, so the log has no place for its outcome.
+      void trackNotification(runCommand(noSignal)).catch(() => {});
+      return {};
+    }
     const onEnd = onCommand?.(formatHookName(hook));
     try {
-      const end = await withTranscript(top.sessionId, { store, root }, (path) =>
-        runHookCommand(hook, { ...input, transcript_path: path }, { root, signal }),
-      );
-      return readHookAnswer(end, hook.event);
+      return readHookAnswer(await runCommand(signal), hook.event);
     } finally {
       onEnd?.();
     }
@@ -258,6 +268,19 @@ function createAfterCall(hook: ResolvedHook, run: RunHook, { root, runAfterCall 
       const { stop, block, context: text } = await runAfterCall(call, context, () => run(fields, context));
       const added = [stop ?? block, text].filter((one) => one !== undefined);
       return added.length === 0 ? undefined : { output: appendText(output, added.map(markText).join("\n")) };
+    },
+  };
+}
+
+/** Another process that makes the summary again asks the hook again. */
+function createPreCompact({ matches }: ResolvedHook, run: RunHook): Points {
+  return {
+    async beforeCompaction({ trigger, keep }, context) {
+      if (!matches([trigger])) return undefined;
+      const { stop, block, context: text } = await run({ trigger, custom_instructions: keep ?? "" }, context);
+      const refusal = stop ?? block;
+      if (refusal !== undefined) return { skip: refusal };
+      return text === undefined ? undefined : { keep: markText(text) };
     },
   };
 }

@@ -35,7 +35,7 @@ const maxContextCharacters = 10_000;
 const maxErrorCharacters = 500;
 
 /** At these events, plain text on standard output is for the model. */
-const textEvents: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPromptSubmit", "SubagentStart"]);
+const textEvents: ReadonlySet<HookEvent> = new Set(["SessionStart", "UserPromptSubmit", "SubagentStart", "PreCompact"]);
 
 /** @throws Error that says why the hook has failed */
 export function readHookAnswer({ code, stdout, stderr }: CommandEnd, event: HookEvent): HookAnswer {

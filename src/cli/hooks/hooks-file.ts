@@ -33,6 +33,7 @@ const hookEvents = {
   Stop: null,
   SubagentStart: "agent",
   SubagentStop: "agent",
+  PreCompact: "compaction",
   PostCompact: null,
   Notification: "notice",
   SessionEnd: "end",
@@ -50,6 +51,8 @@ export type ConfiguredHook = {
   readonly command: string;
   readonly timeoutMs: number;
   readonly onFailure: "open" | "closed";
+  /** The command runs in the background: nothing waits for it, and its answer has no effect. */
+  readonly async: boolean;
   /** Variables that the command gets although their names look like those of secrets. */
   readonly env: readonly string[];
 };
@@ -149,10 +152,10 @@ function parseHook(
   value: Json,
   place: string,
   createError: CreateError,
-): Pick<ConfiguredHook, "condition" | "command" | "timeoutMs" | "onFailure" | "env"> {
+): Pick<ConfiguredHook, "condition" | "command" | "timeoutMs" | "onFailure" | "async" | "env"> {
   const hook = readMembers(value, place, createError);
-  checkKeys(hook, place, ["type", "command", "timeout", "if", "onFailure", "env"], createError);
-  const { type, command, timeout = defaultTimeoutSeconds, onFailure = "open", env = [] } = hook;
+  checkKeys(hook, place, ["type", "command", "timeout", "if", "onFailure", "async", "env"], createError);
+  const { type, command, timeout = defaultTimeoutSeconds, onFailure = "open", async = false, env = [] } = hook;
   if (type !== "command") throw createError(`${place}.type`, 'must be "command": other types of hooks do not run');
   if (typeof command !== "string" || command.trim() === "" || command.length > maxCommandCharacters)
     throw createError(`${place}.command`, `must be a command line of at most ${maxCommandCharacters} characters`);
@@ -162,6 +165,9 @@ function parseHook(
     throw createError(`${place}.onFailure`, 'must be "open" or "closed"');
   if (onFailure === "closed" && !closingEvents.has(event))
     throw createError(`${place}.onFailure`, `cannot be "closed": ${event} can block nothing`);
+  if (typeof async !== "boolean") throw createError(`${place}.async`, "must be true or false");
+  if (async && onFailure === "closed")
+    throw createError(`${place}.onFailure`, 'cannot be "closed": a hook with async can block nothing');
   if (!Array.isArray(env) || !env.every((name) => typeof name === "string" && /^[A-Za-z_]\w*$/.test(name)))
     throw createError(`${place}.env`, "must be a list of names of variables");
   return {
@@ -169,6 +175,7 @@ function parseHook(
     command,
     timeoutMs: timeout * 1_000,
     onFailure,
+    async,
     env: env as readonly string[],
   };
 }
@@ -182,6 +189,7 @@ const closingEvents: ReadonlySet<HookEvent> = new Set([
   "PostToolUseFailure",
   "Stop",
   "SubagentStop",
+  "PreCompact",
 ]);
 
 /** A permission rule such as `shell(git push *)`. Names and `:*` of Claude Code are accepted. */

@@ -1,6 +1,6 @@
 /**
- * Tracks the running commands of Notification hooks. Every command of `pawl` waits for them at its end, so this module does not import
- * the code that starts them.
+ * Tracks the running commands of Notification hooks, and of hooks with `async`. Every command of `pawl` waits for them at its end, so this
+ * module does not import the code that starts them.
  */
 
 const running = new Set<Promise<unknown>>();

@@ -6,6 +6,7 @@ import type { Permissions } from "./permissions.js";
 import { loadSessionData, type RuleSession, type StorageScope, saveRule } from "./save-rule.js";
 
 export type RuleChoice = {
+  readonly verdict: "allow" | "deny";
   /** Describes the rule and its scope. */
   readonly label: string;
   readonly keep: () => Promise<void>;
@@ -30,28 +31,43 @@ export type RuleChoiceOptions = {
   readonly by: string;
   /** The scopes in which rules can be saved. Default: all. */
   readonly scopes?: readonly StorageScope[];
+  /** Also offers to deny such calls for the rest of the session. Default: false. */
+  readonly offersDenial?: boolean;
 };
 
 /** The first argument is the waiting call, of this session or of a child, to which the rules of this session apply as well. */
 export async function createRuleChoices(
   { name, input, callKey }: PendingApproval,
-  { permissions, session, by, scopes = ["session", "project", "user"] }: RuleChoiceOptions,
+  { permissions, session, by, scopes = ["session", "project", "user"], offersDenial = false }: RuleChoiceOptions,
 ): Promise<RuleChoices> {
   const offered = await permissions.offersFor(
     { name, input },
     { sessionId: session.id, data: (await loadSessionData(session)) ?? {} },
   );
   if ("why" in offered) return { choices: [], notes: [offered.why] };
-  const choices = offered.offers.flatMap(({ rules, label, canPersist }) =>
+  const keep = (rules: readonly string[], scope: StorageScope, verdict: RuleChoice["verdict"]) => async () => {
+    for (const rule of rules) await saveRule({ permissions, session, by }, scope, verdict, { rule, call: callKey });
+  };
+  const choices: readonly RuleChoice[] = offered.offers.flatMap(({ rules, label, canPersist }) =>
     scopes
       .filter((scope) => scope === "session" || canPersist)
       .map((scope) => ({
+        verdict: "allow",
         label: `${label}, ${scopeTexts[scope]}`,
-        async keep() {
-          for (const rule of rules)
-            await saveRule({ permissions, session, by }, scope, "allow", { rule, call: callKey });
-        },
+        keep: keep(rules, scope, "allow"),
       })),
   );
-  return { choices, notes: [...new Set(offered.offers.flatMap(({ note }) => note ?? []))] };
+  // An offer of several rules is about hosts as well: denying those would stop other commands.
+  const [first] = offersDenial ? offered.offers.filter(({ rules }) => rules.length === 1) : [];
+  const denials: readonly RuleChoice[] =
+    first === undefined
+      ? []
+      : [
+          {
+            verdict: "deny",
+            label: `${first.label}, ${scopeTexts.session}`,
+            keep: keep(first.rules, "session", "deny"),
+          },
+        ];
+  return { choices: [...choices, ...denials], notes: [...new Set(offered.offers.flatMap(({ note }) => note ?? []))] };
 }

@@ -14,6 +14,7 @@ export type HookPoint =
   | "afterStep"
   | "beforeStop"
   | "onError"
+  | "beforeCompaction"
   | "onCompacted"
   | "afterRun";
 

@@ -125,7 +125,7 @@ async function askForm(
 
 async function sendDecision(approval: PendingApproval, choice: NonNullable<Choice>, open: OpenSession): Promise<void> {
   const { callKey, inputHash, questionId } = approval;
-  // The person has allowed this call, whether or not the rule can be saved.
+  // The person has decided about this call, whether or not the rule can be saved.
   await choice.rule?.keep().catch(open.report);
   const options = {
     ...(open.by === undefined ? {} : { by: open.by }),

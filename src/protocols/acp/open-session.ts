@@ -17,7 +17,9 @@ export type AcpAgent = {
 };
 
 export type RuleChoice = {
-  /** Human-readable: what the rule allows, and where it is stored. */
+  /** Whether the rule allows or denies such calls from now on. */
+  readonly verdict: "allow" | "deny";
+  /** Human-readable: what the rule is about, and where it is stored. */
   readonly label: string;
   /** Saves the rule. */
   readonly keep: () => Promise<void>;

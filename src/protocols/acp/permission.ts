@@ -45,10 +45,10 @@ export function createPermissionRequest(
     content: { type: "text" as const, text },
   }));
   const rules = choices.map(
-    ({ label }, at): PermissionOption => ({
+    ({ verdict, label }, at): PermissionOption => ({
       optionId: formatRuleOption(at),
-      name: `Always allow ${label}`,
-      kind: "allow_always",
+      name: `${verdict === "allow" ? "Always" : "Never"} allow ${label}`,
+      kind: verdict === "allow" ? "allow_always" : "reject_always",
     }),
   );
   return {
@@ -106,6 +106,7 @@ export type Choice = { readonly decision: ApprovalDecision; readonly rule?: Rule
 export function toChoice(outcome: RequestPermissionOutcome, why: PendingApproval["why"], rules?: RuleChoices): Choice {
   if (outcome.outcome === "cancelled") return null;
   const rule = rules?.choices.find((_, at) => formatRuleOption(at) === outcome.optionId);
+  if (rule?.verdict === "deny") return { decision: answers.deny.decide(""), rule };
   if (rule !== undefined) return { decision: answers.allow.decide(), rule };
   const choice = listAnswerChoices(why).find(({ name }) => name === outcome.optionId);
   if (choice?.takes === "nothing") return { decision: choice.decide() };

@@ -33,6 +33,7 @@ const failsClosedByDefault: { readonly [Point in HookPoint]: boolean } = {
   afterStep: false,
   beforeStop: false,
   onError: false,
+  beforeCompaction: false,
   onCompacted: false,
   afterRun: false,
 };
@@ -79,6 +80,7 @@ const otherNames = {
   afterTool: "afterToolCall",
   beforeAgent: "beforeRun",
   afterAgent: "afterRun",
+  onCompaction: "beforeCompaction",
   timeout: "timeoutMs",
 };
 

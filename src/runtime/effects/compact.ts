@@ -3,6 +3,7 @@
  *
  * 1. Whatever fails, there is exactly one event, and the run continues (CTX-4).
  * 2. A summary that is empty, or not smaller than the messages that it replaces, changes nothing.
+ * 3. The hooks are called before the summariser. After a crash both are called again.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -13,11 +14,15 @@ import { isTerminal, type State } from "../../core/machine/state.js";
 import { compactionRange, summaryMessage } from "../../core/transcript/compaction.js";
 import { isCached } from "../../core/transcript/pauses.js";
 import type { CompactionService, CompactionTask, ContextSize, Summary } from "../../ports/compaction.js";
+import type { CompactionStartSubject } from "../../ports/hook.js";
+import { type CompactionPlan, callBeforeCompaction } from "../hooks/compaction-hooks.js";
+import { pickHookRecords } from "../hooks/step-hooks.js";
 import { abort, type Cancellation, createCancellation, onCancel } from "../lib/cancellation.js";
+import { runCoroutine } from "../lib/coroutine.js";
 import { formatError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
 import { chooseModel } from "../model/models.js";
-import { findCut, measureContext } from "../work/context-size.js";
+import { findCut, isCompactionRequested, measureContext } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { queueData } from "../work/prompt-blobs.js";
 import { pickValidatedParams } from "../work/run-params.js";
@@ -40,6 +45,10 @@ export async function compact(
   const tokensBefore = Math.round(size.tokens);
   if (cut === null || compaction === null)
     return { type: "compacted", ...runFields, tokensBefore, fault: createNothingToCompactFault(compaction) };
+  const { keep, skipped, records } = await planCompaction(tokensBefore, context, cancellation);
+  const hooks = pickHookRecords(records);
+  if (skipped !== undefined)
+    return { type: "compacted", ...runFields, tokensBefore, fault: createFault(skipped.code, skipped.why), ...hooks };
   const stepModel = chooseModel(context);
   const summaryModel = parts.compaction.model === null ? stepModel : { ...stepModel, model: parts.compaction.model };
   const ownCancellation = createCancellation();
@@ -48,7 +57,7 @@ export async function compact(
   const summariser = createSummariser(effect, summaryModel, context, ownCancellation, last);
   const startedAt = context.now();
   const budget = parts.compaction.computeBudget(summaryModel.model).tokens;
-  const made = await summarize(cut, summariser, budget, compaction, context);
+  const made = await summarize({ cut, keep }, summariser, budget, compaction, context);
   stopListening();
   // A service that took too long must not call the model any more.
   abort(ownCancellation);
@@ -61,7 +70,23 @@ export async function compact(
     timing: { startedAt, durationMs: Math.max(0, context.now() - startedAt) },
     ...pickRequests(summariser),
     ...defined({ usage: summariser.usage() }),
+    ...hooks,
   };
+}
+
+/** Asks the `beforeCompaction` hooks. */
+async function planCompaction(
+  tokensBefore: number,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Promise<CompactionPlan> {
+  const { state, parts, transcript } = context;
+  const keep = transcript.asked?.keep;
+  if (parts.hooks.beforeCompaction.length === 0 || state.status === "idle")
+    return { records: [], ...defined({ keep }) };
+  const trigger = isTerminal(state) || isCompactionRequested(state) ? "manual" : "auto";
+  const subject: CompactionStartSubject = { trigger, tokensBefore, ...defined({ keep }) };
+  return runCoroutine(callBeforeCompaction(subject, context, cancellation));
 }
 
 function pickRequests({ requests }: Summariser): Pick<CompactedBody, "requests"> {
@@ -105,7 +130,7 @@ function createFault(code: string, message: string): Fault {
 const sumUpTimeoutMs = 30 * 60_000;
 
 async function summarize(
-  cut: number,
+  { cut, keep }: { readonly cut: number; readonly keep: string | undefined },
   { ask, askBehind }: Summariser,
   summariserBudget: number,
   service: CompactionService,
@@ -120,7 +145,7 @@ async function summarize(
     summariserBudget,
     estimator: parts.services.tokens,
     kept: transcript.messages.length - cut,
-    ...defined({ keep: transcript.asked?.keep, askBehind }),
+    ...defined({ keep, askBehind }),
     ask,
   };
   const settled = await callInTime(() => service.sumUp(task), { timeoutMs: sumUpTimeoutMs, clock: parts.clock });

@@ -158,7 +158,7 @@ function findKeptFromSeq(state: StartedState, answerSeq: number, isForced: boole
  * Whether this compaction takes place because a person requested it, between two steps or at rest. A request that came after the
  * preparation of the step had begun does not count: `seq` is the last entry that the preparation has seen.
  */
-function isCompactionRequested({ compactionAsked, seq, failing }: StartedState): boolean {
+export function isCompactionRequested({ compactionAsked, seq, failing }: StartedState): boolean {
   if (compactionAsked === undefined || compactionAsked.dropped !== undefined) return false;
   return compactionAsked.seq <= seq && failing === null;
 }

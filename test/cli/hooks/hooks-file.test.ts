@@ -20,7 +20,7 @@ describe("A file of hooks", verifies("CHAT-6#file"), () => {
         "description": "Looks at commands",
         "hooks": { "PreToolUse": [
           { "matcher": "Bash", "hooks": [
-            { "type": "command", "command": "./check.sh", "timeout": 5, "if": "Bash(git push:*)", "onFailure": "closed", "env": ["GH_TOKEN"] }
+            { "type": "command", "command": "./check.sh", "timeout": 5, "if": "Bash(git push:*)", "onFailure": "closed", "async": false, "env": ["GH_TOKEN"] }
           ] },
           { "hooks": [{ "type": "command", "command": "cat" }] }
         ] } }`,
@@ -28,12 +28,12 @@ describe("A file of hooks", verifies("CHAT-6#file"), () => {
     expect(world.list().map(({ matches: _, condition, ...hook }) => ({ ...hook, if: condition?.rule }))).toEqual([
       {
         ...{ event: "PreToolUse", matcher: "Bash", if: "shell(git push *)", command: "./check.sh", timeoutMs: 5_000 },
-        ...{ onFailure: "closed", env: ["GH_TOKEN"], scope: "user", trustedHash: null, off: null },
+        ...{ onFailure: "closed", async: false, env: ["GH_TOKEN"], scope: "user", trustedHash: null, off: null },
         path: `${world.base}/${own}`,
       },
       {
         ...{ event: "PreToolUse", matcher: "", if: undefined, command: "cat", timeoutMs: 60_000 },
-        ...{ onFailure: "open", env: [], scope: "user", trustedHash: null, off: null },
+        ...{ onFailure: "open", async: false, env: [], scope: "user", trustedHash: null, off: null },
         path: `${world.base}/${own}`,
       },
     ]);
@@ -45,7 +45,7 @@ describe("A file of hooks", verifies("CHAT-6#file"), () => {
     ["{}", "hooks must be an object"],
     ['{"hook": {}}', "hook is unknown (did you mean hooks?)"],
     ['{"hooks": {"PreTooluse": []}}', "hooks.PreTooluse is not an event of Pawl. The events are SessionStart"],
-    ['{"hooks": {"PreCompact": []}}', "hooks.PreCompact is not an event of Pawl. The events are SessionStart"],
+    ['{"hooks": {"WorktreeCreate": []}}', "hooks.WorktreeCreate is not an event of Pawl. The events are SessionStart"],
     ['{"hooks": {"Stop": {}}}', "hooks.Stop must be a list"],
     [
       '{"hooks": {"Stop": [{"matchers": "x", "hooks": []}]}}',
@@ -66,6 +66,11 @@ describe("A file of hooks", verifies("CHAT-6#file"), () => {
           ".timeout must be seconds, more than 0 and at most 600",
         ],
         ['{"type": "command", "command": "x", "onFailure": "shut"}', '.onFailure must be "open" or "closed"'],
+        ['{"type": "command", "command": "x", "async": "yes"}', ".async must be true or false"],
+        [
+          '{"type": "command", "command": "x", "async": true, "onFailure": "closed"}',
+          '.onFailure cannot be "closed": a hook with async can block nothing',
+        ],
         ['{"type": "command", "command": "x", "env": ["A B"]}', ".env must be a list of names of variables"],
         ['{"type": "command", "command": "x", "if": "shel(git *)"}', ".if is not a permission rule"],
       ] as const

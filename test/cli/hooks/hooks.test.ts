@@ -305,6 +305,21 @@ describe("A hook for notices", verifies("CHAT-6#events"), () => {
   });
 });
 
+describe("A hook with async", verifies("CHAT-6#events"), () => {
+  test("runs in the background: the run does not wait for it, and its answer has no effect", async () => {
+    const gate = "while [ ! -e open ]; do sleep 0.02; done";
+    const command = `${gate}; cat >> seen.jsonl; echo '{"decision":"block","reason":"too late"}'`;
+    const world = createHookWorld({ [own]: hooksFile("PreToolUse", { command, async: true }, "Read") });
+    const started = world.start([readNotes, done]);
+    expect(await started.agent.run("Go.", { sessionId: "s" })).toMatchObject({ status: "completed" });
+    expect(lastSent(started)).toContain("The notes say blue");
+    expect(world.read("root/seen.jsonl")).toBeNull();
+    world.write("root/open", "");
+    await finishNotifications();
+    expect(readSeen(world)).toMatchObject([{ hook_event_name: "PreToolUse", tool_name: "Read" }]);
+  });
+});
+
 describe("The person's own file of hooks", verifies("CHAT-6#limits"), () => {
   test("is not written by a tool, also if the folder of the sessions contains it", async () => {
     const hooks = '{"hooks": {}}';
@@ -445,5 +460,40 @@ describe("A hook at the end of a session", verifies("CHAT-6#events"), () => {
       { session_id: "s", cwd: world.root, hook_event_name: "SessionEnd", reason: "other" },
     ]);
     expect(world.read("root/cleared")).toBeNull();
+  });
+});
+
+describe("A hook before a compaction", verifies("CHAT-6#events"), () => {
+  const long = { text: "A sentence of some length that fills the window. ".repeat(40) };
+
+  async function talkAndCompact(command: string, matcher?: string) {
+    const world = createHookWorld({ [own]: hooksFile("PreCompact", { command }, matcher) });
+    const started = world.start([long, long, { text: "So far." }]);
+    for (const message of ["One.", "Two."]) await started.agent.run(message, { sessionId: "s" });
+    const result = await started.agent.session("s").compact({ keep: "the door" });
+    return { world, result, prompt: started.model.requests[2]?.systemPrompt ?? "" };
+  }
+
+  test("reads who wants it and what to preserve, and adds to that with its output", async () => {
+    const { world, result, prompt } = await talkAndCompact("cat >> seen.jsonl; echo; echo 'the plan'");
+    expect(result).toMatchObject({ type: "compacted", summary: "So far." });
+    expect(readSeen(world)).toMatchObject([
+      { hook_event_name: "PreCompact", trigger: "manual", custom_instructions: "the door" },
+    ]);
+    expect(prompt).toContain("the door\n[hook] the plan");
+  });
+
+  test.each([
+    ["echo 'not now' >&2; exit 2"],
+    [`echo '${JSON.stringify({ decision: "block", reason: "not now" })}'`],
+    [`echo '${JSON.stringify({ continue: false, stopReason: "not now" })}'`],
+  ])("blocks a compaction that a person requested: %s", async (command) => {
+    const { result } = await talkAndCompact(command);
+    expect(result).toMatchObject({ type: "unchanged", fault: { code: "refused", message: "not now" } });
+  });
+
+  test("is not called for the other kind of compaction", async () => {
+    const { result } = await talkAndCompact("exit 2", "auto");
+    expect(result).toMatchObject({ type: "compacted" });
   });
 });

@@ -126,6 +126,8 @@ function drawChange({ point, subject, sessionId, world, process }: HookCall, cha
       return chance.pick(["retry", "giveUp"]);
     case "besideLLMCall":
       return chance.happens(0.2) ? { trip: `tripped ${n}` } : undefined;
+    case "beforeCompaction":
+      return chance.happens(0.5) ? { skip: `skipped ${n}` } : { keep: `keep ${n}` };
     case "beforeStep":
     case "afterLLMCall":
     case "afterStep":
