@@ -118,7 +118,7 @@ type CommonOptions = {
    */
   readonly canSignal?: CanSignal;
   /**
-   * Web hooks whose deliveries become signals, by path, for example `/hooks/stripe`. They need no token: `verify` decides whether a
+   * Webhooks whose deliveries become signals, by path, for example `/hooks/stripe`. They need no token: `verify` decides whether a
    * request is genuine. Mount the server before code that parses bodies. Default: none.
    */
   readonly webhooks?: { readonly [path: string]: Webhook };
