@@ -231,8 +231,8 @@ const rooms = [
     about: "the same with Web APIs only, without models by name",
     imports: [...contracts, "models/registry"],
   },
-  { room: "notices", about: "delivers notices: signed web hooks that go out", imports: [...contracts, "tools/web"] },
-  { room: "webhooks", about: "verifies web hooks", imports: contracts },
+  { room: "notices", about: "delivers notices: signed webhooks that go out", imports: [...contracts, "tools/web"] },
+  { room: "webhooks", about: "verifies webhooks", imports: contracts },
   {
     room: "evals",
     about: "cases from recorded sessions, their trials, judges and reports",

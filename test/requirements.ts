@@ -399,9 +399,9 @@ const rows = {
   "TIME-4":
     "Schedules (cron, interval, once; time zone, missed, overlap, jitter, pause): each slot is one run or is counted as skipped or missed, over any number of processes, kills, clock jumps and edits; DST as Vixie's rule. Commands, routes, page, serverless tick.",
   "TIME-5":
-    "`POST /v1/signals/:key` and verified web hooks (Standard Webhooks, GitHub, Stripe); without permission they are not there.",
+    "`POST /v1/signals/:key` and verified webhooks (Standard Webhooks, GitHub, Stripe); without permission they are not there.",
   "TIME-6":
-    "Notices by web hook when a run waits for a person or ends: written with the commit, at least once with one id, or listed as dead; signed; no private addresses.",
+    "Notices by webhook when a run waits for a person or ends: written with the commit, at least once with one id, or listed as dead; signed; no private addresses.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;

@@ -79,7 +79,7 @@ function createQuestionTool({ mail }: World) {
   });
 }
 
-// What your web hook calls, once its delivery is verified. The delivery's id makes one signal of a delivery that comes twice.
+// What your webhook calls, once its delivery is verified. The delivery's id makes one signal of a delivery that comes twice.
 async function confirmPayment(client: Client, order: string, deliveryId: string): Promise<void> {
   await client.signal(`order-${order}-paid`, null, { id: deliveryId, by: "payments" });
 }

@@ -1,5 +1,5 @@
 /**
- * A web hook for approvals: each call that waits is posted to an address of yours, signed. Whoever gets it answers
+ * A webhook for approvals: each call that waits is posted to an address of yours, signed. Whoever gets it answers
  * through the server.
  */
 import assert from "node:assert/strict";

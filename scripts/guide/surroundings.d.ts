@@ -90,7 +90,7 @@ declare global {
   const articles: readonly string[];
   function lookUpPrice(article: string): Promise<number>;
   function charge(price: number, idempotencyKey: string): Promise<{ readonly chargeId: string }>;
-  function sendMail(text: string): Promise<void>;
+  function sendMail(text: string, idempotencyKey?: string): Promise<void>;
   function readBill(): Promise<{ readonly amount: number; readonly accounts: readonly string[] }>;
   function transfer(amount: number, account: string, idempotencyKey: string): Promise<string>;
   const chargeInput: z.ZodObject<{ cents: z.ZodNumber }>;

@@ -121,12 +121,13 @@ type CommonOptions = {
    */
   readonly canSignal?: CanSignal;
   /**
-   * Web hooks whose deliveries become signals, by path, for example `/hooks/stripe`. They need no token: `verify` decides whether a
+   * Webhooks whose deliveries become signals, by path, for example `/hooks/stripe`. They need no token: `verify` decides whether a
    * request is genuine. Mount the server before code that parses bodies. Default: none.
    */
   readonly webhooks?: { readonly [path: string]: Webhook };
   /**
-   * Notifies other systems when a run waits for a person or has ended; created by `createNotices` of `pawl/notices`. Default: none.
+   * Notifies other systems when a run waits for a person or has ended; created by `createNotices` of `pawl/notices`. With `work: false`
+   * or without agents, notices are written, but only ticks and workers with the same destinations deliver them. Default: none.
    */
   readonly notices?: WorkerNotices;
   /** Judges ended sessions; created by `createScores` of `pawl/evals`. Default: sessions are not judged. */

@@ -15,6 +15,7 @@ import { createPendingResponses } from "./open-calls.js";
 import { createConfigurationError } from "./option-checks.js";
 import { liveRoute } from "./peers/live-route.js";
 import { type Principal, tokenPrincipal } from "./principal.js";
+import { registerNotices } from "./register-notices.js";
 import type { Route } from "./route.js";
 import { a2aRoutes } from "./routes/a2a.js";
 import { approvalRoutes } from "./routes/approvals.js";
@@ -103,6 +104,7 @@ export function createServer(options: ServerOptions): Server {
   const worker = settings.work && settings.agents.length > 0 ? ownWorker : null;
   const context = createServerContext(settings, routes, worker, () => closePromise !== null);
   const workerRun = worker === null ? null : runWorker(worker, settings);
+  const registration = worker === null ? registerNotices(settings) : null;
 
   const pendingResponses = createPendingResponses();
 
@@ -111,6 +113,7 @@ export function createServer(options: ServerOptions): Server {
     const callsDrained = context.openCalls.drainAll();
     await Promise.all([worker?.stop({ graceMs }), context.ticks.close(graceMs)]);
     await workerRun;
+    await registration?.stop();
     context.peerStreams.endAll("drain", 0);
     context.loneRuns?.close();
     await callsDrained;

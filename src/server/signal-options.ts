@@ -15,7 +15,7 @@ export type CanSignal = (signal: {
   readonly value: Json;
 }) => boolean | Promise<boolean>;
 
-/** A web hook whose deliveries become signals. */
+/** A webhook whose deliveries become signals. */
 export type Webhook = {
   /** Verifies a request: `standard`, `github` or `stripe` of `pawl/webhooks`, or your own function. Throws if the request is forged. */
   readonly verify: VerifyWebhook;

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createAgent } from "pawl";
+import { createAgent, type ToolContext } from "pawl";
 import { openSqliteStore } from "pawl/sqlite";
 import { createScriptedModel } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -131,6 +131,37 @@ describe("pawl sessions show", () => {
     const { stdout, stderr } = await pawl(["sessions", "show", "s"]);
     expect(stdout).toContain("▸ shell command=");
     expect(stderr).toContain("The run was interrupted. To continue: pawl resume s");
+  });
+});
+
+describe("pawl sessions show of a run that no person can answer", () => {
+  test("says what it waits for, how to send a signal, and what continues it", async () => {
+    const { pawl, home } = createWorld(files);
+    mkdirSync(home, { recursive: true });
+    const store = await openSqliteStore({ path: join(home, "sessions.db") });
+    const wait = {
+      name: "wait",
+      description: "Waits.",
+      input: { type: "object" },
+      durable: true,
+      execute: async (_: unknown, { sleep, waitFor, sessionId }: ToolContext) => {
+        if (sessionId === "sleeper") await sleep("night", { ms: 2 * 86_400_000 });
+        else await waitFor("paid", { key: "order 7/paid" });
+        return "ok";
+      },
+    } as const;
+    const model = createScriptedModel(() => ({ calls: [{ name: "wait", input: {} }] }));
+    const agent = createAgent({ name: "shop", model, tools: [wait], store });
+    for (const sessionId of ["buyer", "sleeper"])
+      expect(await agent.run("Go.", { sessionId })).toMatchObject({ status: "waiting" });
+    await store.close();
+    const continued = "A worker continues the run, or the program that has its agent.\n";
+    expect((await pawl(["sessions", "show", "buyer"])).stderr).toBe(
+      `The run is waiting for the signal order 7/paid. To send it: client.signal("order 7/paid", value), or POST /v1/signals/order%207%2Fpaid on a server\n${continued}`,
+    );
+    expect((await pawl(["sessions", "show", "sleeper"])).stderr).toMatch(
+      new RegExp(`^The run is asleep until \\d{4}-\\d\\d-\\d\\d \\d\\d:\\d\\d\\.\\n${continued}$`),
+    );
   });
 });
 

@@ -77,7 +77,8 @@ describe("pawl worker --once", () => {
         shell("echo second >> effects"),
         { type: "answer", text: "Done." },
       ]);
-      const env = { OPENAI_BASE_URL: server.baseURL };
+      const store = join(world.base, "jobs.db");
+      const env = { OPENAI_BASE_URL: server.baseURL, PAWL_STORE: store };
       const args = ["--model", "openai-compatible/test", "--session", "s", "--yes", "--allow-shell", "--park"];
       const running = world.start(["run", "work", ...args], { env, input: "" });
       await gate.begun(running);
@@ -86,9 +87,9 @@ describe("pawl worker --once", () => {
       const { code, stdout } = await world.pawl(["worker", "--once", "--allow-shell"], { env });
       expect(code).toBe(0);
       expect(stdout).toContain("s    shell waits for an answer\n");
-      expect(stdout).toContain("s  to answer: pawl approvals s\n");
+      expect(stdout).toContain(`s  to answer: pawl approvals s --store ${store}\n`);
       expect(existsSync(join(world.root, "effects"))).toBe(false);
-      await world.pawl(["approve", "s"]);
+      await world.pawl(["approve", "s"], { env });
       expect(await world.pawl(["worker", "--once", "--allow-shell"], { env })).toMatchObject({ code: 0 });
       await server.close();
       expect(readFileSync(join(world.root, "effects"), "utf8")).toBe("second\n");

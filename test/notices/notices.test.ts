@@ -4,6 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, createWorker, type WorkerReport } from "../../src/index.js";
 import { createNotices, createOutbox, type NoticeDestination, type NoticesOptions } from "../../src/notices/index.js";
+import { createServer, createToken, type LogLine } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { standard } from "../../src/webhooks/index.js";
@@ -292,6 +293,37 @@ describe("a destination", () => {
     await ask(bench);
     await bench.worker.runUntilIdle();
     expect(bench.failures()).toMatchObject([{ error: { message: "The destination did not answer within 50 ms." } }]);
+  });
+
+  test.each<[string, "work: false" | "no agents"]>([
+    ["that drives no runs", "work: false"],
+    ["without agents", "no agents"],
+  ])("of a server %s is written, and a worker delivers it", proven, async (_, kind) => {
+    const { received, url } = await startReceiver();
+    const { store, agent, worker } = createBench({ url });
+    const server = createServer({
+      store,
+      ...(kind === "no agents" ? { agents: [] } : { agents: [agent], work: false }),
+      token: createToken(),
+      notices: createNotices([{ id: "desk", secret, url }], local),
+    });
+    await agent.run("Pay.", { sessionId: "s" });
+    expect(received).toEqual([]);
+    await worker.runUntilIdle();
+    expect(received.map(({ body }) => JSON.parse(body))).toMatchObject([{ type: "run.waiting" }]);
+    await server.close();
+  });
+
+  test("cannot be written by a server whose store keeps none, which its log says", proven, async () => {
+    const { notices: _, ...store } = createMemoryStore();
+    const lines: LogLine[] = [];
+    const server = createServer({
+      ...{ store, agents: [], token: createToken() },
+      notices: createNotices([{ id: "desk", secret, url: "https://example.org" }]),
+      log: (line) => lines.push(line),
+    });
+    await server.close();
+    expect(lines).toMatchObject([{ action: "notice", error: { code: "store_lacks" } }]);
   });
 
   test.each<[string, object]>([

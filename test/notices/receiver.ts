@@ -1,5 +1,5 @@
 /**
- * A receiver of web hooks on this machine.
+ * A receiver of webhooks on this machine.
  */
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -145,6 +145,19 @@ describe("an answer of a client", () => {
     expect(await store.inbox("s")).toEqual([]);
   });
 
+  test("may have the optional fields of what is answered as they are, with the value undefined", async () => {
+    const store = createMemoryStore();
+    const { agent } = createPayer(store, [asks(1)]);
+    await agent.run("Pay.", { sessionId: "s" });
+    const session = createClient({ store }).session("s");
+    const [open] = await collect(pendingApprovals(store));
+    const { callKey = "", inputHash, questionId } = open ?? {};
+    const options = { inputHash, questionId, by: undefined, requestId: undefined };
+    expect(await session.answer(callKey, { type: "approve" }, options)).toBe("first");
+    expect(await session.answerTo(callKey)).toEqual({ type: "approve", at: expect.any(Number) });
+    expect(await session.abort({ runId: open?.runId, note: undefined, by: undefined })).toBe("asked");
+  });
+
   test("to what expired is told so", async () => {
     const store = createMemoryStore();
     const clock = createTestClock();

@@ -1,5 +1,5 @@
 /**
- * Schedules, ticks and signals over HTTP, and web hooks: who may do what, and what comes of it.
+ * Schedules, ticks and signals over HTTP, and webhooks: who may do what, and what comes of it.
  */
 import { createHmac } from "node:crypto";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -390,7 +390,7 @@ describe("signals over HTTP", () => {
   );
 });
 
-describe("a web hook", () => {
+describe("a webhook", () => {
   const secret = "whsec_test";
   type Event = { readonly type: string; readonly order: string };
   const webhooks = {

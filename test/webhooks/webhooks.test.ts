@@ -1,5 +1,5 @@
 /**
- * Signatures of web hooks: the examples of their specifications, and whatever differs from them.
+ * Signatures of webhooks: the examples of their specifications, and whatever differs from them.
  */
 import { createHash, createHmac } from "node:crypto";
 import { describe, expect, test } from "vitest";

@@ -11,7 +11,7 @@ import {
 } from "../decisions/pending-calls.js";
 import { exitCodes } from "../exit.js";
 import { getSession, openStore } from "../files/session-store.js";
-import { resolveHome } from "../files/store-location.js";
+import { describeSearchedStore, resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, formatJsonLine } from "../terminal/text.js";
 
@@ -36,7 +36,7 @@ function printCalls(calls: readonly PendingCall[], terminal: Terminal): void {
   const [first] = calls;
   terminal.hint(
     first === undefined
-      ? "No call waits for an answer.\n"
+      ? `No call waits for an answer in ${describeSearchedStore()}.\n`
       : `${formatCount(calls.length, "call")} ${calls.length === 1 ? "waits" : "wait"}. To answer:\n  pawl approve ${first.id}\n  pawl deny ${first.id} --note "why"\n`,
   );
 }

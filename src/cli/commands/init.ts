@@ -10,7 +10,7 @@ import { defaultModels } from "../../models/index.js";
 import { exitCodes } from "../exit.js";
 import { resolvePackageFile } from "../installation.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { sanitize } from "../terminal/text.js";
+import { quotePath, sanitize } from "../terminal/text.js";
 
 export type InitOptions = { readonly json?: true };
 
@@ -118,10 +118,6 @@ sessions.db*
 refunds.txt
 .env
 `;
-
-function quotePath(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
-}
 
 function formatResult(path: string, files: readonly string[], next: readonly string[], key: KeyName | null): string {
   const where = path === "" ? "this folder" : path;

@@ -1,13 +1,14 @@
 /**
  * `pawl sessions show`: prints the transcripts of a session and its children.
  */
-import type { Agent, SessionSummary } from "../../index.js";
+import type { Agent, RunWait, SessionSummary } from "../../index.js";
 import { createPassiveAgent } from "../agent/passive-agent.js";
 import { getSession, shortId } from "../files/session-store.js";
 import { formatModel } from "../render/format-model.js";
 import { createRenderer, type Renderer } from "../render/renderer.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
+import { formatWait } from "../wait-text.js";
 import { type JsonOption, progressOf, withStore } from "./sessions.js";
 
 export type ShowOptions = JsonOption & { readonly numbers?: true };
@@ -26,9 +27,24 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
     const progress = progressOf(summary);
     const short = sanitize(shortId(sessionId));
     if (progress === "interrupted") terminal.hint(`The run was interrupted. To continue: pawl resume ${short}\n`);
-    if (progress === "waiting")
-      terminal.hint(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
+    if (progress !== "waiting") return;
+    const result = await agent.session(sessionId).result();
+    if (result?.status === "waiting") terminal.hint(describeWaits(result.waits, terminal));
+    else terminal.hint(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
   });
+}
+
+/** What a run waits for that no command of `pawl` can answer, how to send its signals, and what continues it. */
+function describeWaits(waits: readonly RunWait[], terminal: Terminal): string {
+  const sentences = terminal.redaction.value(waits).map((wait) => {
+    if (wait.on === "child") return `The run waits: ${formatWait(wait)}.`;
+    const text = `The run is ${formatWait(wait)}.`;
+    if (wait.on === "time") return text;
+    const { key = "" } = wait;
+    const name = sanitize(JSON.stringify(key));
+    return `${text} To send it: client.signal(${name}, value), or POST /v1/signals/${sanitize(encodeURIComponent(key))} on a server`;
+  });
+  return `${[...sentences, "A worker continues the run, or the program that has its agent."].join("\n")}\n`;
 }
 
 function formatHeading(summary: SessionSummary, { styleOut }: Terminal): string {

@@ -28,13 +28,14 @@ import { findAlias } from "../configuration/model-aliases.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes, formatError } from "../exit.js";
 import { openStore } from "../files/session-store.js";
-import { resolveHome } from "../files/store-location.js";
+import { parseStoreLocation, resolveHome } from "../files/store-location.js";
 import { hashHooks } from "../hooks/resolve-hooks.js";
 import { createJsonWorkerView, createTextWorkerView } from "../render/worker-view.js";
 import type { DriveOptions } from "../run/drive-session.js";
 import { formatLogLine, formatUrl, listen, resolveToken, toHostOptions } from "../server/listen.js";
 import { type Interruptions, listenForInterruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
+import { quotePath, sanitize } from "../terminal/text.js";
 
 export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly once?: true;
@@ -55,7 +56,8 @@ export async function worker(
 ): Promise<number> {
   checkMetricsOptions(options);
   const interruptions = listenForInterruptions(terminal);
-  const view = options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal);
+  const view =
+    options.json === true ? createJsonWorkerView(terminal) : createTextWorkerView(terminal, formatStoreOption(module));
   const metrics = createMetrics();
   const observers = [view.observer, metrics.observer];
   const { store, agents, scores, notices, close } =
@@ -145,6 +147,14 @@ function formatGreeting(
     ...(allowShell === true ? ["with a shell"] : []),
   ];
   return `${activity}; ${allowed.join(", ")}.`;
+}
+
+/** An address may contain a password, so it is not shown. */
+function formatStoreOption(module: string | undefined): string {
+  if (module !== undefined) return ` --store STORE, with the store that ${sanitize(module)} opens`;
+  const location = parseStoreLocation(resolveHome(process.env), process.env);
+  if (location.type === "postgres") return " --store ADDRESS";
+  return location.isNamed ? ` --store ${sanitize(quotePath(location.path))}` : "";
 }
 
 function formatReportError(report: WorkerReport): string {

@@ -30,7 +30,8 @@ export function createJsonWorkerView(terminal: Terminal): WorkerView {
 /** Beyond this many sessions at once, a session gets a new renderer for each event. */
 const maxRenderers = 10_000;
 
-export function createTextWorkerView(terminal: Terminal): WorkerView {
+/** @param storeOption what a command needs in order to read the worker's store; empty if it reads that store anyway */
+export function createTextWorkerView(terminal: Terminal, storeOption = ""): WorkerView {
   const { styleOut: style, redaction } = terminal;
   const renderers = new Map<string, Renderer>();
 
@@ -67,7 +68,10 @@ export function createTextWorkerView(terminal: Terminal): WorkerView {
         const isOver = status !== "awaiting_human" && status !== "waiting" && status !== "interrupted";
         if (!isOver) write(sessionId, getRenderer(sessionId).end(result, Date.now()));
         if (result.status === "awaiting_human")
-          writeLine(sessionId, style("yellow", `to answer: pawl approvals ${sanitize(shortId(sessionId))}`));
+          writeLine(
+            sessionId,
+            style("yellow", `to answer: pawl approvals ${sanitize(shortId(sessionId))}${storeOption}`),
+          );
         renderers.delete(sessionId);
         break;
       }

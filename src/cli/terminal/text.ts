@@ -197,3 +197,8 @@ export function parseDuration(text: string): number | null {
 export function parseDollars(text: string): number | null {
   return /^\d{1,6}(\.\d{1,6})?$/.test(text) && Number(text) > 0 ? Number(text) : null;
 }
+
+/** Quotes a path for a shell, if that is necessary. */
+export function quotePath(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
+}

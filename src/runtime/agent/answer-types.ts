@@ -43,16 +43,16 @@ export type ApprovalDecision =
 /** Who answers, and which input and question the answer refers to. */
 export type AnswerOptions = {
   /** The person who decides. The log records it. */
-  readonly by?: string;
+  readonly by?: string | undefined;
   /** The hash of the input that the person saw. If the input has changed since, the answer is refused. */
-  readonly inputHash?: string;
+  readonly inputHash?: string | undefined;
   /** Which question of the tool is answered. It may be omitted if only one is open. */
-  readonly questionId?: string;
+  readonly questionId?: string | undefined;
   /**
    * The id of the request that carries the answer, at most 200 characters. The log records it, so `hasAnswerFrom` of a client's
    * session recognises a request that is sent again: what it answered may be over, and another call may wait by now.
    */
-  readonly requestId?: string;
+  readonly requestId?: string | undefined;
 };
 
 /**
@@ -100,11 +100,11 @@ export type Answers = {
 /** Which run to abort, and why. */
 export type AbortOptions = {
   /** The run to abort, which may still be queued. Default: the current run. */
-  readonly runId?: string;
+  readonly runId?: string | undefined;
   /** Why. The log records it, and tools and observers receive it. */
-  readonly note?: string;
+  readonly note?: string | undefined;
   /** The person who aborts. The log records it. */
-  readonly by?: string;
+  readonly by?: string | undefined;
 };
 
 /** Resolves to `nothing` if the session has no such run, or if the run has ended. */

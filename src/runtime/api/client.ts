@@ -74,10 +74,14 @@ export type PostOptions = Omit<SendOptions, "signal" | "limits"> & {
   readonly root?: string;
 };
 
-/** The answer to a call, or `expired` if it was not answered in time. `at` is in epoch milliseconds; `by` names the person. */
+/** The answer to a call, or `expired` if it was not answered in time. `by` names the person. */
 export type GivenAnswer = {
   /** The decision. */
   readonly type: Answer["type"] | "expired";
+  /**
+   * Epoch milliseconds. Until a driver has consumed the answer, the time at which it was sent; from then on, the time at which it was
+   * recorded in the log, which is later.
+   */
   readonly at: number;
   readonly by?: string;
   readonly note?: string;

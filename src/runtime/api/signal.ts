@@ -15,7 +15,7 @@ import { checkNoteAndBy } from "./check-answer.js";
 
 /** How a signal is sent. */
 export type SignalOptions = {
-  /** For example the id of a web hook's delivery. A signal counts once per id and key while it is kept. Default: a new id. */
+  /** For example the id of a webhook's delivery. A signal counts once per id and key while it is kept. Default: a new id. */
   readonly id?: string;
   /**
    * How many milliseconds the signal is kept for waits that begin later, at most 400 days. 0: only waits that are open now get it. Default:

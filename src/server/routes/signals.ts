@@ -37,7 +37,10 @@ export const signalRoutes: readonly Route[] = [
 async function sendSignal({ principal, params, body }: RouteRequest, { settings, client }: ServerContext) {
   const { canSignal } = settings;
   if (canSignal === null)
-    throw new ServerError("not_found", "Signals are not enabled on this server. They need the option `canSignal`.");
+    throw new ServerError(
+      "not_found",
+      "This server accepts no signals. A program allows them with `createServer({ canSignal })`, or sends them with `client.signal`.",
+    );
   const key = params.key ?? "";
   const { value = null, ...options } = body as {
     readonly value?: Json;

@@ -1,5 +1,5 @@
 /**
- * Web hooks, whose verified deliveries become signals.
+ * Webhooks, whose verified deliveries become signals.
  *
  * 1. A delivery is verified before it is parsed, and acknowledged after its signal is durable. A repeated delivery has the same id, so it
  *    counts once, and gets the same response.
@@ -28,7 +28,7 @@ export function createWebhookRoutes(webhooks: ServerSettings["webhooks"]): reado
       action: "webhook",
       scope: null,
       isSigned: true,
-      summary: "Receives deliveries of a web hook.",
+      summary: "Receives deliveries of a webhook.",
       responses: { 202: "the signal is stored", 204: "the delivery was ignored" },
       handle: ({ request, requestId }, context) =>
         receive({ path, webhook, request, requestId, countRefusal }, context),
