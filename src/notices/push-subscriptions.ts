@@ -1,0 +1,158 @@
+/**
+ * The browsers that get notices by Web Push. Each subscription is a destination of its own, whose row in the store has its address and keys.
+ *
+ * 1. A push contains the title of what happened and a link into the inspector, and nothing else.
+ * 2. It goes only to the principal whose session or schedule it is about, or to one that may see all of them.
+ * 3. A subscription ends 30 days after the page was last open in its browser, and when its push service says that it is gone.
+ */
+import { isIP } from "node:net";
+import { defined } from "../core/data/defined.js";
+import type { Json } from "../core/data/message.js";
+import { sha256 } from "../platform/hash.js";
+import type { Store } from "../ports/store.js";
+import type { PushSubscriptions, SubscribeResult } from "../ports/worker-notices.js";
+import { type CompiledDestination, type NoticeFields, pushPrefix } from "./destinations.js";
+import { requireNotices } from "./require-notices.js";
+import { isDeliverable, type SendRules } from "./send-notice.js";
+import { areSubscriptionKeys, createVapidHeader, deriveVapidKeys, encryptPush, type VapidKeys } from "./web-push.js";
+
+const keptMs = 30 * 86_400_000;
+/** The least recently seen one of a principal makes room for another. */
+const maxOfPrincipal = 20;
+const maxSubscriptions = 500;
+const maxEndpointCharacters = 2_000;
+/** How long a push service keeps a message for a browser that is not connected, in seconds. */
+const ttlSeconds = 86_400;
+const maxTitleCharacters = 160;
+
+/** The body of its row. */
+type Subscription = {
+  readonly endpoint: string;
+  readonly p256dh: string;
+  readonly auth: string;
+  /** The pair with which the browser subscribed. */
+  readonly vapid: VapidKeys;
+  /** Absent: it gets notices of all principals. */
+  readonly principal?: string;
+  /** In epoch milliseconds. */
+  readonly until: number;
+};
+
+type Stored = { readonly id: string; readonly subscription: Subscription };
+
+export function createPushSubscriptions(rules: SendRules): PushSubscriptions {
+  async function subscribe(
+    store: Store,
+    { seed, now, principal, endpoint, p256dh, auth }: Parameters<PushSubscriptions["subscribe"]>[1],
+  ): Promise<SubscribeResult> {
+    if (!isEndpoint(endpoint, rules) || !areSubscriptionKeys({ p256dh, auth })) return "refused";
+    const rows = requireNotices(store);
+    const id = toDestinationId(endpoint);
+    const others = (await readStored(store)).filter((other) => other.id !== id);
+    const own = others.filter(({ subscription }) => subscription.principal === (principal ?? undefined));
+    if (own.length < maxOfPrincipal && others.length >= maxSubscriptions) return "full";
+    const oldest = own.toSorted((a, b) => a.subscription.until - b.subscription.until);
+    for (const other of oldest.slice(0, Math.max(0, own.length - maxOfPrincipal + 1)))
+      await rows.removeDestination(other.id);
+    const vapid = deriveVapidKeys(seed);
+    const kept = { endpoint, p256dh, auth, vapid, until: now + keptMs };
+    await rows.addDestination(id, { ...kept, ...defined({ principal: principal ?? undefined }) });
+    return "subscribed";
+  }
+
+  async function unsubscribe(
+    store: Store,
+    { endpoint, principal }: Parameters<PushSubscriptions["unsubscribe"]>[1],
+  ): Promise<boolean> {
+    const id = toDestinationId(endpoint);
+    const stored = (await readStored(store)).find((one) => one.id === id);
+    if (stored === undefined || (principal !== null && stored.subscription.principal !== principal)) return false;
+    return requireNotices(store).removeDestination(id);
+  }
+
+  return Object.freeze({ publicKey: (seed: string) => deriveVapidKeys(seed).publicKey, subscribe, unsubscribe });
+}
+
+/** Reads the destinations of all subscriptions, and removes those that are over. */
+export async function readPushDestinations(
+  store: Store,
+  contact: string,
+  now: number,
+): Promise<readonly CompiledDestination[]> {
+  const stored = await readStored(store);
+  const over = stored.filter(({ subscription }) => subscription.until <= now);
+  for (const { id } of over) await requireNotices(store).removeDestination(id);
+  return stored.filter((one) => !over.includes(one)).map((one) => compileSubscription(one, contact));
+}
+
+async function readStored(store: Store): Promise<readonly Stored[]> {
+  const rows = await requireNotices(store).destinations();
+  return rows.flatMap(({ id, body }) => {
+    const subscription = id.startsWith(pushPrefix) ? parseSubscription(body) : null;
+    return subscription === null ? [] : [{ id, subscription }];
+  });
+}
+
+/** Null if it is damaged, or of another version. */
+function parseSubscription(body: Json): Subscription | null {
+  const { endpoint, p256dh, auth, vapid, until } = (body ?? {}) as Partial<Subscription>;
+  const isComplete = [endpoint, p256dh, auth, vapid?.privateKey, vapid?.publicKey].every(
+    (field) => typeof field === "string",
+  );
+  return isComplete && typeof until === "number" ? (body as unknown as Subscription) : null;
+}
+
+function compileSubscription({ id, subscription }: Stored, contact: string): CompiledDestination {
+  const { endpoint, vapid, principal } = subscription;
+  const url = new URL(endpoint);
+  return {
+    id,
+    isRemovedWhenGone: true,
+    wants: ({ type, data }) =>
+      (principal === undefined || data.principal === principal) && (type !== "run.ended" || data.status === "failed"),
+    createRequest({ fields, now }) {
+      const message = { title: createTitle(fields), link: createLink(fields) };
+      return {
+        url,
+        body: encryptPush(JSON.stringify(message), subscription),
+        headers: {
+          "content-type": "application/octet-stream",
+          "content-encoding": "aes128gcm",
+          ttl: String(ttlSeconds),
+          urgency: fields.type === "run.waiting" ? "high" : "normal",
+          authorization: createVapidHeader(url, vapid, contact, now),
+        },
+      };
+    },
+  };
+}
+
+function createTitle({ type, data }: NoticeFields): string {
+  const agent = String(data.agent ?? "An agent");
+  const tools = Array.isArray(data.tools) ? data.tools.map(String).join(", ") : "";
+  const title =
+    type === "run.waiting"
+      ? `${agent} waits for you: ${tools}`
+      : type === "schedule.missed"
+        ? `The schedule ${String(data.scheduleId)} missed ${String(data.count)} of its times`
+        : `A run of ${agent} failed`;
+  return title.slice(0, maxTitleCharacters);
+}
+
+/** The fragment of the inspector's URL. */
+function createLink({ type, data }: NoticeFields): string {
+  return type === "schedule.missed" ? "#/schedules" : `#/sessions/${encodeURIComponent(String(data.sessionId))}`;
+}
+
+/** Whether a push may go there, as far as the URL shows. The addresses of its host are checked with each delivery. */
+function isEndpoint(text: string, rules: SendRules): boolean {
+  if (text.length > maxEndpointCharacters || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  if (!["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "") return false;
+  const host = url.hostname.replace(/^\[|\]$/g, "");
+  return isIP(host) === 0 ? url.protocol === "https:" && host !== "localhost" : isDeliverable(host, url, rules);
+}
+
+function toDestinationId(endpoint: string): string {
+  return `${pushPrefix}${sha256(endpoint).slice(0, 32)}`;
+}
