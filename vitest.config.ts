@@ -5,6 +5,8 @@
  *     *.long.test.ts     long: `npm run test:long`. Crash sweeps, real kills, tests that start many processes, outputs of megabytes.
  *     *.seeds.test.ts    in both: a few seeds in the quick set, all of them in the long set (test/support/sample-count.ts)
  *
+ * Continuous integration plays a third of the longest crash sweeps for each commit (test/support/share.ts).
+ *
  * `npx vitest run test/cli` runs what it names, from both sets. Citations of requirements count over both sets:
  * test/requirements-reporter.ts.
  */
@@ -70,7 +72,19 @@ export default defineConfig({
         test: {
           name: "long",
           include: ["test/**/*.{long,seeds}.test.ts"],
-          exclude: ["test/fixtures/**"],
+          exclude: ["test/drivers/**", "test/fixtures/**"],
+          // As in the quick set. Loading the modules takes a fifth of a file's processor time.
+          isolate: false,
+          env: { PAWL_TESTS: "long" },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: "long-drivers",
+          include: ["test/drivers/*.long.test.ts"],
+          // These files replace a module and import test files, which define their tests when they are loaded. So each of them loads them.
+          isolate: true,
           env: { PAWL_TESTS: "long" },
         },
       },

@@ -54,7 +54,7 @@ const rooms = [
   {
     room: "runtime/log",
     about: "reads what was committed, and checks what a store returns",
-    imports: [...contracts, "context", "stream"],
+    imports: [...contracts, "context", "stream", "runtime/lib"],
   },
   {
     room: "runtime/model",

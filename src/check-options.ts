@@ -75,8 +75,8 @@ function formatValue(value: unknown): string {
 
 export const aFunction: OptionRule = { accepts: (value) => typeof value === "function", expected: "a function" };
 
-/** A text, which may be empty. */
-export const aString: OptionRule = { accepts: (value) => typeof value === "string", expected: "a text" };
+/** May be empty. */
+export const aString: OptionRule = { accepts: (value) => typeof value === "string", expected: "a string" };
 
 export const anArray: OptionRule = { accepts: (value) => Array.isArray(value), expected: "an array" };
 
@@ -89,10 +89,10 @@ export const anObject: OptionRule = {
 export const aStore: OptionRule = {
   accepts: (value) =>
     typeof value === "object" && value !== null && "claim" in value && typeof value.claim === "function",
-  expected: "a store, such as `await openSqliteStore(…)` gives",
+  expected: "a store, such as the result of `await openSqliteStore(…)`",
 };
 
-/** Of any realm, or of a library: nothing but what Pawl uses is asked of it. */
+/** It may come from another realm or from a polyfill, so only the members that Pawl uses are checked. */
 export const aSignal: OptionRule = {
   accepts: (value) => typeof value === "object" && value !== null && "aborted" in value && "addEventListener" in value,
   expected: "an AbortSignal",
@@ -107,7 +107,7 @@ export const aBooleanOrFunction: OptionRule = {
 
 export const nonEmptyString: OptionRule = {
   accepts: (value) => typeof value === "string" && value !== "",
-  expected: "a text",
+  expected: "a string that is not empty",
 };
 
 /** Any value: the code that uses the option checks it. */

@@ -47,7 +47,7 @@ export type ErrorCode = (typeof errorCodes)[number];
 
 /** An error with a stable code. Its message says what happened, to what, and what to do next. */
 export class PawlError extends Error {
-  /** Tells the error from others. */
+  /** Distinguishes this error from others. */
   override readonly name = "PawlError";
   /** What kind of error it is. It does not change between versions. */
   readonly code: ErrorCode;

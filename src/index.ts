@@ -11,7 +11,6 @@ export type { CountedTokens } from "./core/data/counted-tokens.js";
 export {
   type AssistantMessage,
   type AssistantPart,
-  type Fault,
   type FileChange,
   type FilePart,
   type FinishReason,
@@ -39,12 +38,6 @@ export type { ModelSettings, ReasoningEffort } from "./core/data/model-settings.
 export { addUsage } from "./core/data/usage.js";
 export type {
   CallOutcome,
-  Entry,
-  Event,
-  HookPoint,
-  HookRecord,
-  InboxMessage,
-  InterruptedReason,
   PendingApproval,
   PermissionRule,
   PublicEvent,
@@ -55,7 +48,6 @@ export type {
   RunResult,
   RunToolChoice,
   RunWait,
-  SessionBinding,
   SessionInfo,
   State,
   Status,
@@ -133,47 +125,18 @@ export type {
   RunModel,
   ToolSpecification,
 } from "./ports/model.js";
-export type { CommittedNotice, NoticeChange, NoticeRow, NoticeStore } from "./ports/notice-store.js";
+
 export type { EventContext, Observer } from "./ports/observer.js";
 export type { CanExecuteTool, Permission, PermissionRequest } from "./ports/permission.js";
 export type { PromptCache } from "./ports/prompt-cache.js";
 export type { RepairRequest, RepairToolCall } from "./ports/repair.js";
 export type { RetryOptions, RetryPolicy } from "./ports/retry.js";
-export type {
-  Fire,
-  PostedRun,
-  PutResult,
-  PutRow,
-  ScheduleRow,
-  ScheduleStore,
-  SlotRow,
-} from "./ports/schedule-store.js";
+
 export type { OutputService, Price, PriceTable, Rates, Services, UsageService, WholeOutput } from "./ports/services.js";
-export type { DataPatch, SessionData, ToolData } from "./ports/session-data.js";
-export type { Signal, SignalResult, SignalStore } from "./ports/signal.js";
+export type { SessionData, ToolData } from "./ports/session-data.js";
+export type { Signal, SignalResult } from "./ports/signal.js";
 export type { StepView, StopCondition } from "./ports/stop-condition.js";
-export type {
-  Activity,
-  AskingOptions,
-  AskingSession,
-  ClaimOptions,
-  ClaimResult,
-  Commit,
-  CommitResult,
-  CommittedWait,
-  Holder,
-  Lease,
-  ListOptions,
-  MessageIdsOptions,
-  PostResult,
-  Redaction,
-  ReleaseResult,
-  SessionSummary,
-  StateAt,
-  Store,
-  StoreChange,
-  StoreProblem,
-} from "./ports/store.js";
+export type { SessionSummary, Store } from "./ports/store.js";
 export type { TokenCount, TokenEstimator, Tokenizer } from "./ports/tokens.js";
 export type {
   Answered,
@@ -200,12 +163,7 @@ export type {
 export type { NoticeFailure, PushSubscriptions, SubscribeResult, WorkerNotices } from "./ports/worker-notices.js";
 export type { WorkerScores } from "./ports/worker-scores.js";
 export type { AgentToolOptions } from "./runtime/agent/agent-tool.js";
-export type {
-  AbortOptions,
-  AnswerOptions,
-  Answers,
-  ApprovalDecision,
-} from "./runtime/agent/answer-types.js";
+export type { AbortOptions, AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/answer-types.js";
 export type { DelayOptions } from "./runtime/agent/delay.js";
 export type { Handoff, HandoffAgent, HandoffView } from "./runtime/agent/handoffs.js";
 export type { History, HistoryMessage, HistoryOptions } from "./runtime/agent/history.js";
@@ -273,11 +231,5 @@ export { type DeleteOptions, deleteSession } from "./stores/shared/delete-sessio
 export { type Pruned, type PruneOptions, pruneSessions } from "./stores/shared/prune.js";
 export { type ExportOptions, exportSessions } from "./stores/transfer/export.js";
 export { type Imported, type ImportOptions, importSessions } from "./stores/transfer/import.js";
-export {
-  type DefinedTool,
-  defineTool,
-  defineToolFor,
-  type InputOf,
-  type RawInputOf,
-} from "./tools/lib/define-tool.js";
+export { type DefinedTool, defineTool, defineToolFor, type InputOf, type RawInputOf } from "./tools/lib/define-tool.js";
 export { type CallOf, type InferUiTools, isCallOf } from "./tools/lib/tool-types.js";

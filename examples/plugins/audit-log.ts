@@ -7,7 +7,8 @@
  * the file exactly once.
  * 3. Every line has gone through the plugin `secret-masking`.
  */
-import { type Entry, type Plugin, redactJson, type Store } from "pawl";
+import { type Plugin, redactJson, type Store } from "pawl";
+import type { Entry } from "pawl/core";
 import { appendEntry, createTranscript, type Transcript } from "pawl/core";
 import { type AuditFile, openAuditFile } from "./audit-file.js";
 import { type Decision, decisionsOf } from "./decisions.js";

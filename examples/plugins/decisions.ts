@@ -1,8 +1,8 @@
 /**
  * The decisions in an entry of a session's log: the decision, its call, who decided, and why.
  */
-import type { Event, Json } from "pawl";
-import type { EventOf, Transcript } from "pawl/core";
+import type { Json } from "pawl";
+import type { Event, EventOf, Transcript } from "pawl/core";
 
 export type Decision = {
   /** `allow`, `ask`, `deny`, `approve`, `retry`, `abort`, `end` and so on. */

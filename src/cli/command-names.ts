@@ -1,6 +1,6 @@
 /**
- * The names of the commands of a conversation. No command file can replace one of them, so the trust in a folder also needs
- * these names. They are in a separate file because the commands import libraries that the trust code does not need.
+ * The names of the built-in commands of a conversation. A command file cannot override them, so the trust code also needs these names.
+ * They are in a separate file because the commands import libraries that the trust code does not need.
  */
 export const commandNames = [
   "help",

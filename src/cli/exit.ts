@@ -20,7 +20,7 @@ export function exitCodeOf(result: RunResult): number {
   }
 }
 
-/** Errors of the caller: only a different command line helps, not another attempt. */
+/** Caller errors: a retry does not help, the command line has to change. */
 const usageErrorCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "agent_mismatch",
   "bad_configuration",
@@ -43,11 +43,11 @@ export function exitCodeOfError(error: unknown): number {
   return error instanceof PawlError && usageErrorCodes.has(error.code) ? exitCodes.usage : exitCodes.failed;
 }
 
-/** An error as a message for a person; with its stack if `--debug` is set. */
+/** Formats an error for a person. `--debug` adds the stack and the causes. */
 export function formatError(error: unknown, isDebugging: boolean): string {
   if (isDebugging) return error instanceof Error ? formatWithCauses(error) : String(error);
   const message = error instanceof Error ? error.message : String(error);
-  return error instanceof PawlError ? message : `${message} (unexpected; --debug shows where it comes from)`;
+  return error instanceof PawlError ? message : `${message} (unexpected; run again with --debug for the stack)`;
 }
 
 function formatWithCauses(error: Error): string {

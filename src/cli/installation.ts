@@ -32,7 +32,7 @@ function findPackageFolder(file: string): string {
   return folder;
 }
 
-/** The command that installs a package where this program finds it. */
+/** The command that installs a package where this program can import it. */
 export function installCommand(packageName: string): string {
   return formatInstallCommand(detectInstallation(fileURLToPath(import.meta.url)), packageName, process.cwd());
 }
@@ -51,7 +51,7 @@ export function formatInstallCommand(installation: Installation, packageName: st
   }
 }
 
-/** The option `--prefix`; empty if the person is in that folder. */
+/** The option `--prefix` for that folder; empty if the person is in it. */
 function formatPrefixOption(folder: string, from: string): string {
   const isInside = from === folder || from.startsWith(folder.endsWith(sep) ? folder : `${folder}${sep}`);
   return isInside ? "" : ` --prefix ${JSON.stringify(folder)}`;

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * The command `pawl`. For a conversation, the prompt is shown first, and everything else is loaded after it. The version is printed
- * without loading the program.
+ * Entry point of the command `pawl`. A conversation shows its prompt before anything else is loaded, and `--version` does not load the
+ * program at all.
  */
 import { stdin, stdout } from "node:process";
 import { openPrompt } from "./screen/early-prompt.js";

@@ -44,16 +44,16 @@ import { readVersion } from "./version.js";
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
   const program = new Command("pawl")
     .description(
-      "An agent that works on a folder. pawl alone, on a terminal, is a conversation with it; the commands below do one thing each. Everything is recorded, so what was interrupted can be continued.",
+      "An agent that works on a folder. Run pawl on its own in a terminal to talk to it; each command below does one thing. Everything is recorded, so interrupted work can be continued.",
     )
     .version(readVersion(), "--version", "show the version")
     .helpOption("-h, --help", "show help")
     .commandsGroup("More:")
-    .helpCommand("help [command]", "show the help of a command")
+    .helpCommand("help [command]", "show help for a command")
     .exitOverride()
     .showHelpAfterError("(--help shows the commands and options, with examples)")
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
-    // An option behind a command belongs to the command.
+    // Options after the name of a command belong to that command.
     .enablePositionalOptions();
   addConversation(program, terminal, finish);
   addInit(program, terminal, finish);
@@ -81,9 +81,9 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
     if (usesStore(command))
       command.option(
         "--store <file or address>",
-        "where the sessions are: a file, or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
+        "where sessions are stored: a file or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
       );
-    command.option("--debug", "print the stack of an error");
+    command.option("--debug", "print the stack trace of an error");
   }
   program.hook("preAction", (_, command) => {
     const { store = process.env.PAWL_STORE } = command.optsWithGlobals<{ readonly store?: string }>();
@@ -109,11 +109,11 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
 const addConversation: AddCommand = (program, terminal, finish) => {
   addPermissionOptions(addModelOptions(program.argument("[message...]", "the first message of the conversation")))
     .option("-p, --print", "run the message as a task and print the answer, as pawl run does")
-    .option("--root <folder>", "the folder to work on (default: this one)")
-    .option("--continue", "go on with the latest session of this folder")
-    .option("--session <id>", "go on with this session")
-    .option("--screen-reader", "only append text: for screen readers and simple terminals")
-    .option("--no-screen-reader", "the live screen, also if ui.screenReader is set")
+    .option("--root <folder>", "the folder to work on (default: the current folder)")
+    .option("--continue", "continue the latest session of this folder")
+    .option("--session <id>", "continue this session")
+    .option("--screen-reader", "append text only, for screen readers and simple terminals")
+    .option("--no-screen-reader", "use the live screen even if ui.screenReader is set")
     .action(
       async (words: readonly string[], { print, ...options }: ConversationOptions & { readonly print?: true }) => {
         if (print === true) {
@@ -130,7 +130,7 @@ const addConversation: AddCommand = (program, terminal, finish) => {
 const addInit: AddCommand = (program, terminal, finish) => {
   program
     .command("init")
-    .description("create a project with an agent of your own, which runs without a key")
+    .description("create a project with your own agent, which runs without an API key")
     .argument("[folder]", "a new or empty folder", ".")
     .option("--json", "print the folder, the files and the next commands as JSON")
     .addHelpText("after", initHelp)
@@ -141,9 +141,9 @@ const addInit: AddCommand = (program, terminal, finish) => {
 };
 
 const initHelp = `${formatExamples("pawl init my-agent", "mkdir my-agent && cd my-agent && npx pawl init")}
-The project is in TypeScript: an agent, a tool that reads, a tool that asks
-before it acts, tests, a program for the terminal, and a page (npm run page).
-The command installs nothing and replaces no file.
+The project is written in TypeScript: an agent, a tool that reads, a tool that
+asks before it acts, tests, a terminal program, and a page (npm run page).
+The command installs nothing and overwrites nothing.
 
 Exit codes: 0 created, 2 wrong usage, such as a folder that is not empty.
 `;
@@ -155,13 +155,13 @@ const addRun: AddCommand = (program, terminal, finish) => {
     .argument("[task...]", "what the agent should do (default: read from standard input)")
     .option("--json", "print one JSON event per line");
   addRunOptions(addPermissionOptions(addModelOptions(command)))
-    .option("--root <folder>", "the folder to work on (default: the session's, else this one)")
+    .option("--root <folder>", "the folder to work on (default: the session's folder, else the current folder)")
     .option("--session <id>", "continue this session, or start one with this id")
     .option("--continue", "continue the latest session of this folder")
-    .option("--background", "work in a process of its own, print the session's id, and exit; questions wait")
+    .option("--background", "run in a separate process, print the session's id, and exit; questions wait")
     .option(
       "--output-schema <file>",
-      "print the answer as JSON that fits this JSON Schema (exit code 4 if it does not)",
+      "print the answer as JSON that matches this JSON Schema (exit code 4 if it does not)",
     )
     .addHelpText(
       "after",
@@ -189,10 +189,10 @@ const addRun: AddCommand = (program, terminal, finish) => {
 const addResume: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("resume")
-    .description("continue a run that was interrupted or waits, or follow one that another process drives")
+    .description("continue an interrupted or waiting run, or follow a run that another process drives")
     .argument(
       "[id]",
-      "the session's id, or the beginning of it (default: the latest of this folder whose run has not ended)",
+      "the session's id or a prefix of it (default: the latest session of this folder with an unfinished run)",
     )
     .option("--json", "print one JSON event per line");
   addPermissionOptions(addModelOptions(command))
@@ -225,7 +225,7 @@ const addReplay: AddCommand = (program, terminal, finish) => {
     .description("replay a session's log with the current code, changing nothing, and show the first difference")
     .argument(...sessionArgument)
     .option("--allow-shell", "give the replayed agent a shell, as the recorded runs had")
-    .option("--ignore-prompt", "ignore changes of the system prompt and of tool descriptions")
+    .option("--ignore-prompt", "ignore changes to the system prompt and tool descriptions")
     .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",
@@ -243,7 +243,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("sessions")
     .description("list the sessions of this folder, newest first")
-    .option("--all", "those of all folders: this one's first")
+    .option("--all", "list the sessions of all folders, this folder's first")
     .option("--limit <count>", "how many to list", parsePositive, 20)
     .option("--json", "print one JSON object per line")
     .addHelpText(
@@ -272,18 +272,18 @@ const addSessions: AddCommand = (program, terminal, finish) => {
       const { show } = await import("./commands/show-session.js");
       finish(await show(id, self.optsWithGlobals(), terminal));
     });
-  addSubcommand("rename", "give a session another title")
-    .argument("<title...>", "what lists call it: at most 200 characters")
+  addSubcommand("rename", "change the title of a session")
+    .argument("<title...>", "the new title, at most 200 characters")
     .option("--json", "print the id and the title as JSON")
     .addHelpText("after", formatExamples('pawl sessions rename 3f8c "The build of March"'))
     .action(async (id: string, words: readonly string[], _: JsonOption, self: Command) => {
       const { rename } = await import("./commands/rename.js");
       finish(await rename(id, words, self.optsWithGlobals(), terminal));
     });
-  addSubcommand("redact", "remove a leaked text, an entry or a call from a session at rest, for good")
-    .option("--seq <entry...>", "remove all content of these entries, numbers from pawl sessions show --numbers")
+  addSubcommand("redact", "permanently remove leaked text, entries or calls from an idle session")
+    .option("--seq <entry...>", "remove all content of these entries; pawl sessions show --numbers shows the numbers")
     .option("--call <key...>", "remove the input and the output of these calls, such as run/1/2")
-    .option("--note <text>", "why, which the session's log keeps")
+    .option("--note <text>", "the reason, which is recorded in the session's log")
     .option("--json", "print what was removed as JSON")
     .addHelpText("after", redactHelp)
     .action(async (id: string, _: RedactCommandOptions, self: Command) => {
@@ -291,8 +291,8 @@ const addSessions: AddCommand = (program, terminal, finish) => {
       finish(await redact(id, self.optsWithGlobals(), terminal));
     });
   addTransfer(command, terminal, finish);
-  addSubcommand("delete", "delete a session and all its data, unless its run is under way")
-    .option("--force", "delete it although its run is under way, or an import of it is not complete")
+  addSubcommand("delete", "delete a session and all its data, unless a run is in progress")
+    .option("--force", "delete it even if a run is in progress or its import is incomplete")
     .option("--json", "print the id of the deleted session as JSON")
     .addHelpText("after", formatExamples("pawl sessions delete 3f8c"))
     .action(async (id: string, _: RemoveOptions, self: Command) => {
@@ -302,11 +302,11 @@ const addSessions: AddCommand = (program, terminal, finish) => {
 };
 
 const redactHelp = `${formatExamples("pawl sessions redact 3f8c", "pawl sessions redact 3f8c < key.txt", "pawl sessions redact 3f8c --seq 12 14")}
-Without --seq and --call, the text is asked for, or read from standard input:
-as an argument it would stay in the history of the shell. It is replaced
-wherever it is in the session, in its stored files and in the sessions that
-its calls began. Exports, backups and what the model's provider was sent are
-not called back. Revoke a key that leaked.
+Without --seq and --call, pawl prompts for the text or reads it from standard
+input, because an argument would stay in your shell history. Every occurrence
+in the session, in its stored files and in the sessions that its calls started
+is replaced. Exports, backups and data already sent to the model provider are
+not changed, so revoke a leaked key.
 `;
 
 const addAcp: AddCommand = (program, terminal, finish) => {
@@ -336,8 +336,8 @@ const addDoctor: AddCommand = (program, terminal, finish) => {
 const addSandbox: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("sandbox")
-    .description("show what commands of the agent see and reach in this folder")
-    .option("--root <folder>", "the folder (default: this one)")
+    .description("show which files and hosts the agent's commands can reach in this folder")
+    .option("--root <folder>", "the folder (default: the current folder)")
     .option("--json", "print it as JSON")
     .addHelpText("after", formatExamples("pawl sandbox", "pawl sandbox clean"))
     .action(async (options: SandboxCommandOptions) => {
@@ -346,7 +346,7 @@ const addSandbox: AddCommand = (program, terminal, finish) => {
     });
   command
     .command("clean")
-    .description("remove the home of the folder's commands, with its caches")
+    .description("remove the home folder of this folder's commands, including its caches")
     .addHelpText("after", formatExamples("pawl sandbox clean"))
     .action(async (_: unknown, self: Command) => {
       const { clean } = await import("./commands/sandbox.js");
@@ -358,7 +358,7 @@ function findHelpGroup(name: string): string {
   return Object.keys(helpGroups).find((heading) => helpGroups[heading]?.includes(name)) ?? "More:";
 }
 
-/** These commands, and their subcommands, have nothing to do with sessions. */
+/** These commands and their subcommands do not use the session store. */
 const commandsWithoutStore: ReadonlySet<string> = new Set([
   "init",
   "permissions",

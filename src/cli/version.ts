@@ -1,5 +1,5 @@
 /**
- * The version of the package. It is read from its manifest, so that `pawl --version` loads nothing else.
+ * The version of the package, read from its manifest, so that `pawl --version` loads nothing else.
  */
 import { readFileSync } from "node:fs";
 

@@ -1,5 +1,5 @@
 /**
- * What a run waits for besides people, in words: `asleep until 2026-12-01 14:02`, `waiting for the signal order-7-paid`.
+ * Describes what a run waits for, other than people: `asleep until 2026-12-01 14:02`, `waiting for the signal order-7-paid`.
  */
 import type { RunWait } from "../index.js";
 import { formatCount, sanitize } from "./terminal/text.js";

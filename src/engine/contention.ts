@@ -1,14 +1,14 @@
 /**
- * Keeps workers on one store out of each other's way. All of them are notified of a message at the same moment and see the
- * same list, so each would claim all of it, and all but one would lose.
+ * Backoff for workers that share a store. All of them are notified of a message at the same moment and see the same list, so
+ * each would try to claim all of it, and all but one would lose.
  *
  * 1. A worker that has lost a claim waits for a short random time before it looks for due sessions. So one worker is first,
- *    and the others see what it has left.
- * 2. A worker has few claims in flight at first, one more after each claim that it won, and only one after a loss. So it
- *    loses few before it knows of the others, and few of a list that another worker is claiming.
- * 3. A worker that is alone loses no claim, and never waits. Soon it claims all at once, so that its sessions run side by
- *    side and share commits.
- * 4. The wait is bounded, and no other worker can prolong it: a session that the first one leaves is claimed by the next.
+ *    and the others see the sessions that it has left.
+ * 2. A worker begins with few claims in flight, adds one after each claim that it wins, and goes down to one after a loss. So
+ *    it loses few claims before it notices the others, and few from a list that another worker is claiming.
+ * 3. A lone worker loses no claim and never waits. Soon it claims all sessions at once, so that they run in parallel and
+ *    share commits.
+ * 4. The wait is bounded, and no other worker can prolong it: a session that the first worker leaves is claimed by the next.
  */
 import type { Clock } from "../ports/clock.js";
 
@@ -22,11 +22,11 @@ const lossMemoryMs = 30_000;
 const claimLimits = { first: 2, least: 1 } as const;
 
 export type Contention = {
-  /** This worker was first. */
+  /** This worker won a claim. */
   readonly recordWin: () => void;
-  /** Another worker was faster. */
+  /** Another worker won the claim. */
   readonly recordLoss: () => void;
-  /** How many claims were lost until now. */
+  /** How many claims this worker has lost so far. */
   readonly losses: () => number;
   /** Waits before this worker looks for due sessions, if other workers also look. */
   readonly backOff: () => Promise<void>;
@@ -34,7 +34,7 @@ export type Contention = {
   readonly maxClaims: () => number;
 };
 
-/** @param random a number from 0 up to 1 */
+/** @param random returns a number from 0 up to 1 */
 export function createContention(clock: Clock, random: () => number): Contention {
   let losses = 0;
   let claimLimit: number = claimLimits.first;

@@ -25,7 +25,7 @@ export type Contributions<ModelLike> = {
 
 type PluginScope<ModelLike> = {
   readonly context: PluginContext<ModelLike>;
-  /** After this, the plugin cannot register anything. The agents are created once, after all setups. */
+  /** Ends the registration: the agents are created once, after all setups. */
   readonly close: () => void;
 };
 
@@ -55,7 +55,7 @@ export function createContributions<ModelLike>(store: Store) {
       if (isOpen) return;
       throw new PawlError(
         "bad_configuration",
-        `The plugin "${plugin}" registers the ${label} after its setup has ended. Let setup return a promise, and register before it resolves.`,
+        `The plugin "${plugin}" registered the ${label} after its setup had ended. Return a promise from setup, and register before it resolves.`,
       );
     }
     const context: PluginContext<ModelLike> = {

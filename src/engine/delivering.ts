@@ -1,25 +1,26 @@
 /**
- * Delivers notices alongside the sessions that a worker drives.
+ * Delivers a worker's notices while it drives sessions.
  */
 import type { Clock } from "../ports/clock.js";
+import type { NoticeFailure } from "../ports/worker-notices.js";
 import { retryDelayMs } from "./retries.js";
 import type { WorkerOptions } from "./worker-options.js";
 
-/** If the store fails, the worker reports it and looks again later. */
+/** If the store fails, the failure is reported, and the next look is delayed. */
 export function createDelivering(
   { store, notices, pollMs = 1_000, onReport = () => {} }: WorkerOptions,
   { clock, random }: { readonly clock: Clock; readonly random: () => number },
 ) {
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** A look may wait for a destination that does not answer. Meanwhile the next looks deliver to the others. */
+  /** One look may hang on a destination that does not respond. Meanwhile later looks deliver to the others. */
   const looks = new Set<Promise<void>>();
   let isRegistered = false;
   let failures = 0;
-  /** When the next look is due: by the clock's `elapsed`. */
+  /** When the next look is due, on the scale of the clock's `elapsed`. */
   let nextLookAt = Number.NEGATIVE_INFINITY;
 
-  /** Before the first session is driven, so that its notices are written. Rejects if the store fails. */
+  /** Called before the first session is driven, so that its notices are written. Rejects if the store fails. */
   async function register(): Promise<void> {
     if (!isRegistered) await notices?.register(store);
     isRegistered = true;
@@ -27,12 +28,11 @@ export function createDelivering(
 
   async function deliverAll(): Promise<void> {
     if (notices === undefined) return;
-    const onFailure = (failure: Parameters<Parameters<typeof notices.deliver>[1]["onFailure"]>[0]) =>
-      onReport({ type: "notice_failed", ...failure });
+    const onFailure = (failure: NoticeFailure) => onReport({ type: "notice_failed", ...failure });
     while (!signal.aborted && (await notices.deliver(store, { signal, clock, random, onFailure })) > 0);
   }
 
-  /** @param isForced whether to look now, however recent the last look was */
+  /** @param isForced looks now, however recent the last look was */
   async function catchUp({ isForced = false } = {}): Promise<void> {
     if (notices === undefined || signal.aborted || (!isForced && clock.elapsed() < nextLookAt)) return;
     nextLookAt = clock.elapsed() + pollMs;

@@ -1,5 +1,5 @@
 /**
- * The options of an engine's agent: its own, merged with what all agents of the engine share.
+ * The options of an engine's agent: its own, merged with the ones that all agents of the engine share.
  */
 import type { Services } from "../ports/services.js";
 import type { Store } from "../ports/store.js";
@@ -17,11 +17,11 @@ export type EngineAgent<ModelLike> = Omit<
 > & {
   /** Sessions belong to the agent of this name. It is unique in the engine. */
   readonly name: string;
-  /** A model, or the name of one: of a plugin, or `provider/model`. */
+  /** A model, or a model's name: one that the engine or a plugin registers, or `provider/model`. */
   readonly model: ModelLike | string;
-  /** Models that a run or a hook can choose by name, in the same way. */
+  /** Models that a run or a hook can choose by name. Each is given in the same way as `model`. */
   readonly models?: { readonly [name: string]: ModelLike | string | Fallback<ModelLike | string> };
-  /** Models to try in order, in the same way. */
+  /** Models to try in order. Each is given in the same way as `model`. */
   readonly fallbacks?: readonly (ModelLike | string | Fallback<ModelLike | string>)[];
   /**
    * The tools, or a function that returns them. The function gets the engine's earlier agents by name:

@@ -1,9 +1,8 @@
 /**
- * An engine: the agents of a process, the plugins, tools, models and store that they share, and the worker that drives
+ * The engine: the agents of a process, the plugins, tools, models and store that they share, and the worker that drives
  * their sessions.
  *
- * 1. If two tools have the same name, an agent's own tool takes precedence over a plugin's, and a plugin's over the
- *    engine's.
+ * 1. If tools have the same name, an agent's own tool takes precedence over a plugin's, and a plugin's over the engine's.
  * 2. Plugins' hooks and observers come before an agent's own, in the order of registration.
  * 3. Plugins are disposed of after the last run has settled, and before the engine closes a store that it has created.
  */
@@ -24,7 +23,7 @@ import { checkGrace, type Worker, type WorkerOptions, workerOptionRules } from "
 export type EngineOptions<ModelLike> = {
   /** Created in this order. An agent can have earlier agents as tools. */
   readonly agents: readonly EngineAgent<ModelLike>[];
-  /** They are set up in the order of their dependencies. Default: none. */
+  /** The plugins, set up in the order of their dependencies. Default: none. */
   readonly plugins?: readonly Plugin<ModelLike>[];
   /** Tools of every agent, unless a plugin or the agent itself has a tool of the same name. */
   readonly tools?: Tools;
@@ -33,7 +32,7 @@ export type EngineOptions<ModelLike> = {
    * `provider/model`.
    */
   readonly models?: { readonly [name: string]: ModelLike };
-  /** Default: a new store in memory. The shutdown does not close a store that you pass. */
+  /** Default: a new store in memory. `shutdown` does not close a store that you pass in. */
   readonly store?: Store;
   /** Options of the engine's worker. */
   readonly worker?: Pick<WorkerOptions, "concurrency" | "pollMs" | "notices" | "onReport">;
@@ -52,15 +51,15 @@ export type Engine<ModelLike> = {
   /** Drives sessions as they become due, until the shutdown. @throws PawlError if the store fails */
   readonly work: () => Promise<void>;
   /**
-   * Starts no more runs, waits up to `graceMs` (milliseconds, default: 5,000) for those under way, releases the
+   * Starts no more runs, waits up to `graceMs` (milliseconds, default: 5,000) for the active runs, releases the
    * sessions, and disposes of the plugins. A run that does not settle in time ends as `interrupted`, and its session is
    * due again. Further calls return the same promise.
-   * @throws the error of a part that failed, or an AggregateError of several, after all parts have shut down
+   * @throws the error of the part that failed to shut down, or an AggregateError of several, after all parts have shut down
    */
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** The parts that `createEngine` passes in. */
+/** The functions that `createEngine` passes in. */
 export type EngineDeps<ModelLike> = {
   readonly createAgent: (options: AgentOptions<ModelLike>) => Agent<ModelLike>;
   readonly createWorker: (options: WorkerOptions) => Worker;
@@ -161,7 +160,7 @@ async function createAgents<ModelLike>(
     if ("store" in agent && agent.store !== undefined && agent.store !== store)
       throw new PawlError(
         "bad_configuration",
-        `The agent "${agent.name}" has a store of its own. The agents of an engine share the engine's: createEngine({ store }).`,
+        `The agent "${agent.name}" has its own \`store\`. All agents of an engine use the engine's store: pass it to createEngine({ store }).`,
       );
     agentsByName.set(agent.name, createAgent(await resolveAgentOptions(agent, shared)));
   }
@@ -171,9 +170,10 @@ async function createAgents<ModelLike>(
 function getAgent<ModelLike>(name: string, agents: ReadonlyMap<string, Agent<ModelLike>>): Agent<ModelLike> {
   const match = agents.get(name);
   if (match !== undefined) return match;
-  const knownNames = agents.size === 0 ? "There are none yet" : `There are: ${[...agents.keys()].join(", ")}`;
+  const knownNames =
+    agents.size === 0 ? "The engine has no agents yet" : `Known agents: ${[...agents.keys()].join(", ")}`;
   throw new PawlError(
     "bad_configuration",
-    `There is no agent "${name}". ${knownNames}. An agent can use only agents before it in the engine's list.`,
+    `There is no agent "${name}". ${knownNames}. An agent can use only agents that come before it in the engine's list.`,
   );
 }

@@ -18,7 +18,7 @@ export async function lookUpSession(store: Store, sessionId: string): Promise<Se
   );
 }
 
-/** A child session and the sessions above it, from the bottom up. */
+/** Lists a child session and its ancestors, from the bottom up. */
 export async function loadSessionChain(store: Store, sessionId: string): Promise<readonly string[]> {
   const chain: string[] = [];
   for (let id: string | undefined = sessionId; id !== undefined && !chain.includes(id); ) {

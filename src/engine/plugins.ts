@@ -4,8 +4,8 @@
  * 1. A plugin is set up after all of its dependencies. A cycle or a missing dependency is an error that names the path.
  * 2. Each plugin whose setup has begun is disposed of once, even if its setup failed. If one dispose fails, the others
  *    still run.
- * 3. A plugin gets two minutes for its setup and 10 s for its dispose; then it has failed.
- * 4. Two plugins cannot register the same name, because then their order would decide which of the two is used.
+ * 3. A plugin's setup fails after two minutes, and its dispose after 10 s.
+ * 4. Two plugins cannot register the same name, because their order would then decide which of the two is used.
  */
 import { anyValue, checkPlainOptions, type OptionTable } from "../check-options.js";
 import { PawlError } from "../errors.js";
@@ -16,7 +16,7 @@ import { type Contributions, createContributions } from "./contributions.js";
 
 /** Sets plugins up and disposes of them. */
 export type PluginManager<ModelLike> = {
-  /** In the order of setup. */
+  /** The plugins, in the order of setup. */
   readonly plugins: readonly Plugin<ModelLike>[];
   /**
    * Sets the plugins up, one after the other. A second call throws.
@@ -26,7 +26,7 @@ export type PluginManager<ModelLike> = {
    */
   readonly load: (store: Store) => Promise<Contributions<ModelLike>>;
   /**
-   * Disposes of the plugins that were set up, the last one first.
+   * Disposes of the plugins that were set up, in reverse order.
    * @throws AggregateError of the errors that plugins threw, after all plugins were disposed of
    */
   readonly dispose: () => Promise<void>;
@@ -45,7 +45,7 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
 
   async function load(store: Store): Promise<Contributions<ModelLike>> {
     if (hasLoaded)
-      throw createConfigurationError("This plugin manager has set up its plugins already. Create another manager.");
+      throw createConfigurationError("This plugin manager has already set up its plugins. Create another manager.");
     hasLoaded = true;
     const { contributions, contextOf } = createContributions<ModelLike>(store);
     for (const plugin of ordered) {
@@ -88,7 +88,7 @@ export function createPluginManager<ModelLike>(plugins: readonly Plugin<ModelLik
 const setupTimeoutMs = 120_000;
 const disposeTimeoutMs = 10_000;
 
-/** @throws what the plugin throws; Error if it takes too long */
+/** @throws the plugin's error; Error if the call takes too long */
 async function withTimeout(call: () => void | Promise<void> | undefined, timeoutMs: number): Promise<void> {
   let stopTimer = () => {};
   const timeout = new Promise<never>((_, reject) => {
@@ -125,7 +125,9 @@ function sortByDependencies<ModelLike>(plugins: readonly Plugin<ModelLike>[]): r
     const nextPath = [...path, name];
     const plugin = byName.get(name);
     if (plugin === undefined)
-      throw createConfigurationError(`The plugin "${name}" is missing: ${nextPath.join(" → ")}. Add it.`);
+      throw createConfigurationError(
+        `The plugin "${name}" is missing: ${nextPath.join(" → ")}. Add it to \`plugins\`.`,
+      );
     if (path.includes(name)) {
       const cycle = nextPath.slice(path.indexOf(name));
       throw createConfigurationError(
@@ -153,19 +155,19 @@ function checkPlugin<ModelLike>(plugin: Plugin<ModelLike>): void {
   const { name, version, dependencies = [], setup, dispose } = plugin;
   checkPlainOptions<Plugin<unknown>>(`The plugin "${String(name)}"`, pluginRules, plugin);
   if (typeof name !== "string" || name === "" || name.length > 100)
-    throw createConfigurationError("A plugin has no valid name. Give it a name of 1 to 100 characters.");
+    throw createConfigurationError(
+      "A plugin's `name` is missing or invalid. It must be a string of 1 to 100 characters.",
+    );
   if (typeof version !== "string" || version === "")
-    throw createConfigurationError(`The plugin "${name}" has no version. Give it one, as a string.`);
+    throw createConfigurationError(`The plugin "${name}" has no \`version\`. Add one, as a string.`);
   if (typeof setup !== "function")
-    throw createConfigurationError(`The plugin "${name}" has no function setup(context). Add it.`);
+    throw createConfigurationError(`The plugin "${name}" has no setup(context) function. Add one.`);
   if (dispose !== undefined && typeof dispose !== "function")
     throw createConfigurationError(
-      `The dispose of the plugin "${name}" is not a function. Make it one, or leave it out.`,
+      `\`dispose\` of the plugin "${name}" is not a function. Pass a function, or leave it out.`,
     );
   if (!Array.isArray(dependencies) || !dependencies.every((dependency) => typeof dependency === "string"))
-    throw createConfigurationError(
-      `The dependencies of the plugin "${name}" are not a list of names. Give an array of strings.`,
-    );
+    throw createConfigurationError(`\`dependencies\` of the plugin "${name}" must be an array of plugin names.`);
 }
 
 function createConfigurationError(message: string): PawlError {

@@ -1,12 +1,12 @@
 /**
- * Which failures a worker retries, and when.
+ * The failures that a worker retries, and the delays between retries.
  */
 import { defined } from "../core/data/defined.js";
 import type { Fault } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
 
-/** The store may have failed temporarily, and a session that is about to begin may be empty for a moment. */
+/** Whether to retry: the store may have failed temporarily, and a session that is about to begin may be empty for a moment. */
 export function isTransient(error: unknown): boolean {
   return error instanceof PawlError && (error.code === "store_failed" || error.code === "no_session");
 }
@@ -20,22 +20,22 @@ export function retryDelayMs(failures: number): number {
 }
 
 /**
- * Finds the sessions that an agent drove without any effect on the store: it looks for them in another store, the store fails
- * each time, or the agent is broken. They stay due, so without a pause a worker would drive them forever.
+ * Finds sessions that an agent drove without any effect on the worker's store: the agent uses another store, the store fails each
+ * time, or the agent is broken. Such sessions stay due, so without a pause a worker would drive them forever.
  */
 export type StallDetector = {
-  /** Null: the session may be driven now. Otherwise a pause is due first. */
+  /** Null if the session may be driven now. Otherwise a pause is due first. */
   readonly check: (sessionId: string, snapshot: SessionLook) => Stall | null;
   /**
    * Records that the session was driven after this snapshot.
-   * @param storeFault how the store failed meanwhile, if it did
+   * @param storeFault the store's failure during the drive, if it failed
    */
   readonly record: (sessionId: string, snapshot: SessionLook, storeFault?: Fault) => void;
   /** Forgets the sessions for which this returns false. */
   readonly retain: (shouldKeep: (sessionId: string) => boolean) => void;
 };
 
-/** How often in a row driving a session has changed nothing, and how the store failed the last time, if it did. */
+/** How many drives in a row have left a session unchanged, and the store's failure during the last one, if it failed. */
 type Stall = { readonly times: number; readonly storeFault?: Fault };
 
 type DriveRecord = Stall & { readonly seq: number; readonly isPosted: boolean; readonly hasPaused: boolean };

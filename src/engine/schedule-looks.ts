@@ -1,5 +1,5 @@
 /**
- * A worker's polls of the schedules of its store.
+ * Polling for due schedules: each look fires what is due.
  */
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
@@ -12,13 +12,13 @@ import type { WorkerReport } from "./worker-options.js";
 
 export type ScheduleLooks = {
   /**
-   * Fires what is due. The first time, it also computes the next slots again, because the rules of time zones may have changed since they
-   * were stored. Returns whether a run was posted. Rejects if the store fails.
+   * Fires what is due. The first call also recomputes the next slots, because time zone rules may have changed since they were stored.
+   * Returns whether a run was posted. Rejects if the store fails.
    */
   readonly fire: () => Promise<boolean>;
-  /** Does so if the last look was `pollMs` ago, or something has become due since. */
+  /** Fires if the last look was `pollMs` ago, or something has become due since. */
   readonly fireIfDue: () => Promise<void>;
-  /** `fireIfDue` for a worker that runs on: if the store fails, returns the failure, and the next poll comes after `retryInMs`. */
+  /** `fireIfDue` for a worker that keeps running: if the store fails, returns the failure, and the next look comes after `retryInMs`. */
   readonly look: () => Promise<LookFailure | null>;
   /** Milliseconds until the next look is needed. */
   readonly msToNext: () => number;
@@ -39,7 +39,7 @@ export function createScheduleLooks(options: LookOptions): ScheduleLooks {
   return schedules === undefined ? noLooks(options) : createLooks(options, schedules);
 }
 
-/** A store without schedules. */
+/** For a store without schedules. */
 function noLooks({ pollMs }: LookOptions): ScheduleLooks {
   return { fire: async () => false, fireIfDue: async () => {}, look: async () => null, msToNext: () => pollMs };
 }
@@ -53,12 +53,12 @@ function createLooks(
     inbox: (sessionId: string) => store.inbox(sessionId),
     schedules,
   };
-  /** Rows that failed, and when they are tried again: by the clock's `elapsed`. */
+  /** Rows that failed, and when they are retried, on the scale of the clock's `elapsed`. */
   const failures = new Map<string, { readonly times: number; readonly until: number }>();
   let isRefreshed = false;
   /** How many looks in a row have failed. */
   let failedLooks = 0;
-  /** When the next look is due: by the clock's `elapsed`. */
+  /** When the next look is due, on the scale of the clock's `elapsed`. */
   let nextLookAt = Number.NEGATIVE_INFINITY;
 
   async function fire(): Promise<boolean> {

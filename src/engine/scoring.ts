@@ -1,10 +1,10 @@
 /**
- * Judges ended sessions alongside the sessions that a worker drives.
+ * Judges ended sessions while a worker drives others.
  */
 import type { Clock } from "../ports/clock.js";
 import type { WorkerOptions } from "./worker-options.js";
 
-/** One query for ended sessions at a time. A failure is reported, and the worker continues. */
+/** Runs one query for ended sessions at a time. A failure is reported, and the worker continues. */
 export function createScoring({ store, scores, onReport = () => {} }: WorkerOptions, clock: Clock) {
   const stopping = new AbortController();
   let look: Promise<void> | null = null;

@@ -1,8 +1,8 @@
 /**
  * A worker: fires the due schedules of a store, finds its due sessions, and drives them.
  *
- * A session is due if nobody holds it, and it has a message in its inbox, or its driver died, or one of its waits is
- * over. Any number of workers can share a store. The store's claim decides which of them drives a session.
+ * A session is due if no process holds it and it has a message in its inbox, its driver died, or one of its waits is over.
+ * Any number of workers can share a store. The store's claim decides which of them drives a session.
  */
 
 import { checkOptions } from "../check-options.js";
@@ -31,29 +31,29 @@ import {
   workerOptionRules,
 } from "./worker-options.js";
 
-/** How often a session was refused in a row, and until when: by the clock's `elapsed`. */
+/** How often in a row a session could not be resumed, and when it is retried, on the scale of the clock's `elapsed`. */
 type RefusalRecord = { readonly times: number; readonly until: number };
 
-/** Among how many sessions a worker chooses, for each place that it has. */
+/** How many due sessions a worker requests for each session that it can drive. */
 const overfetchFactor = 4;
 
 /** How often a worker removes expired signals, and how many in one transaction. */
 const dropEveryMs = 60_000;
 const signalsPerDrop = 1_000;
 
-/** Milliseconds that a worker waits for its claims before it claims more. An agent may take long to be found. */
+/** How long a worker waits for its claims before it claims more, in milliseconds. Finding an agent may take long. */
 const maxClaimMs = 100;
 
-/** How a session was driven: the last result, null if its agent found nothing to do, and whether this worker claimed it. */
+/** How a session was driven: the last result (null if its agent found nothing to do), and whether this worker claimed the session. */
 type DriveResult = { readonly result: RunResult | null; readonly isTaken: boolean };
 
-/** The sessions that an agent is to carry on, in this order, and what was read of the first one. */
+/** The sessions that an agent has to resume, in this order, and what was read of the first one. */
 type ResumePlan = { readonly agent: WorkingAgent; readonly sessionIds: readonly string[]; readonly seen?: SessionLook };
 
 type WorkerDeps = {
   readonly clock: Clock;
   readonly isDead: (holder: Holder) => boolean;
-  /** A number from 0 up to 1. */
+  /** Returns a number from 0 up to 1. */
   readonly random: () => number;
 };
 
@@ -65,7 +65,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   const contention = createContention(clock, random);
   const running = new Map<string, Promise<void>>();
   const refusals = new Map<string, RefusalRecord>();
-  /** Sessions that another caller or process may have, and until when they are left to it: by the clock's `elapsed`. */
+  /** Sessions that another caller or process may be driving, and until when they are skipped, on the scale of the clock's `elapsed`. */
   const skippedUntil = new Map<string, number>();
   const stallDetector = createStallDetector();
   const scheduleLooks = createScheduleLooks({ store, clock, pollMs, onReport, isStopped: () => isStopped });
@@ -74,14 +74,14 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   const scoring = createScoring(options, clock);
   const delivering = createDelivering(options, { clock, random });
   let isStopped = false;
-  /** Whether something has happened that the last look may not have seen. */
+  /** Whether the store has changed in a way that the last query for due sessions may have missed. */
   let isWoken = false;
-  /** Whether the last look has left sessions that were due. */
+  /** Whether the last query left due sessions unclaimed. */
   let hasLeftDue = false;
-  /** Sessions that were released with nothing left to do. */
+  /** Sessions that were released with no work left. */
   const released = new Set<string>();
   let interruptWait = () => {};
-  /** When old signals are removed next, by the clock's `elapsed`. */
+  /** When expired signals are removed next, on the scale of the clock's `elapsed`. */
   let nextDropAt = Number.NEGATIVE_INFINITY;
 
   function wake(): void {
@@ -98,20 +98,20 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     return indexAgents(options.agents).get(session.agent) ?? null;
   }
 
-  /** Made when it is first needed: the functions of handoffs may name agents that are created later. */
+  /** Built on first use, because handoff functions may name agents that are created later. */
   function indexAgents(workingAgents: readonly WorkingAgent[]): ReadonlyMap<string, WorkingAgent> {
     agentsByName ??= findDriversByName(workingAgents);
     return agentsByName;
   }
 
   /**
-   * Finds the agent that can carry the session on. A worker may not know the agent of a child session, because only the
-   * parent's tool knows it. Then the agent of the session at the top carries the child on, and all sessions above it:
-   * each of them may go on when the one below does.
+   * Finds the agent that can resume the session. A worker may not know the agent of a child session, because only the
+   * parent's tool knows it. Then the agent of the top session resumes the child and all of its ancestors: each of them may
+   * continue when the one below does.
    */
   async function findResumable(sessionId: string, { binding, seen }: SessionLookup): Promise<ResumePlan> {
     const own = await findAgent(binding, sessionId);
-    // A function may take long: then what was read before is old.
+    // A function may take long, and what was read before the call may be stale.
     const isFresh = typeof options.agents !== "function";
     if (own !== null) return { agent: own, sessionIds: [sessionId], ...(isFresh ? { seen } : {}) };
     const { top } = binding;
@@ -119,7 +119,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     if (topAgent !== null) return { agent: topAgent, sessionIds: await loadSessionChain(store, sessionId) };
     throw new PawlError(
       "agent_mismatch",
-      `Session ${sessionId} belongs to the agent "${binding.agent}", which this worker does not have. Add the agent to the option agents of the worker (pawl worker MODULE: a module that exports it), or leave the session to another worker.`,
+      `Session ${sessionId} belongs to the agent "${binding.agent}", which this worker does not have. Add the agent to the worker's \`agents\` (for \`pawl worker MODULE\`, export it from the module), or leave the session to another worker.`,
     );
   }
 
@@ -129,7 +129,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
       const stall = stallDetector.check(sessionId, lookup.seen);
       if (stall !== null) {
         const { times, storeFault } = stall;
-        // A look reads the inbox before the log, and a message may come at any time: one look that is the same proves nothing.
+        // The inbox is read before the log, and a message may arrive in between. So a single unchanged read proves nothing.
         if (times === 1 && storeFault === undefined)
           return void skippedUntil.set(sessionId, clock.elapsed() + retryDelayMs(1));
         return refuse(sessionId, createStallError(sessionId, lookup.binding, storeFault), Math.max(1, times - 1));
@@ -149,7 +149,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
           driveResult.result?.status === "interrupted" ? driveResult.result.error : undefined,
         );
     } catch (error) {
-      // Its agent is shut down already: the session is due, and others take it.
+      // The agent has already shut down. The session stays due, and other workers claim it.
       if (!(isStopped && error instanceof PawlError && error.code === "shut_down")) refuse(sessionId, error);
     }
   }
@@ -167,7 +167,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     return false;
   }
 
-  /** If it is a session by itself, runs that are queued behind the present one are driven, too. */
+  /** Resumes one session. If it is the only one of the plan, its queued runs are also driven. */
   async function resume(
     sessionId: string,
     { agent, sessionIds, seen }: ResumePlan,
@@ -199,7 +199,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
       }
     } catch (error) {
       if (!(error instanceof PawlError)) throw error;
-      // Somebody else was quicker, or has finished the run. This worker follows nothing: it would keep a place for it.
+      // Another caller was faster, or has finished the run. The worker does not follow that run, which would take up a slot.
       if (error.code === "session_busy") {
         skippedUntil.set(sessionId, clock.elapsed() + pollMs);
         contention.recordLoss();
@@ -208,15 +208,15 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     return { result, isTaken };
   }
 
-  /** Removes expired signals: at most once a minute, because nothing depends on it. */
+  /** Removes expired signals, at most once a minute: nothing depends on their removal. */
   async function dropOldSignals(): Promise<void> {
     if (store.signals === undefined || clock.elapsed() < nextDropAt) return;
     nextDropAt = clock.elapsed() + dropEveryMs;
-    // What is left is removed in the next turns, so that claims do not wait for a backlog.
+    // The rest is removed in the next turns, so that claims do not wait for a backlog.
     if ((await store.signals.drop(clock.now(), signalsPerDrop)) === signalsPerDrop) nextDropAt = clock.elapsed();
   }
 
-  /** Begins with what is due, as far as there are places. Resolves to whether it has begun with anything. */
+  /** Starts due sessions, up to the concurrency limit. Resolves to whether any session was due. */
   async function claimDue(): Promise<boolean> {
     isWoken = false;
     hasLeftDue = running.size >= concurrency;
@@ -224,7 +224,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     await contention.backOff();
     isWoken = false;
     if (isStopped) return false;
-    // More than this worker can take: other workers ask for the same ones, and each begins elsewhere among them.
+    // Over-fetch and start at a random offset, so that workers polling the same list do not collide.
     const limit = overfetchFactor * concurrency + running.size + refusals.size + skippedUntil.size;
     const found = new Set(await store.due(clock.now(), limit, isDead));
     stallDetector.retain((id) => found.has(id) || running.has(id));
@@ -237,7 +237,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
       if (pendingClaims.size >= contention.maxClaims()) await waitAtMost(maxClaimMs, Promise.race(pendingClaims));
       if (isStopped || running.size >= concurrency) break;
       if (running.has(sessionId)) continue;
-      // Another worker is at the same list: this one looks again at what is left of it.
+      // Another worker is claiming from the same list. Query again for the rest of it.
       if (contention.losses() > losses) {
         isWoken = true;
         break;
@@ -250,13 +250,13 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     return due.length > 0;
   }
 
-  /** Resolves when it is decided who has the session. */
+  /** Resolves when the claim has been won or lost. */
   function startDriving(sessionId: string): Promise<void> {
     return new Promise((resolve) => {
       const driving = driveSession(sessionId, resolve).finally(() => {
         running.delete(sessionId);
         resolve();
-        // The store reports what else becomes due.
+        // Anything else that becomes due is reported by the store's `watch`.
         if (!released.delete(sessionId) || hasLeftDue) wake();
       });
       running.set(sessionId, driving);
@@ -273,7 +273,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   async function runUntilIdle(): Promise<void> {
     if (typeof options.agents !== "function") indexAgents(options.agents);
     await delivering.register();
-    // A session may be done before its claim was waited for: only a look that begins with nothing says that nothing is due.
+    // A session may be done before its claim is awaited, so only a query that finds nothing due ends the loop.
     await scheduleLooks.fire();
     while ((await claimDue()) || running.size > 0 || (await scheduleLooks.fire())) {
       if (running.size > 0) await Promise.race(running.values());
@@ -286,7 +286,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
 
   async function run(): Promise<void> {
     if (typeof options.agents !== "function") indexAgents(options.agents);
-    // A commit makes no session due: a message does, or a time, or the end of a process.
+    // A commit does not make a session due. A message, a time or the end of a process does.
     const unwatch = store.watch((change) => {
       if (change.in !== "log") wake();
     });
@@ -309,7 +309,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
           failures += 1;
           const retryInMs = retryDelayMs(failures);
           onReport({ type: "store_failed", error, retryInMs });
-          await waitForWake(retryInMs, { byStop: true });
+          await waitForWake(retryInMs, { onlyOnStop: true });
         }
       }
     } finally {
@@ -317,8 +317,8 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     }
   }
 
-  /** @param byStop whether only `stop` ends the wait early, and no change in the store does */
-  function waitForWake(ms: number, { byStop: onlyOnStop = false } = {}): Promise<void> {
+  /** @param onlyOnStop whether only `stop`, and no change in the store, ends the wait early */
+  function waitForWake(ms: number, { onlyOnStop = false } = {}): Promise<void> {
     return new Promise((resolve) => {
       const cancel = clock.after(ms, resolve);
       interruptWait = () => {
@@ -348,41 +348,41 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
 }
 
 /**
- * Whether a session that is as it was before may be one that its agent does not find. It is none if another caller in this
- * process drives it at the moment, or if another process took it over.
+ * Whether the agent may have failed to find the session in its store, if the session is unchanged. Not so if another caller in this process
+ * is driving it, or if another process took it over.
  */
 function mayBeStalled({ result, isTaken }: DriveResult): boolean {
   if (result === null || result.status === "awaiting_human" || result.status === "waiting") return true;
   return result.status === "interrupted" ? result.reason === "store_failed" : isTaken;
 }
 
-/** @param storeFault why the agent could not go on, if its store failed: then it need not be another store */
+/** @param storeFault the failure of the agent's store, if it failed; then the agent's store may well be the worker's */
 function createStallError(sessionId: string, { agent }: SessionBinding, storeFault?: Fault): PawlError {
   if (storeFault !== undefined)
     return new PawlError(
       "store_failed",
-      `The store failed while the agent "${agent}" carried session ${sessionId} on: ${storeFault.message}`,
+      `The store failed while the agent "${agent}" was driving session ${sessionId}: ${storeFault.message}`,
     );
   return new PawlError(
     "no_session",
-    `The agent "${agent}" has driven session ${sessionId}, and nothing has changed in this worker's store. The agent probably has another store: create it with this one.`,
+    `The agent "${agent}" drove session ${sessionId}, but nothing changed in this worker's store. The agent probably uses another store: create it with the worker's store.`,
   );
 }
 
 /**
- * An agent with another store finds none of the worker's sessions. A store that was made from the agent's, with some members
- * replaced, still has its `commit`.
+ * Rejects an agent with another store, because it would find none of the worker's sessions. A wrapper that replaces some members of the
+ * agent's store still has its `commit`, and is accepted.
  * @throws PawlError `bad_configuration`
  */
 function assertSameStore({ options: { name = "agent", store } }: WorkingAgent, own: Store): void {
   if (store === undefined || store === own || store.commit === own.commit) return;
   throw new PawlError(
     "bad_configuration",
-    `The agent "${name}" has another store than the one given here, and would find none of its sessions. Create the agent with this store: createAgent({ store }). An agent that was given none has a store in memory of its own.`,
+    `The agent "${name}" uses another store than the worker, so it would find none of the worker's sessions. Create the agent with the worker's store: createAgent({ store }). An agent created without a store has its own store in memory.`,
   );
 }
 
-/** The list, begun at a place by chance: if there is more than places, so that the longest due are among those that are taken. */
+/** Rotates the list to a random start. If it is longer than the free slots, the start is chosen so that no slot wraps around. */
 function rotateAtRandom(due: readonly string[], slots: number, random: () => number): readonly string[] {
   const startCount = due.length <= slots ? due.length : due.length - slots + 1;
   const start = Math.floor(random() * startCount);

@@ -1,12 +1,12 @@
 /**
  * Delivers the notices of a store to destinations.
  *
- * 1. Whoever delivers a notice first moves its due time, as a lease: a worker that is killed meanwhile leaves it to the next one. So a
+ * 1. A worker leases a notice before it delivers it, by moving its due time: if the worker is killed, the next one takes over. So a
  *    notice is delivered at least once, with the same id in each attempt.
  * 2. An attempt counts when it begins. After the last one, or when the destination is gone (410), the notice is dead. The store keeps it for
  *    ten days, and lists it. A browser that is gone is removed, with its notices.
- * 3. A destination that does not answer holds up no other: the next look skips it, and delivers to the others.
- * 4. A notice that a run waits is dropped if its question was answered meanwhile.
+ * 3. A destination that does not respond does not delay the others: the next poll skips it, and delivers to the others.
+ * 4. A `run.waiting` notice is dropped if its question was answered meanwhile.
  */
 import { anArray, anObject, checkOptions, integerFrom, nonEmptyString, type OptionTable } from "../check-options.js";
 import type { Json } from "../core/data/message.js";
@@ -53,15 +53,15 @@ const optionRules: OptionTable<NoticesOptions> = {
 };
 const pushRules: OptionTable<PushOptions> = { contact: nonEmptyString };
 
-/** The time between two attempts, in milliseconds; up to a fifth is added by chance. There is one attempt more. */
+/** The time between two attempts, in milliseconds; up to a fifth is added as jitter. There is one more attempt than delays. */
 const retryDelaysMs = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000] as const;
 const maxTries = retryDelaysMs.length + 1;
 
 /** How long an attempt may take beyond its timeout before another worker tries, in milliseconds. */
 const leaseMarginMs = 20_000;
 
-const rowsPerLook = 32;
-/** The number of requests to a destination at a time. */
+const rowsPerPoll = 32;
+/** The maximum number of concurrent requests to a destination. */
 const maxRequests = 4;
 
 const dayMs = 86_400_000;
@@ -74,8 +74,8 @@ type Attempt =
   | { readonly isDelivered: false; readonly error: Error; readonly isFinal: boolean };
 
 /**
- * Notices for the option `notices` of `createWorker`: signed web hooks that say that a run waits for a person or has ended, or that slots of
- * a schedule were missed.
+ * Notices for the option `notices` of `createWorker`: signed webhooks that report that a run waits for a person or has ended, or that slots
+ * of a schedule were missed.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -97,7 +97,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   const rules = { allowed: createAddressRules(allowAddresses), public: createAddressRules([]) };
   const ids = compiled.map(({ id }) => id);
   let nextDropAt = Number.NEGATIVE_INFINITY;
-  /** The destinations to which an earlier look still delivers. */
+  /** The destinations to which an earlier poll still delivers. */
   const busyIds = new WeakMap<Store, Set<string>>();
 
   async function attempt(destination: CompiledDestination, row: NoticeRow, options: DeliverOptions): Promise<Attempt> {
@@ -138,7 +138,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     if (result.isDelivered) return void (await rows.remove(number));
     if (refusal === null && result.isFinal && destination.isRemovedWhenGone)
       return void (await rows.removeDestination(destination.id));
-    // The worker stops: others need not wait for the lease to end.
+    // The worker stops, and releases the lease so that other workers need not wait for it.
     if (signal.aborted) return void (await rows.replace(seen, { ...row, dueAt: 0 }));
     const delayMs = result.isFinal ? undefined : retryDelaysMs[seen.tries - 1];
     const retryInMs = delayMs === undefined ? null : Math.round(delayMs * (1 + random() / 5));
@@ -149,7 +149,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   }
 
   async function deliverTo(store: Store, destination: CompiledDestination, options: DeliverOptions): Promise<number> {
-    const found = await requireNotices(store).due(destination.id, options.clock.now(), rowsPerLook);
+    const found = await requireNotices(store).due(destination.id, options.clock.now(), rowsPerPoll);
     const waiting = [...found];
     const deliverNext = async (): Promise<void> => {
       for (let row = waiting.shift(); row !== undefined && !options.signal.aborted; row = waiting.shift())
@@ -171,11 +171,11 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     }
   }
 
-  /** Also those of destinations that nobody delivers to any more. */
+  /** Also drops notices of destinations that no worker serves any more. */
   async function dropOld(rows: NoticeStore, ids: readonly string[], { clock }: DeliverOptions): Promise<void> {
     if (clock.elapsed() < nextDropAt) return;
     nextDropAt = clock.elapsed() + dropEveryMs;
-    // The next looks remove what is left, so that deliveries do not wait for a backlog.
+    // The next polls remove the rest, so that deliveries do not wait for a backlog.
     if ((await rows.drop(clock.now() - keptMs, ids)) > 0) nextDropAt = clock.elapsed();
   }
 
@@ -222,11 +222,11 @@ async function settleAll<Value>(promises: readonly Promise<Value>[]): Promise<re
 /** Why a notice is dead without another attempt; null if it is not. */
 function findRefusal({ notice, error, tries }: NoticeRow): string | null {
   if (notice === null) return error ?? "The store cannot read the notice.";
-  // A failed attempt decides whether there is another one. No worker was left to decide it.
+  // A failed attempt decides whether there is another one. Here the worker ended before it could decide.
   return tries >= maxTries ? "The worker ended during the last attempt." : null;
 }
 
-/** A session of the same id in another store, or one that was deleted and begun again, has other notices. */
+/** Includes the time, because a session with the same id in another store, or one that was deleted and started again, has other notices. */
 function toDeliveryId({ id, at }: NoticeRow): string {
   return `msg_${sha256(`${id}\n${at}`).slice(0, 32)}`;
 }
@@ -243,7 +243,7 @@ async function isStillAsked(store: Store, sessionId: string, since: Json | undef
     const loaded = await store.load(sessionId);
     return loaded !== null && askedAt(loaded.state) === since;
   } catch (error) {
-    // The session cannot be read here: the receiver finds out. Other notices are not held up.
+    // The session cannot be read here, so the receiver has to check. Other notices are not delayed.
     if (error instanceof PawlError && (error.code === "newer_format" || error.code === "store_corrupt")) return true;
     throw error;
   }

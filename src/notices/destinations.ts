@@ -14,11 +14,11 @@ export const pushPrefix = "push.";
 
 export const noticeKinds: readonly NoticeKind[] = ["run.waiting", "run.ended", "schedule.missed"];
 
-/** Who gets notices. */
+/** A receiver of notices. */
 export type NoticeDestination = {
   /** Names the destination in the store: 1 to 100 of `A-Za-z0-9_.-`. */
   readonly id: string;
-  /** Gets the notices as POST requests. It must be https, except for addresses of `allowAddresses`. */
+  /** The URL that gets the notices as POST requests. It must be https, except for addresses of `allowAddresses`. */
   readonly url: string;
   /**
    * Signs the notices: `whsec_` and 24 to 64 bytes in base64. Two while you replace one: each notice then has both signatures. Secrets are not
@@ -83,7 +83,7 @@ function compileDestination(destination: NoticeDestination): CompiledDestination
   const unknown = kinds.find((kind) => !noticeKinds.includes(kind));
   if (unknown !== undefined)
     throw createError(
-      `the destination "${id}" has the kind ${JSON.stringify(unknown)}. There are: ${noticeKinds.join(", ")}.`,
+      `the destination "${id}" has the kind ${JSON.stringify(unknown)}. Known kinds: ${noticeKinds.join(", ")}.`,
     );
   if (id.startsWith(pushPrefix))
     throw createError(`the id "${id}" is reserved: ids of browsers begin with "${pushPrefix}".`);

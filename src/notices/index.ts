@@ -1,6 +1,6 @@
 /**
- * `pawl/notices`: tells other systems and browsers that a run waits for a person or has ended, or that a schedule missed slots, with signed
- * web hooks and Web Push.
+ * `pawl/notices`: notifies other systems and browsers that a run waits for a person or has ended, or that a schedule missed slots, with
+ * signed webhooks and Web Push.
  */
 export type { NoticeRow } from "../ports/notice-store.js";
 export { createNotices, type NoticesOptions, type PushOptions } from "./create-notices.js";

@@ -1,5 +1,5 @@
 /**
- * The notices that a store still has: those that wait for their next attempt, and those that are dead.
+ * The undelivered notices of a store: those that wait for their next attempt, and dead notices.
  */
 import { aBoolean, aStore, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
 import { deepFreeze } from "../core/data/freeze.js";
@@ -27,15 +27,15 @@ export type OutboxListOptions = {
 export type Outbox = {
   /** Notices, oldest first, one page at a time. @throws PawlError `bad_input` */
   readonly list: (options?: OutboxListOptions) => Promise<readonly NoticeRow[]>;
-  /** Delivers a dead notice again, with all its attempts. False if there is no dead notice of this number. */
+  /** Delivers a dead notice again, with a full set of attempts. False if there is no dead notice with this number. */
   readonly retry: (number: number) => Promise<boolean>;
-  /** Removes a notice. False if there is none of this number. */
+  /** Removes a notice. False if there is no notice with this number. */
   readonly remove: (number: number) => Promise<boolean>;
   /** The destinations for which notices are written. */
   readonly destinations: () => Promise<readonly string[]>;
   /**
-   * Writes no more notices for a destination, and removes those that it has. A worker that still has the destination adds it again when it
-   * starts. False if there is no such destination.
+   * Writes no more notices for a destination, and removes its existing notices. A worker that still has the destination adds it again
+   * when it starts. False if there is no such destination.
    */
   readonly removeDestination: (id: string) => Promise<boolean>;
 };
@@ -46,7 +46,7 @@ const listRules: OptionTable<OutboxListOptions> = { isDead: aBoolean, after: int
 const pageSize = 100;
 
 /**
- * Gives access to the notices of a store that are not delivered yet, and to those that are dead.
+ * Gives access to the notices of a store that are not delivered yet, including dead notices.
  * @throws PawlError `store_lacks` for a custom store without `notices`
  *
  * @example

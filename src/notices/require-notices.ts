@@ -1,5 +1,5 @@
 /**
- * The notices of a store that may have none.
+ * Requires that a store supports notices.
  */
 import { PawlError } from "../errors.js";
 import type { NoticeStore } from "../ports/notice-store.js";
@@ -10,6 +10,6 @@ export function requireNotices({ notices }: Pick<Store, "notices">): NoticeStore
   if (notices !== undefined) return notices;
   throw new PawlError(
     "store_lacks",
-    "This store keeps no notices: it has no `notices`. Use one of Pawl's stores, or add that member to your own.",
+    "This store does not support notices: it has no `notices`. Use one of Pawl's stores, or add that member to your own.",
   );
 }

@@ -3,7 +3,7 @@
  *
  * 1. The host's name is resolved once. The connection goes to one of the addresses that were checked.
  * 2. Redirects are not followed, no proxy is used, and the body of the response is not read.
- * 3. Plain http is only for addresses that are not public and were allowed: nobody in between can read a notice.
+ * 3. Plain http is only for addresses that are not public and were allowed, so that no one on the network path can read a notice.
  */
 import { createHmac } from "node:crypto";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
@@ -20,7 +20,7 @@ export type OutgoingRequest = {
 export type Delivery = {
   /** The same in each attempt. */
   readonly id: string;
-  /** The present time, in epoch milliseconds. */
+  /** The current time, in epoch milliseconds. */
   readonly now: number;
   readonly body: string;
   /** The bytes of the secrets. The delivery has a signature of each. */
@@ -30,7 +30,7 @@ export type Delivery = {
 export type SendRules = {
   /** Allows public addresses, and those that were named. */
   readonly allowed: AddressRules;
-  /** Allows public addresses alone. */
+  /** Allows only public addresses. */
   readonly public: AddressRules;
 };
 
@@ -64,7 +64,7 @@ export async function sendRequest(
     request.on("error", reject);
     request.end(body);
   });
-  // Aborted later, it would throw.
+  // An abort after this point would throw.
   response.on("error", () => {});
   response.destroy();
   return response.statusCode ?? 0;

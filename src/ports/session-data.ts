@@ -4,7 +4,7 @@
 import type { Json } from "../core/data/message.js";
 import type { SessionData } from "../core/data/session-data.js";
 
-export type { DataPatch, SessionData } from "../core/data/session-data.js";
+export type { SessionData } from "../core/data/session-data.js";
 
 /**
  * A JSON object that belongs to the session: at most 64 KiB as JSON, with keys of 1 to 100 characters.

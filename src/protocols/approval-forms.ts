@@ -1,5 +1,5 @@
 /**
- * Converts waiting calls to forms, for clients of MCP and A2A, and the person's responses to decisions.
+ * Converts waiting calls to forms for MCP and A2A clients, and the person's responses to decisions.
  */
 import type { ApprovalDecision, PendingApproval } from "../index.js";
 import { answers, listAnswerChoices } from "../view/question-choices.js";
@@ -10,7 +10,7 @@ export type Form = { readonly message: string; readonly requestedSchema: object 
 /** The response to a form. It comes from the client, so it is untrusted. */
 export type FormResponse = { readonly action?: unknown; readonly content?: unknown };
 
-/** The form for a waiting call; null if a form cannot answer it. The person sees the whole input. */
+/** Creates the form for a waiting call; null if a form cannot answer it. The person sees the whole input. */
 export function createForm(asked: PendingApproval): Form | null {
   const { name, input, question, why } = asked;
   const call = `${name} ${JSON.stringify(input)}`;
@@ -24,7 +24,7 @@ export function createForm(asked: PendingApproval): Form | null {
       };
     case "recovery":
       return {
-        message: `${question ?? "Nobody knows how this call ended."} ${call}`,
+        message: `${question ?? "It is unknown how this call ended."} ${call}`,
         requestedSchema: createSchema(why, "How it ended"),
       };
     case "tool": {
@@ -36,7 +36,7 @@ export function createForm(asked: PendingApproval): Form | null {
   }
 }
 
-/** A form with the names of the answers. The edited input is a field: it goes with the answer "allow". */
+/** A form with the names of the answers. An edited input is a field that accompanies the answer "allow". */
 function createSchema(why: PendingApproval["why"], title: string): object {
   const names = listAnswerChoices(why).map(({ name }) => name);
   const decision = { type: "string", title, enum: names.filter((name) => name !== "edit") };
@@ -47,8 +47,8 @@ function createSchema(why: PendingApproval["why"], title: string): object {
 }
 
 /**
- * The person's decision; null if they closed the form without an answer. For an approval, everything but a clear yes is
- * a no. An interrupted call cannot be refused: declining the form leaves the call open.
+ * The person's decision; null if they closed the form without an answer. For an approval, anything but a clear yes is a denial.
+ * An interrupted call cannot be denied: declining the form leaves the call open.
  */
 export function toDecision({ action, content }: FormResponse, asked: PendingApproval): ApprovalDecision | null {
   if (action !== "accept" && action !== "decline") return null;
@@ -69,6 +69,6 @@ function toApproval(editedText: unknown): ApprovalDecision {
   try {
     return answers.edit.decide(JSON.parse(editedText));
   } catch {
-    return answers.deny.decide("The other input was not JSON, so the call did not run.");
+    return answers.deny.decide("The edited input was not valid JSON, so the call did not run.");
   }
 }

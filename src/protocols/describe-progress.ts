@@ -1,12 +1,12 @@
 /**
- * Describes the progress of a run in sentences, for clients that show its calls instead of its stream.
+ * Describes the progress of a run in sentences, for clients that do not show its stream.
  */
 import type { ViewChange } from "../view/view-change.js";
 import { createCallView } from "./acp/call-view.js";
 
 const maxMessage = 500;
 
-/** Returns a function that is given each change of a run, in order, and returns the message to show; null if there is none. */
+/** Returns a function that takes each change of a run, in order, and returns the message to show, or null. */
 export function createProgressText(): (change: ViewChange) => string | null {
   let text = "";
   const read = (change: ViewChange): string | null => {

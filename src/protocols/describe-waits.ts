@@ -1,9 +1,9 @@
 /**
- * Describes the waits of a run in one sentence, for protocols without such a status.
+ * Describes the waits of a run in one sentence, for protocols without a status for waiting.
  */
 import type { RunWait } from "../index.js";
 
-/** `The run sleeps until 2026-12-01T14:02:00.000Z, and then continues by itself.` @param waits at least one */
+/** Example: `The run sleeps until 2026-12-01T14:02:00.000Z, and then continues by itself.` @param waits at least one */
 export function describeWaits(waits: readonly RunWait[]): string {
   const [first] = [...waits].sort((a, b) => (a.until ?? Number.MAX_VALUE) - (b.until ?? Number.MAX_VALUE));
   if (first === undefined) return "The run waits.";

@@ -1,6 +1,6 @@
 /**
- * Attribute names of OpenTelemetry's semantic conventions for generative AI. They are in one file, because the
- * conventions are still in development and change. (https://opentelemetry.io/docs/specs/semconv/gen-ai/)
+ * Attribute names of OpenTelemetry's semantic conventions for generative AI, in one file because the conventions are in
+ * development and still change. (https://opentelemetry.io/docs/specs/semconv/gen-ai/)
  */
 export const operation = "gen_ai.operation.name";
 export const operations = { run: "invoke_agent", modelCall: "chat", toolCall: "execute_tool" } as const;
@@ -37,7 +37,7 @@ export const toolType = "gen_ai.tool.type";
 /** From the general attribute registry, not from the conventions for generative AI. Set only if `principal` is true. */
 export const principal = "enduser.id";
 
-/** Content: set only if `captureContent` is true. */
+/** Content attributes, set only if `captureContent` is true. */
 export const inputMessages = "gen_ai.input.messages";
 export const outputMessages = "gen_ai.output.messages";
 export const toolArguments = "gen_ai.tool.call.arguments";

@@ -1,6 +1,5 @@
 /**
- * Loads `@opentelemetry/api`, an optional peer dependency. It is loaded on use, so that this entry point loads without
- * it.
+ * Loads `@opentelemetry/api`, an optional peer dependency, on first use, so that this entry point loads without it.
  */
 import { createRequire } from "node:module";
 import type * as Api from "@opentelemetry/api";

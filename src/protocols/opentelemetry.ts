@@ -3,9 +3,9 @@
  *
  * 1. The process in which a run ends exports the spans of the whole run once, including those of its parts in other
  *    processes.
- * 2. A run belongs to one trace, whichever processes drive it: the request's, if the log names it, and otherwise one
+ * 2. A run belongs to one trace, whichever processes drive it: the request's trace, if the log names it, and otherwise a trace
  *    whose id is a hash of session and run.
- * 3. Content is exported only on request, and then redacted (SEC-14). So are the names of people.
+ * 3. Content and the names of people are exported only on request. Content is then redacted (SEC-14).
  */
 import type { Attributes, Context, HrTime, Link, Span, SpanKind, Tracer } from "@opentelemetry/api";
 import { type Observer, PawlError } from "../index.js";
@@ -47,7 +47,7 @@ function checkOptionNames(options: OpenTelemetryOptions): void {
   if (unknown !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `The OpenTelemetry observer has no option ${JSON.stringify(unknown)}. It has ${optionNames.join(", ")}.`,
+      `Unknown option ${JSON.stringify(unknown)} of the OpenTelemetry observer. Known options: ${optionNames.join(", ")}.`,
     );
 }
 
@@ -82,7 +82,7 @@ export function createOpenTelemetryObserver(options: OpenTelemetryOptions = {}):
 
 /**
  * The active span as a W3C `traceparent`; undefined if there is none. The observer joins runs to it automatically.
- * Needed only for requests without an agent: `client.session(id).send(input, { traceparent: activeTraceparent() })`,
+ * Call this only for requests without an agent: `client.session(id).send(input, { traceparent: activeTraceparent() })`,
  * or `createServer({ traceparent: activeTraceparent })`.
  *
  * @throws PawlError `missing_package` if `@opentelemetry/api` is not installed
@@ -187,7 +187,7 @@ function exportStep(record: TraceRecordOf<"step">, scope: SpanScope): void {
   }
 }
 
-/** The time span in which a call ran. If it ran outside, or another agent answered it, it ran during the wait. */
+/** When a call ran. If it ran outside the loop, or another agent answered it, it ran during the wait. */
 function findExecution({ ran: execution, waits }: TracedCall): TraceSpan | undefined {
   return execution ?? waits.findLast((wait) => wait.for !== "person");
 }
@@ -212,7 +212,7 @@ function addSpan(
   span.end(toHrTime(startedAt + durationMs));
 }
 
-/** A remote parent with the run's trace id. The API offers no other way to choose a trace id. */
+/** A remote parent with the run's trace id, because the API offers no other way to choose a trace id. */
 function createRootContext(api: OpenTelemetryApi, traceId: string) {
   return { traceId, spanId: traceId.slice(0, 16), traceFlags: api.TraceFlags.SAMPLED, isRemote: true };
 }

@@ -1,12 +1,12 @@
 /**
- * Converts a question of a tool to a form of plain fields, which is all that editors, MCP and A2A clients can show.
+ * Converts a tool's question to a form of plain fields, which are all that editors, MCP and A2A clients can show.
  */
 import type { PendingApproval } from "../index.js";
 
 type FormSchema = { readonly [key: string]: unknown };
 export type FormContent = { readonly [field: string]: unknown };
 
-/** The schema of the form; null if plain fields cannot express the answer. */
+/** Creates the schema of the form; null if plain fields cannot express the answer. */
 export function createFormSchema({ schema }: PendingApproval): FormSchema | null {
   const properties = isObject(schema) ? schema.properties : { [answerField]: schema ?? { type: "string" } };
   if (properties === null || typeof properties !== "object" || !Object.values(properties).every(isPlainField))
@@ -15,12 +15,12 @@ export function createFormSchema({ schema }: PendingApproval): FormSchema | null
   return { type: "object", properties, ...(Array.isArray(required) ? { required } : {}) };
 }
 
-/** The answer to the tool. */
+/** The answer that the tool gets. */
 export function readFormValue(content: FormContent, { schema }: PendingApproval): unknown {
   return isObject(schema) ? content : content[answerField];
 }
 
-/** The form filled with one text; null if the answer has fields. A text for a number or a yes or no is read as JSON. */
+/** Fills the form with one string; null if the answer has several fields. A number or a boolean is parsed as JSON. */
 export function textAnswer(text: string, { schema }: PendingApproval): FormContent | null {
   if (schema?.type === "object") return null;
   if (schema === undefined || schema.type === "string") return { [answerField]: text };

@@ -1,5 +1,5 @@
 /**
- * A readable session with secrets masked in its events. Waiting calls and results are not masked.
+ * A readable session that masks secrets in its events. Waiting calls and results are not masked.
  */
 import type { StreamItem } from "../index.js";
 import type { ReadableSession } from "./run-flow.js";

@@ -1,5 +1,5 @@
 /**
- * Cursors from which to read a run, for clients that post a request and then watch.
+ * Finds the cursors from which to read a run, for clients that post a request and then watch.
  */
 import { PawlError, type PendingApproval, type SendOptions, type Session } from "../index.js";
 import { questionKey } from "../view/view-change.js";
@@ -10,7 +10,7 @@ export type PostableSession = Pick<
   Session,
   "id" | "send" | "events" | "state" | "result" | "answer" | "provideResult" | "pendingApprovals"
 > & {
-  /** What the server has just read of the session: its last entry, and whether it rests. Absent: it is read when needed. */
+  /** The session as the server has just read it: its last entry, and whether it is at rest. If absent, it is read on demand. */
   readonly seen?: { readonly seq: number; readonly isResting: boolean };
 };
 
@@ -24,26 +24,27 @@ export async function startRun(
   const seqBefore = session.seen?.seq ?? (await readSeq(session));
   const { isNew } = await session.send(input, { ...options, runId });
   if (!isNew) return { runId, isNew, after: await findRunStart(session, runId) };
-  // A queued run has no event while a call of the run before it waits for a person.
+  // A queued run has no event while a call of the previous run waits for a person.
   return { runId, isNew, after: seqBefore, hasEventAhead: session.seen?.isResting === true };
 }
 
-/** The run with this id, else the current or last one, from its start. For clients that lost its stream. */
+/** The start of the run with this id, or else of the current or last run, for clients that lost its stream. */
 export async function joinRun(session: PostableSession, runId: string): Promise<RunCursor> {
   const state = await session.state();
-  if (!("startSeq" in state)) throw new PawlError("bad_input", `Session ${session.id} has no run yet. Send a message.`);
+  if (!("startSeq" in state))
+    throw new PawlError("bad_input", `Session ${session.id} has no run yet. Send a message first.`);
   if (state.runId !== runId)
     for await (const event of session.events({ follow: false }))
       if (event.type === "run_started" && event.runId === runId) return { runId, after: event.seq - 1 };
   return { runId: state.runId, after: state.startSeq - 1 };
 }
 
-/** An unfinished run, from its start. A run that is not in the log yet begins after the last entry. */
+/** The start of an unfinished run. A run that is not in the log yet begins after the last entry. */
 export async function findRun(session: PostableSession, runId: string): Promise<RunCursor> {
   return { runId, after: await findRunStart(session, runId) };
 }
 
-/** The run that is in progress or waits, from its start; null if there is none. */
+/** The start of the run that is in progress or waits; null if there is none. */
 export async function findCurrentRun(session: PostableSession): Promise<RunCursor | null> {
   const state = await session.state();
   switch (state.status) {
@@ -66,7 +67,7 @@ async function readSeq(session: PostableSession): Promise<number> {
   }
 }
 
-/** The entry before the run. A queued run has not begun: it comes after the last entry. */
+/** The entry before the run. A queued run has not begun, so it will come after the last entry. */
 async function findRunStart(session: PostableSession, runId: string): Promise<number> {
   const state = await session.state();
   if ("startSeq" in state && state.runId === runId) return state.startSeq - 1;
@@ -75,12 +76,12 @@ async function findRunStart(session: PostableSession, runId: string): Promise<nu
   return state.seq;
 }
 
-/** An answer to a call, in a protocol's form. */
+/** An answer to a call, in the format of a protocol. */
 export type CallAnswer = { readonly callKey: string };
 
 /**
- * Sends the answers to the waiting calls, and returns the cursor from which to read the run. If none of the calls still
- * waits, a page has posted its answers again: it gets what followed the first of them.
+ * Sends the answers to the waiting calls, and returns the cursor from which to read the run. If none of the calls is still
+ * waiting, the page has posted its answers again, and it gets everything since the first of them.
  * @param findApproval finds the call that an answer is for
  * @throws PawlError `no_such_call`, `bad_input`
  */
@@ -111,15 +112,15 @@ export async function answerRun<Answer extends CallAnswer>(
  */
 async function findAnswer(session: PostableSession, keys: ReadonlySet<string>): Promise<RunCursor> {
   const state = await session.state();
-  if (state.status === "idle") throw new PawlError("no_such_call", `No call of session ${session.id} waits.`);
+  if (state.status === "idle") throw new PawlError("no_such_call", `Session ${session.id} has no waiting call.`);
   const { runId, startSeq, seq } = state;
   for await (const event of session.events({ after: startSeq - 1, follow: false }))
     if (event.type === "approval_answered" && keys.has(event.callKey)) return { runId, after: event.seq - 1 };
-  // The answer is in the inbox, and no process has consumed it yet.
+  // The answer is still in the inbox.
   return { runId, after: seq };
 }
 
-/** The waiting run of this session. An approval of a child session belongs to the run of this session. */
+/** Finds the run of this session that waits. An approval of a child session belongs to the run of this session. */
 async function findRunId(session: PostableSession, approval: PendingApproval): Promise<string> {
   if (approval.sessionId === session.id) return approval.runId;
   const state = await session.state();

@@ -1,10 +1,10 @@
 /**
- * The status of one run, read from the log: for protocols whose clients poll their runs as tasks.
+ * Reads the status of one run from the log, for protocols whose clients poll runs as tasks.
  */
 import { PawlError, type PendingApproval, type RunResult, type RunWait, type Session } from "../index.js";
 import type { ReadableSession } from "./run-flow.js";
 
-/** The result of a run that is over. */
+/** The result of a run that has ended. */
 export type EndedRun = Extract<RunResult, { readonly status: "completed" | "failed" | "aborted" }>;
 
 export type RunStatus =
@@ -17,13 +17,13 @@ export type RunStatus =
 
 type State = Awaited<ReturnType<Session["state"]>>;
 
-/** Null if the session has no such run. @param state the session's state, if the caller has just read it */
+/** Returns null if the session has no such run. @param state the session's state, if the caller has just read it */
 export async function readRunStatus(
   session: Pick<ReadableSession, "state" | "result">,
   runId: string,
   state?: State,
 ): Promise<RunStatus | null> {
-  // The result of a run costs a read of its log.
+  // Checked first, because the result of a run costs a read of its log.
   if (isBusy(state ?? (await session.state()), runId)) return { type: "working" };
   const result = await findResult(session, runId);
   switch (result?.status) {

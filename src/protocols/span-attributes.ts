@@ -1,5 +1,5 @@
 /**
- * The attributes of spans: the conventions' names, and `pawl.…` if the conventions have no name.
+ * Span attributes, named as in the conventions, or `pawl.…` where the conventions have no name.
  */
 import type { Attributes } from "@opentelemetry/api";
 import type { Usage } from "../index.js";

@@ -4,33 +4,33 @@
 import type { Agent } from "../index.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 
-/** What the agent can do, for the agent card. */
+/** A skill of the agent, listed in its agent card. */
 export type A2aSkill = {
-  /** A name for programs, for example `refund`. */
+  /** The machine-readable name, for example `refund`. */
   readonly id: string;
-  /** A name for people. Default: the id. */
+  /** The human-readable name. Default: the id. */
   readonly name?: string;
-  /** What the agent does. */
+  /** Describes the skill. */
   readonly description: string;
-  /** Words by which the skill is found. Default: none. */
+  /** Keywords for finding the skill. Default: none. */
   readonly tags?: readonly string[];
-  /** Requests for this skill. Default: none. */
+  /** Example requests for this skill. Default: none. */
   readonly examples?: readonly string[];
 };
 
 /** The agent that the server offers over A2A, and its agent card. */
 export type A2aOptions = {
-  /** What the agent does, for other agents and the people who choose it. */
+  /** Describes the agent, for other agents and the people who choose it. */
   readonly description: string;
   /** The name of the agent that gets the messages. Default: the server's only agent. */
   readonly agent?: string;
-  /** What it can do. Default: one skill, with the agent's name and description. */
+  /** The skills of the agent. Default: one skill, with the agent's name and description. */
   readonly skills?: readonly A2aSkill[];
-  /** The version of the agent, as its author counts. Default: "1". */
+  /** The version of the agent, chosen by its author. Default: "1". */
   readonly version?: string;
   /**
-   * The address at which clients reach `/a2a`, for example `https://agents.example.org/a2a`. Needed behind a proxy. Default: the
-   * address to which the request for the card was sent.
+   * The address at which clients reach `/a2a`, for example `https://agents.example.org/a2a`. Required behind a proxy. Default: the
+   * origin of the request for the card.
    */
   readonly url?: string;
 };
@@ -53,7 +53,7 @@ export function resolveA2a(options: A2aOptions, agents: readonly Agent[]): A2aSe
   const agent = options.agent ?? findOnlyAgent(agents);
   if (!isText(agent)) throw createConfigurationError("a2a.agent must be the name of an agent.");
   if (!isText(description)) throw createConfigurationError("a2a.description must say what the agent does.");
-  if (!isText(version)) throw createConfigurationError("a2a.version must be a string that is not empty.");
+  if (!isText(version)) throw createConfigurationError("a2a.version must be a non-empty string.");
   if (url !== undefined && !/^https?:\/\//.test(url))
     throw createConfigurationError("a2a.url must be the http or https address of the endpoint.");
   const skills = options.skills ?? [{ id: agent, description }];
@@ -65,7 +65,7 @@ export function resolveA2a(options: A2aOptions, agents: readonly Agent[]): A2aSe
 function findOnlyAgent(agents: readonly Agent[]): string {
   const [only, ...others] = agents;
   if (only !== undefined && others.length === 0) return only.options.name ?? "agent";
-  throw createConfigurationError("The server does not have exactly one agent: name the agent in a2a.agent.");
+  throw createConfigurationError("a2a.agent is required, because the server does not have exactly one agent.");
 }
 
 function resolveSkill(skill: A2aSkill): Required<A2aSkill> {
@@ -73,7 +73,7 @@ function resolveSkill(skill: A2aSkill): Required<A2aSkill> {
   const { id, name = id, description, tags = [], examples = [] } = skill;
   if (![id, name, description].every(isText) || ![tags, examples].every(isTexts))
     throw createConfigurationError(
-      "Each of a2a.skills must have an id and a description; name is a string, tags and examples are arrays of strings.",
+      "Each skill in a2a.skills needs an id and a description. name must be a string; tags and examples must be arrays of strings.",
     );
   return { id, name, description, tags, examples };
 }

@@ -1,5 +1,5 @@
 /**
- * Authenticates a request: when it arrives, and again while its stream is open.
+ * Authenticates a request when it arrives, and again while its stream is open.
  */
 import { createConfigurationError } from "./option-checks.js";
 import type { Principal } from "./principal.js";
@@ -13,12 +13,16 @@ export async function authenticateRequest(
   { settings, pageAccess }: ServerContext,
 ): Promise<Principal> {
   const principal = (await settings.authenticate(request)) ?? pageAccess.authenticate(request, Date.now());
-  if (principal === null) throw new ServerError("unauthorized", "Send a token: Authorization: Bearer TOKEN.");
-  checkPrincipal(principal, "authenticate() must give null, or");
+  if (principal === null)
+    throw new ServerError(
+      "unauthorized",
+      "The request has no valid credentials. Send a token in the header: Authorization: Bearer TOKEN.",
+    );
+  checkPrincipal(principal, "authenticate() must return null or");
   return principal;
 }
 
-/** Access may be withdrawn while a stream is open. If authentication fails with an error, access counts as withdrawn. */
+/** Whether the access was not withdrawn while a stream is open. An error of `authenticate` counts as a withdrawal. */
 export async function isStillAuthorized(
   request: Request,
   context: ServerContext,

@@ -8,7 +8,7 @@ export function toBase64url(bytes: Uint8Array): string {
     .replaceAll("=", "");
 }
 
-/** @throws Error if the text is not base64url */
+/** @throws Error if the string is not base64url */
 export function fromBase64url(text: string): Uint8Array<ArrayBuffer> {
   return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (character) => character.charCodeAt(0));
 }

@@ -74,7 +74,7 @@ export function createServerContext(
   };
 }
 
-/** The first call loads it. A failure is not kept: the package may be installed later. */
+/** Loads on the first call. A failure is not cached, because the package may be installed later. */
 function loadOnce<Loaded>(load: () => Promise<Loaded>): () => Promise<Loaded> {
   let loading: Promise<Loaded> | null = null;
   return () => {

@@ -37,7 +37,7 @@ export function encodeResponse({ routeResponse, headers }: HandledRequest): Enco
   };
 }
 
-/** With a content length, a response is written in one piece. */
+/** With a content length, Node writes the response in one piece. */
 function toLengthHeader(body: Uint8Array): { readonly [name: string]: string } {
   return { "content-length": String(body.byteLength) };
 }

@@ -1,11 +1,11 @@
 /**
  * A stream whose events another protocol defines, written as fast as the socket accepts them.
  *
- * 1. It cannot be continued: a client that lost it must request the whole run again.
- * 2. When a client disconnects, the reading ends, but never the run.
- * 3. A stream that ends before its events must not look like a complete one.
+ * 1. The stream cannot be resumed: a client that lost it must request the whole run again.
+ * 2. When a client disconnects, the reading stops, but the run continues.
+ * 3. A stream that ends before its events do must not look complete.
+ * 4. Clients see only the messages meant for them when a stream fails; the server's log has the error.
  */
-import { PawlError } from "../index.js";
 import type { ByeReason } from "./client/index.js";
 import { heartbeatFrame } from "./frames.js";
 import { type Sink, unsentHighWaterMark } from "./sink.js";
@@ -18,20 +18,24 @@ export type EventFormat = {
   /** The marker at the end of a complete stream; null for none. */
   readonly endMarker: string | null;
   /**
-   * How the client learns that the stream ends although more events will follow: the connection is destroyed ("cut"), or an event
-   * says so. Null: for this client, the end of a stream does not mean the end of its events.
+   * How to signal that the stream ends although more events will follow: destroy the connection ("cut"), or send an event. Null if the
+   * client does not take the end of the stream for the end of the events.
    */
   readonly earlyEnd: "cut" | ((why: ByeReason) => object) | null;
 };
 
 const encoder = new TextEncoder();
 
-/** @param connection aborted when the client has disconnected */
+/**
+ * @param connection aborted when the client has disconnected
+ * @param explain the message for the client; it also logs the error
+ */
 export function startEventStream(
   events: AsyncGenerator<object, void, undefined>,
   connection: AbortController,
   sink: Sink,
   { formatFailure, endMarker, earlyEnd }: EventFormat,
+  explain: (error: unknown) => string,
 ): OpenStream {
   let isQuiet = true;
   const write = (data: string): void => {
@@ -52,11 +56,7 @@ export function startEventStream(
       if (endMarker !== null) write(endMarker);
     } catch (error) {
       if (connection.signal.aborted) return;
-      write(
-        JSON.stringify(
-          formatFailure(error instanceof PawlError ? error.message : "The stream broke off. Load it again."),
-        ),
-      );
+      write(JSON.stringify(formatFailure(explain(error))));
     }
     sink.end();
   }

@@ -1,6 +1,6 @@
 /**
- * The stream of a session and its descendants. Each reader has its own items: there is no hub. A reader that lags gets `lagged`,
- * and continues from the logs.
+ * Streams a session and its descendants. Each reader reads its own items, without a hub. A reader that lags gets `lagged`, and
+ * continues from the logs.
  */
 import { createStreamRedaction, type FamilyItem, type Redact, type StreamItem } from "../index.js";
 import type { ControlFrame, LiveSource } from "./client/index.js";
@@ -16,7 +16,7 @@ export type FamilyStreamDeps = {
   readonly live: LiveSourceState;
 };
 
-/** The source of the top session's live items, as far as it is known, and the listener for changes of it. */
+/** The latest known source of the top session's live items, and a listener for its changes. */
 export type LiveSourceState = { latest: LiveSource; onChange: (live: LiveSource) => void };
 
 /**
@@ -53,7 +53,7 @@ export function startFamilyStream(
     write(encodeControlFrame({ ...opening, live: live.latest }));
     live.onChange = (source) => write(encodeControlFrame({ type: "live", live: source }));
     for await (const item of items) {
-      // The right to read the top session is the right to read the stream.
+      // Whoever may read the stream may read the top session.
       if (item.depth > 0 && !(await isReadable(item.sessionId))) continue;
       for (const redacted of redactItem(item)) {
         if (isClosed) return;
@@ -78,7 +78,7 @@ export function startFamilyStream(
   };
 }
 
-/** A session that was refused once stays excluded, because the items in between would be missing. */
+/** A session that was refused once stays excluded, because the reader would miss the items in between. */
 function createReadableCheck(mayRead: FamilyStreamDeps["mayRead"]): (sessionId: string) => Promise<boolean> {
   const checkedAt = new Map<string, number>();
   const deniedIds = new Set<string>();
@@ -93,7 +93,7 @@ function createReadableCheck(mayRead: FamilyStreamDeps["mayRead"]): (sessionId: 
   };
 }
 
-/** Redaction buffers text separately for each session. */
+/** Redacts each session separately, because redaction buffers text. */
 function createFamilyRedaction(redact: Redact): (item: FamilyItem) => readonly FamilyItem[] {
   const bySession = new Map<string, (item: StreamItem) => readonly StreamItem[]>();
   return (item) => {
@@ -107,7 +107,7 @@ function createFamilyRedaction(redact: Redact): (item: FamilyItem) => readonly F
       const isEvent = "seq" in redacted;
       return { ...redacted, ...family, ...(isEvent ? cursor : {}) } as FamilyItem;
     });
-    // The end of a run flushes what is buffered of its session.
+    // The end of a run flushes the session's buffer.
     if (item.type === "final") bySession.delete(sessionId);
     return redactedItems;
   };

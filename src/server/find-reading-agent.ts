@@ -5,7 +5,7 @@
 import type { Agent, SessionInfo, Store } from "../index.js";
 import { loadBeginningInfo } from "./session-info.js";
 
-/** @param info null for a session that has not begun yet: then its first request names the agent */
+/** @param info null for a session that has not begun yet; its first request then names the agent */
 export type FindReadingAgent = (
   sessionId: string,
   info: Pick<SessionInfo, "agent" | "top"> | null,

@@ -1,6 +1,6 @@
 /**
- * Encodes frames: server-sent events without a name, so that they reach `onmessage`. An event of the log has its cursor as id. No
- * other frame has an id, so `Last-Event-ID` is always a cursor.
+ * Encodes frames as server-sent events without a name, so that they reach `onmessage`. The id of a logged event is its cursor. No other
+ * frame has an id, so `Last-Event-ID` is always a cursor.
  */
 
 import type { FamilyItem, StreamItem } from "../index.js";
@@ -26,7 +26,7 @@ export function createByeFrame(why: ByeReason, retryMs = defaultRetryMs): Uint8A
 
 const itemFrames = new WeakMap<object, Uint8Array>();
 
-/** The frame of an item. It is encoded once, because the watchers of a session share their items. */
+/** Encodes an item. Each item is encoded once, because the watchers of a session share their items. */
 export function encodeItem(item: StreamItem | FamilyItem): Uint8Array {
   const known = itemFrames.get(item);
   if (known !== undefined) return known;

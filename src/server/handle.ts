@@ -1,5 +1,5 @@
 /**
- * From a request to its answer: host and origin, then the principal, then its scope, then the route.
+ * Handles a request: checks host and origin, then the principal, then its scope, and then calls the route.
  */
 
 import { authenticateRequest, isStillAuthorized } from "./authenticate.js";
@@ -18,8 +18,8 @@ import { ServerError, toErrorResponse } from "./server-error.js";
 import { parseQuery } from "./shape.js";
 
 /**
- * @param routes what the server answers
- * @param track is given each answer before it is there
+ * @param routes the routes of the server
+ * @param track called with each pending response
  */
 export function createHandlers(
   context: ServerContext,
@@ -39,7 +39,7 @@ export function createHandlers(
   };
 }
 
-/** What every answer has. Pages of other sites learn nothing from it, and no browser guesses a type. */
+/** The headers of every response: pages of other sites cannot read the response, and browsers do not guess its type. */
 const safeHeaders = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
@@ -47,7 +47,7 @@ const safeHeaders = {
   "cross-origin-resource-policy": "same-origin",
 } as const;
 
-/** Answers any request: what goes wrong is an answer, too. */
+/** Handles any request. Errors also become responses. */
 async function handle(
   request: Request,
   context: ServerContext,
@@ -97,7 +97,7 @@ async function handle(
   }
 }
 
-/** The session that an answer says it has made. */
+/** The id of the session that the request created, taken from the response. */
 function findCreatedSessionId(response: RouteResponse): string | null {
   const { sessionId } = ("json" in response ? response.json : {}) as { readonly sessionId?: unknown };
   return typeof sessionId === "string" ? sessionId : null;
@@ -111,10 +111,13 @@ function resolveRoute(request: Request, { settings }: ServerContext, routes: rea
   for (const match of matches) if (match.type === "found") return { ...match, url };
   for (const match of matches)
     if (match.type === "other_method")
-      throw new ServerError("method_not_allowed", `This address takes ${match.allowed.join(", ")}.`);
+      throw new ServerError(
+        "method_not_allowed",
+        `This path does not support ${request.method.slice(0, 20)}. Allowed methods: ${match.allowed.join(", ")}.`,
+      );
   throw new ServerError(
     "not_found",
-    "There is nothing at this address. See /openapi.json. A server that is mounted below a path may need its option basePath.",
+    "There is no route at this path. See /openapi.json. If the server is mounted under a path, set its option basePath.",
   );
 }
 
@@ -134,9 +137,9 @@ async function dispatch(
     if (route.isSigned !== true) usage.countChange(principal.id, Date.now());
   };
   if (route.scope !== null && !principal.scopes.includes(route.scope))
-    throw new ServerError("forbidden", `This needs the scope ${route.scope}.`, { scope: route.scope });
+    throw new ServerError("forbidden", `This request needs the scope ${route.scope}.`, { scope: route.scope });
   if (route.method !== "GET") {
-    if (context.isDraining()) throw new ServerError("draining", "The server is shutting down.");
+    if (context.isDraining()) throw new ServerError("draining", "The server is shutting down. Try again.");
     if (route.isRead === undefined) countChange();
   }
   const query = parseQuery(

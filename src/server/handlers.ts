@@ -1,5 +1,5 @@
 /**
- * The request handlers of a server. They are separate from their implementation, whose types need the optional MCP packages.
+ * The types of a server's request handlers, in their own file because the types of the implementation need the optional MCP packages.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpOptions } from "./node-listener.js";

@@ -1,8 +1,8 @@
 /**
- * A session that is watched in this process: its redacted items, and a tail for each watcher.
+ * The hub of a session that is watched in this process: it redacts the items once, and has a tail for each watcher.
  *
- * 1. Deltas of one text that arrive shortly after each other are joined into one. The more watchers, the longer this time is.
- * 2. The hub assembles the message that is being streamed, as clients do, so that a new watcher gets it.
+ * 1. Text deltas that arrive shortly after each other are joined into one. The more watchers, the longer the hub waits.
+ * 2. The hub assembles the message that is streaming, as clients do, and sends it to new watchers.
  * 3. All watchers get the same objects, so that each is encoded once.
  */
 
@@ -32,8 +32,8 @@ export type HubSource = {
 export type Hub = {
   readonly liveSource: () => LiveSource;
   /**
-   * Returns the tail of a new watcher; null if the hub has ended, because its last watcher has left. If the items end before the
-   * session's do, the tail fails with `shut_down`.
+   * Returns the tail of a new watcher, or null if the hub has ended because its last watcher has left. If the items end before the
+   * session does, the tail fails with `shut_down`.
    * @param onLive called whenever the source of live items changes
    */
   readonly join: (
@@ -43,9 +43,8 @@ export type Hub = {
 };
 
 /**
- * How long the hub waits after a piece of text, in milliseconds: the text that arrives meanwhile becomes one frame. This
- * saves work for many sockets. One watcher costs little and sees each word at once; with a hundred, the pause is too short to be
- * noticed.
+ * How long the hub waits after a piece of text, in milliseconds. The text that arrives meanwhile becomes one frame, which saves work
+ * for many sockets. A single watcher sees each word at once; with a hundred, the pause is too short to be noticed.
  */
 function pauseMs(watchers: number): number {
   return Math.min(25, Math.max(1, watchers / 4));
@@ -81,7 +80,7 @@ export function createHub(
     }
   }
 
-  /** Publishes what waits. After a piece of text, the next items wait for a moment. */
+  /** Publishes the waiting items. After a piece of text, the next items wait for a moment. */
   function publishWaiting(): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
@@ -92,7 +91,7 @@ export function createHub(
         hasText ||= item.type === "delta" && "text" in item.delta;
       }
     } catch (cause) {
-      // The redaction may be the caller's.
+      // The redaction may be the caller's function, and throw.
       endTails({ cause });
     }
     if (hasText && !hasEnded) timer = setTimeout(publishWaiting, pauseMs(watchers.size));
@@ -150,7 +149,7 @@ export function createHub(
       }
       const tail: Tail = createTail(tailSource, seq, { ...options, onLeave: () => removeWatcher(tail) });
       watchers.set(tail, onLive);
-      // Other readers may have opened the link earlier: it reports its source at once, and has the beginning of the message.
+      // If other readers opened the link earlier, it reports its source at once, and has the beginning of the message.
       if (liveSource !== knownSource) onLive(liveSource);
       for (const item of opened?.inProgress() ?? []) listener.item(item);
       return tail;

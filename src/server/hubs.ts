@@ -1,5 +1,5 @@
 /**
- * The hubs of a server, by session: created for the first watcher, and removed when the last one has left.
+ * The hubs of a server, by session. A hub is created for the first watcher, and removed when the last one has left.
  */
 
 import type { Client, PublicEvent, Redact, SessionSource, SessionSummary, Store } from "../index.js";
@@ -11,7 +11,7 @@ import type { LoneRuns } from "./lone-runs.js";
 import type { Links } from "./peers/links.js";
 import { redactItems } from "./redact-items.js";
 
-/** `summary` is what the caller has just read of the session, if it has. */
+/** `summary` is the session as the caller has just read it, if it has. */
 export type Hubs = {
   readonly getOrOpen: (sessionId: string, summary?: SessionSummary) => Promise<Hub>;
   readonly findLiveSource: (sessionId: string, summary: SessionSummary) => Promise<LiveSource>;
@@ -33,11 +33,11 @@ export function createHubs(deps: HubsDeps): Hubs {
     let summary = given ?? (await deps.store.describe(sessionId));
     const agent = await deps.findReadingAgent(sessionId, summary?.info ?? null);
     const liveSource = await deps.links.findLiveSource(summary);
-    // The session handle is created on use, so that the hub of an inactive session does not hold one.
+    // The session handle is created on demand, so that the hub of an inactive session does not hold one.
     const events: SessionSource["events"] = (options) => (agent ?? deps.client).session(sessionId).events(options);
     const openLink: HubSource["openLink"] = () => {
       const link = deps.links.getOrOpen({ id: sessionId, events }, summary);
-      // It is old soon, and a process may have many hubs.
+      // Release the summary: it is soon stale, and a process may have many hubs.
       summary = null;
       return link;
     };

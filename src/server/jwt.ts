@@ -1,11 +1,11 @@
 /**
- * `authenticateByJwt`: derives principals from the access tokens of an authorization server, which are signed JWTs (RFC 9068).
+ * `authenticateByJwt`: derives principals from access tokens that an authorization server issued as signed JWTs (RFC 9068).
  *
- * 1. A token is accepted only if its signature, issuer, audience and times are valid, so tokens for another service are refused.
+ * 1. A token is accepted only if its signature, issuer, audience and times are valid, so tokens for another service are rejected.
  * 2. Only asymmetric algorithms are accepted. Otherwise a public key could be used as an HMAC secret.
- * 3. The key set is refreshed every ten minutes, and for an unknown key at most once a minute. If that fails, the cached keys are
- *    used for up to an hour. A request whose token no cached key can check is then answered with 503, not 401, and the server
- *    asks the issuer again after five seconds at the earliest.
+ * 3. The key set is refreshed every ten minutes, and for an unknown key at most once a minute. If the refresh fails, the cached keys
+ *    are used for up to an hour. Meanwhile a token that no cached key can verify gets 503, not 401, and the server retries the issuer
+ *    after five seconds at the earliest.
  */
 import { isSafeForSecrets } from "../platform/loopback.js";
 import { readBounded } from "../platform/read-bounded.js";
@@ -24,7 +24,7 @@ export type Jwk = {
   readonly [member: string]: unknown;
 };
 
-/** Which tokens are accepted, and for which principals. */
+/** Options of `authenticateByJwt`: which tokens are accepted, and how they map to principals. */
 export type JwtOptions = {
   /** The issuer's identifier. It must equal the `iss` claim. */
   readonly issuer: string;
@@ -35,7 +35,7 @@ export type JwtOptions = {
   /** Public keys, instead of `jwksUrl`. */
   readonly keys?: readonly Jwk[];
   /**
-   * Maps the claims to a principal; null refuses the request. Default: the id is `sub`, and the scopes are those in the claim
+   * Maps the claims to a principal, or to null to reject the request. Default: the id is `sub`, and the scopes are those in the claim
    * `scope` that Pawl knows (`read`, `run`, …).
    */
   readonly principal?: (claims: JwtClaims) => Principal | null | Promise<Principal | null>;
@@ -78,12 +78,12 @@ const algorithms: ReadonlyMap<string, Algorithm> = new Map([
 ]);
 
 const maxTokenCharacters = 16_384;
-/** Tolerated clock difference between the issuer and this server. */
+/** Tolerated clock difference between the issuer and this server, in seconds. */
 const clockSkewS = 60;
 
 /**
- * Returns an `authenticate` for a server that accepts an issuer's access tokens: `Authorization: Bearer JWT`. While the key set
- * cannot be read, requests are answered with 503 `keys_unavailable`.
+ * Creates the `authenticate` of a server that accepts an issuer's access tokens: `Authorization: Bearer JWT`. While the key set cannot
+ * be read, requests get 503 `keys_unavailable`.
  * @throws PawlError `bad_configuration`
  *
  * @example
@@ -105,10 +105,10 @@ export function authenticateByJwt(options: JwtOptions): Authenticate {
   const { issuer, audience, principal = defaultPrincipal } = options;
   if (![issuer, audience].every((one) => typeof one === "string" && one !== ""))
     throw createConfigurationError(
-      "authenticateByJwt() needs the options issuer and audience, which must be non-empty strings.",
+      "authenticateByJwt() needs the options `issuer` and `audience`, as non-empty strings.",
     );
   if (typeof principal !== "function")
-    throw createConfigurationError("The option principal of authenticateByJwt() must be a function.");
+    throw createConfigurationError("The option `principal` of authenticateByJwt() must be a function.");
   const keys = createKeySource(options);
   return async (request) => {
     const token = /^Bearer ([\w.-]+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
@@ -116,7 +116,7 @@ export function authenticateByJwt(options: JwtOptions): Authenticate {
     const parsed = parseToken(token);
     if (parsed === null) return null;
     const { claims } = parsed;
-    // The claims are compared first, so that tokens of strangers cause no requests for keys.
+    // Check the claims first, so that foreign tokens do not trigger requests for keys.
     if (claims.iss !== issuer || !hasAudience(claims.aud, audience) || !isCurrent(claims, Date.now() / 1_000))
       return null;
     return (await isSigned(parsed, keys)) ? principal(claims) : null;
@@ -133,7 +133,7 @@ function hasAudience(aud: unknown, audience: string): boolean {
   return aud === audience || (Array.isArray(aud) && aud.includes(audience));
 }
 
-/** Tokens without an expiry are refused. */
+/** Rejects tokens without an expiry. */
 function isCurrent({ exp, nbf }: JwtClaims, now: number): boolean {
   if (typeof exp !== "number" || exp + clockSkewS <= now) return false;
   return nbf === undefined || (typeof nbf === "number" && nbf - clockSkewS <= now);
@@ -147,7 +147,7 @@ type ParsedToken = {
   readonly signature: Uint8Array<ArrayBuffer>;
 };
 
-/** Null if the token is malformed, or of a kind that is not accepted. */
+/** Null if the token is malformed, or of an unsupported kind. */
 function parseToken(token: string): ParsedToken | null {
   const [head = "", body = "", tail = "", ...more] = token.split(".");
   const header = parsePart(head);
@@ -195,7 +195,7 @@ function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | null {
   }
 }
 
-/** A key of the issuer. Importing one takes longer than verifying a signature, so each is imported once for an algorithm. */
+/** A key of the issuer. Importing a key takes longer than verifying a signature, so each is imported once for an algorithm. */
 type KnownKey = { readonly jwk: Jwk; readonly imported: Map<Algorithm, Promise<VerifyKey | null>> };
 
 type VerifyKey = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
@@ -214,20 +214,20 @@ type KeySource = (algorithm: Algorithm, kid: string | undefined) => Promise<read
 
 function createKeySource({ jwksUrl, keys }: JwtOptions): KeySource {
   if ((jwksUrl === undefined) === (keys === undefined))
-    throw createConfigurationError("authenticateByJwt() needs exactly one of the options jwksUrl and keys.");
+    throw createConfigurationError("authenticateByJwt() needs exactly one of the options `jwksUrl` and `keys`.");
   if (keys === undefined) return createRemoteKeys(checkUrl(jwksUrl ?? ""));
   const known = copyKeys(keys);
   return async (algorithm, kid) => findMatchingKeys(known, algorithm, kid);
 }
 
-/** The author may change the keys later, but not those of this server. */
+/** Copies the keys, so that later changes to the array do not affect the server. */
 function copyKeys(keys: readonly Jwk[]): readonly KnownKey[] {
   if (!Array.isArray(keys) || !keys.every((key) => typeof key === "object" && key !== null))
-    throw createConfigurationError("The option keys of authenticateByJwt() must be an array of JSON Web Keys.");
+    throw createConfigurationError("The option `keys` of authenticateByJwt() must be an array of JSON Web Keys.");
   try {
     return keys.map((key) => toKnownKey(structuredClone(key)));
   } catch {
-    throw createConfigurationError("The option keys of authenticateByJwt() must contain plain JSON.");
+    throw createConfigurationError("The option `keys` of authenticateByJwt() must contain plain JSON.");
   }
 }
 
@@ -240,12 +240,12 @@ function checkUrl(url: string): URL {
   throw createConfigurationError(`Invalid jwksUrl ${JSON.stringify(url)}: use an address that begins with https://.`);
 }
 
-/** A signature is checked with at most this number of keys, so that a forged token costs little. */
+/** The maximum number of keys that are tried for a signature, so that a forged token costs little. */
 const maxTriedKeys = 5;
 
 /**
- * The keys that may have signed a token, those with its `kid` first. A key without a `kid` matches any token, and a token without one
- * matches any key.
+ * The keys that may have signed a token. Keys with the token's `kid` come first. A key without a `kid` matches any token, and a token
+ * without one matches any key.
  */
 function findMatchingKeys(
   keys: readonly KnownKey[],
@@ -286,7 +286,7 @@ function createRemoteKeys(url: URL): KeySource {
     } catch (error) {
       failure = { error };
     }
-    // The end of the attempt counts: a slow issuer is not asked again at once.
+    // The time counts from the end of the attempt, so that a slow issuer is not asked again at once.
     triedAt = performance.now();
     reading = null;
   };
@@ -312,7 +312,7 @@ function createUnavailableError({ origin, pathname }: URL, cause: unknown): Serv
   const why = (reason instanceof Error ? reason.message : String(reason)).replace(/[.]?$/, ".");
   return new ServerError(
     "keys_unavailable",
-    `The key set at ${origin}${pathname} cannot be read: ${why} Check the option jwksUrl of authenticateByJwt(), and whether this server can reach the issuer.`,
+    `The key set at ${origin}${pathname} cannot be read: ${why} Check the option \`jwksUrl\` of authenticateByJwt(), and whether this server can reach the issuer.`,
     { retryAfterS: retryAfterFailureMs / 1_000, cause },
   );
 }

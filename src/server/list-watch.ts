@@ -1,10 +1,10 @@
 /**
  * Notifies the watchers of the list of sessions, with one watch of the store for all of them.
  *
- * 1. The newest sessions are checked every few seconds, and after a gap in the store's watch. So missed changes are reported
- *    late, and so are changes that no store reports: that a session has another holder, or none.
+ * 1. The newest sessions are checked every few seconds, and after a gap in the store's watch. So missed changes are reported late.
+ *    The same applies to changes of a session's holder, which stores do not report.
  * 2. Each watcher is notified only of sessions that its principal may read.
- * 3. Changes are batched, so a busy session costs a few frames a second, and nothing without watchers.
+ * 3. Changes are batched, so a busy session costs a few frames per second, and nothing without watchers.
  */
 import { pendingApprovals, type SessionInfo, type SessionSummary, type Store } from "../index.js";
 import type { ApprovalCount, ListedSession, ListFrame } from "./client/index.js";
@@ -13,7 +13,7 @@ export type ListWatcher = {
   readonly notify: (frame: ListFrame) => void;
   /** Whether the watcher may be notified of this session. */
   readonly canRead: (sessionId: string, info: SessionInfo | null) => Promise<boolean>;
-  /** Whether the principal may answer the calls of this session; null if it may answer none at all. */
+  /** Whether the principal may answer the calls of this session. Null if it may not answer any calls. */
   readonly canAnswer: ((sessionId: string, info: SessionInfo | null) => Promise<boolean>) | null;
 };
 
@@ -31,7 +31,7 @@ export type ListWatchDeps = {
 
 const gatherMs = 250;
 const sweepMs = 5_000;
-/** The number of sessions that a sweep checks. If more change at once, all lists are loaded again. */
+/** The number of sessions that a sweep checks. If more change at once, clients reload their lists. */
 const maxSessions = 200;
 const maxApprovals = 500;
 
@@ -82,7 +82,7 @@ export function createListWatch({ store, loadInfo, loadListedSession }: ListWatc
       else for (const id of ids) await notifyOfSession(id);
       await notifyApprovalCounts();
     } catch {
-      // The store does not respond. The next sweep finds what was missed.
+      // The store failed. The next sweep finds the missed changes.
       fingerprints.clear();
     } finally {
       isNotifying = false;

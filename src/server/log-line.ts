@@ -2,26 +2,26 @@
  * The lines that a server logs.
  */
 
-/** What the server did: one line for each request that changes something, and for each failure. */
+/** A line of the server's log. There is one for each request that changes something, and for each failure. */
 export type LogLine = {
   /** Epoch milliseconds. */
   readonly at: number;
   /** The id of the request; empty if there was none. */
   readonly requestId: string;
-  /** Who asked; null if nobody is known. */
+  /** The principal of the request; null if it is unknown. */
   readonly principal: string | null;
-  /** What was asked. */
+  /** The requested action. */
   readonly action: string;
   readonly sessionId: string | null;
-  /** The HTTP status of the answer. */
+  /** The HTTP status of the response. */
   readonly status: number;
   /** Present if the server failed. */
   readonly error?: unknown;
-  /** Present if the line stands for several refusals: how many there were since the last such line. */
+  /** The number of refusals since the last such line. Present if the line summarizes several. */
   readonly count?: number;
 };
 
-/** The line of a failure that no request is answered with. */
+/** Creates the line of a failure outside of a request. */
 export function createFailureLine(
   action: string,
   error: unknown,

@@ -1,8 +1,8 @@
 /**
- * Aborts runs that chat requests have begun and that no client watches any more (`abortWhenAlone`).
+ * Aborts runs that chat requests have begun and that no client watches anymore (`abortWhenAlone`).
  *
- * 1. Each process counts its own streams, and those that other processes read from it. Only the process that holds a session
- *    aborts its run: no other process knows who watches.
+ * 1. Each process counts its own streams, and the streams that other processes read from it. Only the process that holds a session
+ *    aborts its run, because no other process knows all of its watchers.
  * 2. A page that reconnects in time cancels the timer.
  */
 import type { Client, Clock } from "../index.js";
@@ -10,9 +10,9 @@ import type { Links } from "./peers/links.js";
 import type { ServerSettings } from "./server-options.js";
 
 export type LoneRuns = {
-  /** Called when a chat request has begun a run. Its stream is not open yet. */
+  /** Called when a chat request has begun a run, before its stream is open. */
   readonly runStarted: (sessionId: string, runId: string) => void;
-  /** Called when a stream of the session is open. Call the returned function when it has ended. */
+  /** Called when a stream of the session is open. Call the returned function when the stream has ended. */
   readonly streamOpened: (sessionId: string) => () => void;
   readonly close: () => void;
 };
@@ -21,8 +21,8 @@ export type LoneRunsDeps = {
   readonly afterMs: number;
   readonly clock: Pick<Clock, "after">;
   /**
-   * Aborts these runs if this process holds the session. `later`: no process has claimed the session yet; `parked`: it waits for
-   * an answer, and is checked again when its next stream has ended.
+   * Aborts these runs if this process holds the session. `later`: no process has claimed the session yet. `parked`: the session waits
+   * for an answer, and is checked again when its next stream has ended.
    */
   readonly abort: (sessionId: string, runIds: readonly string[]) => Promise<"done" | "later" | "parked">;
 };
@@ -44,7 +44,7 @@ export function createLoneRuns({ afterMs, clock, abort }: LoneRunsDeps): LoneRun
     return watched;
   }
 
-  /** Forgets parked sessions: their runs are not aborted any more. */
+  /** Forgets parked sessions, whose runs are then no longer aborted. */
   function forgetParked(): void {
     for (const [id, { streams, cancel }] of sessions) if (streams === 0 && cancel === null) sessions.delete(id);
   }

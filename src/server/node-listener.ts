@@ -1,7 +1,7 @@
 /**
- * The Node listener. Streams are written to the socket directly: the same bytes go to each watcher.
+ * The Node listener. Streams are written directly to the socket, with the same bytes for each watcher.
  *
- * 1. A slow client cannot keep a connection: headers, bodies and the reading of responses have time limits.
+ * 1. A slow client cannot keep a connection open: receiving headers, receiving bodies and reading responses have time limits.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { EncodedResponse } from "./encode-response.js";
@@ -18,13 +18,13 @@ export type HttpOptions = {
   readonly requestTimeout: number;
   /** How often Node checks for connections that have timed out, in milliseconds. */
   readonly connectionsCheckingInterval: number;
-  /** The maximum size of a request's headers; bytes. */
+  /** The maximum size of a request's headers, in bytes. */
   readonly maxHeaderSize: number;
 };
 
 const maxHeaderSize = 16 * 1024;
 
-/** This server limits the time of the body itself. The timeout of the whole request is for bodies that are never read. */
+/** The server itself limits the time of a body. The timeout of the whole request is for bodies that are never read. */
 export function createHttpOptions({ headersMs, bodyMs }: RequestTimes): HttpOptions {
   return Object.freeze({
     headersTimeout: headersMs,
@@ -67,13 +67,13 @@ async function respond(
   const port = incoming.socket.localPort ?? null;
   const { routeResponse, headers, body } = await handle(request, port);
   if (response.destroyed) return;
-  // A refused body is not read to its end, so the connection cannot be reused.
+  // A rejected body is not read to its end, so the connection cannot be reused.
   const mustClose = !("stream" in routeResponse) && !incoming.complete && hasBody(incoming);
   // With keep-alive, the client would return to this process.
   const isClosing = mustClose || (limits.isDraining() && !("stream" in routeResponse));
   response.writeHead(routeResponse.status, isClosing ? { ...headers, connection: "close" } : headers);
   if ("stream" in routeResponse) {
-    // A request without a body is complete when its stream begins, so many idle streams hold nothing of their requests.
+    // A request without a body is complete when its stream begins, so that an idle stream does not retain its request.
     if (incoming.method === "GET") response.off("close", onClose);
     // The first frames are sent together with the headers.
     response.cork();
@@ -111,8 +111,8 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal, limits: BodyL
 }
 
 /**
- * The body is read only as far as a route reads it. If it is not read to its end, the connection is closed. If other code has
- * read it, it is taken from `request.body`.
+ * Streams the body only as far as a route reads it. If the body is not read to its end, the connection is closed. If other code has
+ * already read the body, it is taken from `request.body`.
  */
 function toBodyStream(incoming: IncomingMessage, limits: BodyLimits): ReadableStream<Uint8Array> {
   const isRead = isBodyRead(incoming);
@@ -140,7 +140,7 @@ const maxFlushMs = 5_000;
 /** The minimum rate at which a response must be read. */
 const bytesPerMs = 64;
 
-/** Destroys the response later, because a client that does not read would keep the connection for ever. */
+/** Destroys the response after a delay, because a client that does not read would keep the connection open forever. */
 function destroyLater(response: ServerResponse, afterMs = maxFlushMs): void {
   if (response.destroyed) return;
   const timer = setTimeout(() => response.destroy(), afterMs);
@@ -153,8 +153,8 @@ type Chunk = { readonly payload: Uint8Array; readonly bytes: Uint8Array };
 let lastChunk: Chunk | null = null;
 
 /**
- * Frames a piece of a body as an HTTP/1.1 chunk. The watchers of a session get the same bytes one after another, so they are
- * framed once. Node would frame them for each, and pass three pieces to each socket, which costs a quarter more.
+ * Frames a piece of a body as an HTTP/1.1 chunk. The watchers of a session get the same bytes one after another, so the bytes are
+ * framed once. Node would frame them for each watcher, and pass three pieces to each socket, which costs a quarter more.
  */
 function toChunk(bytes: Uint8Array): Uint8Array {
   if (lastChunk?.payload !== bytes) {
@@ -173,7 +173,7 @@ function createResponseSink(response: ServerResponse): Sink {
   const toFrame = (bytes: Uint8Array) => (isChunked ? toChunk(bytes) : bytes);
   return {
     write(bytes) {
-      // A stream that has ended is tracked until its connection is closed. A write to it would throw.
+      // An ended stream is tracked until its connection is closed. Writing to it would throw.
       if (response.writableEnded || response.destroyed || bytes.byteLength === 0) return;
       response.write(toFrame(bytes));
     },
@@ -197,7 +197,7 @@ function createResponseSink(response: ServerResponse): Sink {
     },
     destroy() {
       if (response.destroyed || response.writableEnded) return;
-      // Earlier data is sent first, but the end of the body is not.
+      // Flushes earlier data, but does not send the end of the body.
       response.write(toFrame(heartbeatFrame), () => response.destroy());
       destroyLater(response);
     },

@@ -1,5 +1,5 @@
 /**
- * The server as an OAuth protected resource (RFC 9728): tells clients where to log in and which scopes to request.
+ * OAuth protected resource metadata (RFC 9728), from which clients learn where to log in and which scopes to request.
  */
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 import type { Scope } from "./principal.js";
@@ -22,7 +22,7 @@ export type OAuthSettings = {
     readonly bearer_methods_supported: readonly ["header"];
   };
   readonly metadataUrl: string;
-  /** The path of `metadataUrl`. It begins at the root of the host, also for a server that is mounted under a path. */
+  /** The path of `metadataUrl`. It begins at the root of the host, even if the server is mounted under a path. */
   readonly metadataPath: string;
 };
 
@@ -33,7 +33,7 @@ export const wellKnownPath = "/.well-known/oauth-protected-resource";
 /** @throws PawlError `bad_configuration` */
 export function resolveOAuth(options: OAuthOptions): OAuthSettings {
   checkOptionNames("oauth", options, optionNames);
-  const { resource, authorizationServers, scopes: asked = defaultScopes } = options;
+  const { resource, authorizationServers, scopes: requestedScopes = defaultScopes } = options;
   if (!isAddress(resource))
     throw createConfigurationError(
       "oauth.resource must be the http or https address of this server, without a fragment.",
@@ -46,10 +46,10 @@ export function resolveOAuth(options: OAuthOptions): OAuthSettings {
     throw createConfigurationError(
       "oauth.authorizationServers must be a non-empty array of issuers, each an http or https address.",
     );
-  // A quote would end the header's parameter.
+  // A quote in a scope would end the header's parameter.
   if (
-    !Array.isArray(asked) ||
-    !asked.every((one) => typeof one === "string" && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
+    !Array.isArray(requestedScopes) ||
+    !requestedScopes.every((one) => typeof one === "string" && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(one))
   )
     throw createConfigurationError("oauth.scopes must be an array of scopes, without spaces, quotes or backslashes.");
   const { origin, pathname } = new URL(resource);
@@ -58,7 +58,7 @@ export function resolveOAuth(options: OAuthOptions): OAuthSettings {
     metadata: {
       resource,
       authorization_servers: [...authorizationServers],
-      scopes_supported: [...asked],
+      scopes_supported: [...requestedScopes],
       bearer_methods_supported: ["header"],
     },
     metadataUrl: `${origin}${metadataPath}`,

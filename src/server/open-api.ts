@@ -15,7 +15,7 @@ export function createOpenApiDocument(routes: readonly Route[], basePath: string
   }
   return {
     openapi: "3.1.0",
-    info: { title: "Pawl", version: "1", description: "Sessions of agents: begin, watch, steer, answer, abort." },
+    info: { title: "Pawl", version: "1", description: "Begin, watch, steer, answer and abort agent sessions." },
     servers: [{ url: basePath === "" ? "/" : basePath }],
     security: [{ token: [] }],
     paths,
@@ -24,7 +24,7 @@ export function createOpenApiDocument(routes: readonly Route[], basePath: string
       schemas: { ...responseSchemas, Error: errorSchema },
       responses: {
         Error: {
-          description: "What was wrong, and what to do next.",
+          description: "What went wrong, and what to do about it.",
           content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
         },
       },
@@ -42,7 +42,7 @@ const errorSchema = {
       properties: {
         code: {
           type: "string",
-          description: "What kind of error it is. `x-status` says the status of each code.",
+          description: "The kind of error. `x-status` has the HTTP status of each code.",
           enum: codes,
           "x-status": Object.fromEntries(codes.map((code) => [code, statusOf[code] ?? 500])),
         },
@@ -93,11 +93,11 @@ function createOperation({
   };
 }
 
-function createContent(answers: ResponseContent | readonly ResponseContent[]): object {
-  const contents = [answers].flat();
+function createContent(content: ResponseContent | readonly ResponseContent[]): object {
+  const contents = [content].flat();
   if (contents.length === 0) return {};
-  const content = contents.map(({ type, schema }) => [type, schema === undefined ? {} : { schema }]);
-  return { content: Object.fromEntries(content) };
+  const entries = contents.map(({ type, schema }) => [type, schema === undefined ? {} : { schema }]);
+  return { content: Object.fromEntries(entries) };
 }
 
 function createQueryParameters(query: ObjectShape | undefined): readonly object[] {

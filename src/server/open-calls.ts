@@ -1,9 +1,9 @@
 /**
- * Requests whose response takes as long as a run: MCP calls, and requests that wait for a result. They get a response before this
- * process exits.
+ * Tracks requests whose response takes as long as a run: MCP calls, and requests that wait for a result. They get a response before
+ * this process exits.
  */
 
-/** How long a response may take during a drain, in milliseconds. */
+/** How long responses may take during a drain, in milliseconds. */
 export const maxResponseMs = 1_000;
 
 export type OpenCall = {
@@ -56,10 +56,10 @@ export function createOpenCalls(): OpenCalls {
   };
 }
 
-/** Responses that are not ready yet. */
+/** Tracks responses that are not ready yet. */
 export type PendingResponses = {
   readonly track: <Result>(response: Promise<Result>) => Promise<Result>;
-  /** Resolves when those of this moment are made, at the latest after `maxResponseMs`. */
+  /** Resolves when all currently pending responses are ready, or after `maxResponseMs`. */
   readonly whenSettled: () => Promise<void>;
 };
 

@@ -10,7 +10,7 @@ export function checkOptionNames(what: string, options: object, known: ReadonlyS
   for (const name of Object.keys(options))
     if (!known.has(name))
       throw createConfigurationError(
-        `${what} has no option ${JSON.stringify(name.slice(0, 100))}. It has ${[...known].join(", ")}.`,
+        `Unknown option ${JSON.stringify(name.slice(0, 100))} of ${what}. Known options: ${[...known].join(", ")}.`,
       );
 }
 

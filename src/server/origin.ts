@@ -1,15 +1,15 @@
 /**
- * Checks where a request comes from, before anything else and on every route. This stops pages of other sites, and host names
- * that were pointed at this machine (SEC-2).
+ * Checks the host and origin of a request, on every route and before anything else. This stops pages of other sites, and host names
+ * that an attacker points at this machine (SEC-2).
  */
 import { ServerError } from "./server-error.js";
 
 export type OriginRules = {
   /** The accepted values of `Host`. Default: the loopback names of this machine. */
   readonly hosts: readonly string[] | undefined;
-  /** Other origins whose pages may send requests: they get CORS headers. */
+  /** Other origins whose pages may send requests, with CORS headers. */
   readonly origins: readonly string[];
-  /** The address at which the server's other processes reach it is also an accepted host. */
+  /** The address at which the server's other processes reach this one. Its host is also accepted. */
   readonly peers?: { readonly address: string | null } | null;
 };
 
@@ -17,7 +17,7 @@ const loopbackNames: ReadonlySet<string> = new Set(["localhost", "127.0.0.1", "[
 
 /**
  * @param port the port that the server listens on; null if it is unknown
- * @param isPageLoad whether the request only loads the empty page, which any site may link to
+ * @param isPageLoad whether the request only loads the empty page, to which any site may link
  * @throws ServerError `forbidden`
  */
 export function checkOrigin(
@@ -28,14 +28,23 @@ export function checkOrigin(
 ): void {
   const host = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   if (!isOwnHost(host, hosts, port) && host !== peerHost(peers?.address ?? null))
-    throw new ServerError("forbidden", "The Host of the request is not one of this server's. See its option hosts.");
+    throw new ServerError(
+      "forbidden",
+      "The Host header does not name this server. Add the host to the server's option `hosts`.",
+    );
   const origin = request.headers.get("origin");
   if (origin !== null && origins.includes(origin)) return;
   if (origin !== null && originHost(origin) !== host)
-    throw new ServerError("forbidden", "The Origin of the request is not this server's. See its option origins.");
+    throw new ServerError(
+      "forbidden",
+      "The Origin header is not allowed on this server. Add the origin to the server's option `origins`.",
+    );
   const site = request.headers.get("sec-fetch-site");
   if (site !== null && site !== "same-origin" && site !== "none" && !isPageLoad)
-    throw new ServerError("forbidden", "The request comes from a page of another site.");
+    throw new ServerError(
+      "forbidden",
+      "The request comes from a page of another site, which this server does not allow.",
+    );
 }
 
 function isOwnHost(host: string, hosts: readonly string[] | undefined, port: number | null): boolean {
@@ -59,7 +68,7 @@ function parseUrl(url: string): URL | null {
   return URL.canParse(url) ? new URL(url) : null;
 }
 
-/** The CORS headers of a response: only for an origin in the server's options, and never with credentials. */
+/** The CORS headers of a response, only for an origin in the server's options, and never with credentials. */
 export function corsHeaders(request: Request, { origins }: OriginRules): { readonly [name: string]: string } {
   const origin = request.headers.get("origin");
   if (origin === null || !origins.includes(origin)) return {};

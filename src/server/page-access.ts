@@ -1,16 +1,14 @@
 /**
- * Access for a page in a browser: a start code that is valid once, a cookie, and a second half (SEC-2).
+ * Access for a browser page: a one-time start code, a cookie, and a second half (SEC-2).
  *
- * 1. The code is in the fragment of a link, which no server or log receives. It is valid once, for ten minutes, in the process
- *    that created it.
- * 2. In exchange, the page gets a cookie that no script can read, and a second half that it stores and sends in a header. Both
- *    are required: cookies ignore ports, so the browser sends the cookie to other servers on this machine, and with requests of
+ * 1. The code is in the fragment of a link, which no server or log receives. It is valid once, for ten minutes, in the process that
+ *    created it.
+ * 2. The page exchanges the code for a cookie that no script can read, and a second half that it stores and sends in a header. Both
+ *    are required: cookies ignore ports, so the browser also sends the cookie to other servers on this machine, and with requests of
  *    their pages.
- * 3. Both are signed. The server does not store them, so each process with the same keys accepts them. By default, the keys
- *    belong to one start of a server. So what was sent to a program on the port of a dead server is worthless with the next
- *    server.
- * 4. Before a page sends its half, it makes the server prove that it knows the half: any local program may listen on a free
- *    port.
+ * 3. Both are signed and not stored, so each process with the same keys accepts them. By default, the keys are new for each start of
+ *    a server. So credentials that were sent to a program on a dead server's port are worthless for the next server.
+ * 4. Before a page sends its half, the server must prove that it knows the half, because any local program may listen on a free port.
  */
 import { hmacSha256, sha256 } from "../platform/hash.js";
 import { fromBase64url, toBase64url } from "./base64url.js";
@@ -20,14 +18,14 @@ import { isEqualInConstantTime, type Principal, randomBase64url, type Scope, sco
 export type PageAccess = {
   /** Creates a code that lets one page act as a principal. */
   readonly createCode: (principal: Principal) => string;
-  /** The principal that a code lets a page act as; null if the code is unknown, used or expired. The code stays valid. */
+  /** Returns the principal of a code; null if the code is unknown, used or expired. The code stays valid. */
   readonly peekCode: (code: string, now: number) => Principal | null;
   /** Exchanges a code for a ticket; null if the code is unknown, used or expired. */
   readonly redeemCode: (code: string, now: number) => PageTicket | null;
-  /** The principal of a request with both halves; null if one of them is missing, invalid or expired. */
+  /** Returns the principal of a request with both halves; null if one of them is missing, invalid or expired. */
   readonly authenticate: (request: Request, now: number) => Principal | null;
   /**
-   * Proves to the page with this request's cookie that this server knows its second half; null without a valid cookie. The proof
+   * Proves to the page with the request's cookie that this server knows its second half; null without a valid cookie. The proof
    * includes the requested host, so that it cannot be relayed to another server.
    */
   readonly prove: (request: Request, nonce: string, now: number) => string | null;
@@ -44,9 +42,9 @@ export type PageTicket = {
 export const halfHeader = "x-pawl-page";
 
 const codeMs = 10 * 60_000;
-/** A working day. */
+/** A working day: 8 hours. */
 const ticketMs = 8 * 60 * 60_000;
-/** The maximum number of unused codes. The oldest is dropped. */
+/** The maximum number of unused codes. Beyond it, the oldest is dropped. */
 const maxPendingCodes = 100;
 
 export function createPageAccess(keys: Keys): PageAccess {
@@ -102,7 +100,7 @@ export function createPageAccess(keys: Keys): PageAccess {
   };
 }
 
-/** The payload has a valid signature, so it has this shape. */
+/** The cast is safe, because the payload has a valid signature. */
 function parsePrincipal(payload: string, now: number): Principal | null {
   const claims = JSON.parse(new TextDecoder().decode(fromBase64url(payload))) as {
     readonly id: string;

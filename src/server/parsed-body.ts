@@ -1,8 +1,8 @@
 /**
- * Bodies that other code has read: `express.json()` and Fastify read a request to its end, and leave what they parsed in
+ * Handles bodies that other code has read: `express.json()` and Fastify read a request to its end, and leave the parsed value in
  * `request.body`.
  *
- * 1. A parsed body is bounded like an unread one: by its bytes and by its depth, before it is copied.
+ * 1. A parsed body has the same limits of size and depth as an unread one, and they are checked before it is copied.
  */
 import type { IncomingMessage } from "node:http";
 import { PawlError } from "../index.js";
@@ -26,7 +26,7 @@ export function encodeParsedBody(incoming: IncomingMessage, limits: ParsedLimits
   if (body === undefined)
     throw new PawlError(
       "bad_configuration",
-      "The body of the request was read before it reached the server. Mount the server before the code that reads bodies, or leave the parsed body in request.body.",
+      "The request's body was read before it reached the server. Mount the server before the code that reads bodies, or leave the parsed body in request.body.",
     );
   if (body instanceof Uint8Array) return body;
   if (typeof body === "string") return new TextEncoder().encode(body);
@@ -35,8 +35,8 @@ export function encodeParsedBody(incoming: IncomingMessage, limits: ParsedLimits
 }
 
 /**
- * Stops at the first value beyond a bound, so the work does not grow with what the other parser accepted. Each value counts as at
- * least as many bytes as its shortest JSON.
+ * Stops at the first value beyond a limit, so that the work does not grow with the size that the other parser accepted. Each value
+ * counts as at least as many bytes as its shortest JSON.
  * @throws ServerError `too_large`, `bad_input`
  */
 function checkSize(body: unknown, { maxBodyBytes, maxJsonDepth }: ParsedLimits): void {
@@ -44,7 +44,7 @@ function checkSize(body: unknown, { maxBodyBytes, maxJsonDepth }: ParsedLimits):
   let bytes = 0;
   const count = (added: number) => {
     bytes += added;
-    if (bytes > maxBodyBytes) throw new ServerError("too_large", `The body has more than ${maxBodyBytes} bytes.`);
+    if (bytes > maxBodyBytes) throw new ServerError("too_large", `The body is larger than ${maxBodyBytes} bytes.`);
   };
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { value, depth } = next;

@@ -1,5 +1,5 @@
 /**
- * Principals, and what they may do.
+ * Principals and their permissions.
  *
  * 1. There is no server without authentication (SEC-1). Ids never grant access (SEC-3).
  * 2. A token is compared by its SHA-256, in constant time.
@@ -22,7 +22,7 @@ export const scopes = Object.freeze([
 /** One of `scopes`. */
 export type Scope = (typeof scopes)[number];
 
-/** The sender of a request. `id` is recorded in the log; it names a person or an account. */
+/** The sender of a request. Its `id` is recorded in the log. */
 export type Principal = {
   /** The id of the person or account. */
   readonly id: string;
@@ -30,7 +30,7 @@ export type Principal = {
   readonly scopes: readonly Scope[];
 };
 
-/** Identifies the sender of a request; null if the sender is unknown. */
+/** Identifies the sender of a request. Returns null if the sender is unknown. */
 export type Authenticate = (request: Request) => Principal | null | Promise<Principal | null>;
 
 /** The action of a request: the name of its route. */
@@ -40,11 +40,11 @@ export type Action = string;
 export type AskedSession = {
   /** The id of the session. */
   readonly id: string;
-  /** What the session is bound to; null if it does not exist yet. */
+  /** The info of the session; null if it does not exist yet. */
   readonly info: SessionInfo | null;
 };
 
-/** What a request to begin a session or a run asks for. Empty for other requests. */
+/** The agent and options that a request to begin a session or a run asks for. Empty for other requests. */
 export type AskedRun = {
   /** The agent of the new session. */
   readonly agent?: string;
@@ -66,14 +66,14 @@ export type RunRequest = {
   readonly principal: Principal;
   /** The session's agent; absent if the request does not name the agent of its session. */
   readonly agent?: string;
-  /** Its body has been read. */
+  /** The request, whose body has been read. */
   readonly request: Request;
 };
 
-/** Returns the params of a run; undefined if the server sets none. */
+/** Returns the params of a run, or undefined to set none. */
 export type ChooseParams = (run: RunRequest) => RunParams | undefined | Promise<RunParams | undefined>;
 
-/** The minimum length of a token; characters: 128 bits in base64url. */
+/** The minimum length of a token in characters: 128 bits in base64url. */
 const minTokenCharacters = 22;
 
 /** Creates a random token of 256 bits, for `createServer({ token })`. */
@@ -97,7 +97,7 @@ export function isToken(token: unknown): token is string {
 /** The principal of every client with the token. */
 export const tokenPrincipal: Principal = Object.freeze({ id: "token", scopes });
 
-/** Authenticates every client with the token as the same principal, which may do everything. */
+/** Authenticates every client with the token as the same principal, which has all scopes. */
 export function createTokenAuthentication(token: string): Authenticate {
   const expected = sha256(token);
   return (request) => {
@@ -106,12 +106,12 @@ export function createTokenAuthentication(token: string): Authenticate {
   };
 }
 
-/** Derives an id from a principal's own name for something: always the same one, and different for each principal. */
+/** Derives an id from a name that a principal chose. The same name gives the same id, but a different one for each principal. */
 export function deriveId({ id }: Pick<Principal, "id">, name: string): string {
   return sha256(JSON.stringify([id, name])).slice(0, 32);
 }
 
-/** Compares two strings in a time that does not depend on where they differ. */
+/** Compares two strings in constant time: the time does not depend on where they differ. */
 export function isEqualInConstantTime(a: string, b: string): boolean {
   let difference = a.length ^ b.length;
   for (let index = 0; index < a.length; index += 1) difference |= a.charCodeAt(index) ^ b.charCodeAt(index);
@@ -119,8 +119,8 @@ export function isEqualInConstantTime(a: string, b: string): boolean {
 }
 
 /**
- * The default of `may`: an action without a session needs only the scope; a session may be used by the principal that began it,
- * and by principals with the scope `admin`.
+ * The default of `may`. An action without a session needs only the scope. A session may be used by the principal that began it, and
+ * by principals with the scope `admin`.
  */
 export function isOwnSession({ id, scopes: grantedScopes }: Principal, session: AskedSession | null): boolean {
   return session === null || grantedScopes.includes("admin") || session.info?.principal === id;

@@ -1,5 +1,5 @@
 /**
- * Reads a request's body, with limits for its size, its time, and the depth of its JSON.
+ * Reads a request's body, with limits on its size, its time, and the depth of its JSON.
  */
 import { PawlError } from "../index.js";
 import { readBounded } from "../platform/read-bounded.js";
@@ -9,7 +9,7 @@ import { checkShape, type ObjectShape } from "./shape.js";
 export type BodyLimits = {
   readonly maxBodyBytes: number;
   readonly maxJsonDepth: number;
-  /** The time limit of the body; milliseconds. */
+  /** The time limit for receiving the body, in milliseconds. */
   readonly bodyMs: number;
 };
 
@@ -21,7 +21,10 @@ export async function readBody(
 ): Promise<{ readonly [name: string]: unknown }> {
   const type = (request.headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase();
   if (type !== "application/json")
-    throw new ServerError("unsupported_media_type", "Send the body as application/json.");
+    throw new ServerError(
+      "unsupported_media_type",
+      "The body must be JSON. Send it with the header Content-Type: application/json.",
+    );
   const bytes = await readBytes(request, limits);
   const value = parseJson(decodeUtf8(bytes), limits.maxJsonDepth);
   if (shape !== "json") checkShape(value, shape, "The body");
@@ -36,7 +39,7 @@ export async function readBytes(
   if (request.bodyUsed)
     throw new PawlError(
       "bad_configuration",
-      "The body of the request was read before it reached the server. Pass a request that is not read: request.clone() before reading.",
+      "The request's body was read before it reached the server. Pass an unread request: call request.clone() before you read it.",
     );
   const { headers, body } = request;
   if (body === null) return new Uint8Array(0);
@@ -51,11 +54,11 @@ export async function readBytes(
   }
 }
 
-/** `passed` rejects when the time is up. */
+/** Creates a deadline: `passed` rejects when the time is up. */
 function createDeadline(ms: number): { readonly passed: Promise<never>; readonly cancel: () => void } {
   let cancel = () => {};
   const passed = new Promise<never>((_, reject) => {
-    const onTimeout = () => reject(new ServerError("too_slow", `The body has not come within ${ms} ms.`));
+    const onTimeout = () => reject(new ServerError("too_slow", `The body did not arrive within ${ms} ms.`));
     const timer = setTimeout(onTimeout, ms);
     cancel = () => clearTimeout(timer);
   });
@@ -64,14 +67,14 @@ function createDeadline(ms: number): { readonly passed: Promise<never>; readonly
 }
 
 function createTooLargeError(maxBytes: number): ServerError {
-  return new ServerError("too_large", `The body has more than ${maxBytes} bytes.`);
+  return new ServerError("too_large", `The body is larger than ${maxBytes} bytes.`);
 }
 
 function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new ServerError("bad_input", "The body is not UTF-8.");
+    throw new ServerError("bad_input", "The body is not valid UTF-8.");
   }
 }
 
@@ -81,11 +84,11 @@ function parseJson(text: string, maxDepth: number): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new ServerError("bad_input", "The body is not JSON.");
+    throw new ServerError("bad_input", "The body is not valid JSON.");
   }
 }
 
-/** The maximum nesting depth of a JSON text, in one pass that skips strings. */
+/** Measures the nesting depth of JSON, in one pass that skips strings. */
 export function measureJsonDepth(text: string): number {
   let depth = 0;
   let maxDepth = 0;

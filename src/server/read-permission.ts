@@ -1,11 +1,11 @@
 /**
- * The permission to read a stream, checked again while the stream is open.
+ * The permission to read a stream, which is checked again while the stream is open.
  *
- * 1. The permission is checked when something is written, at most once a second, and rarely while nothing happens.
- *    `authenticate` and `may` are the author's functions and may cost a query, so a delta does not trigger a check.
- * 2. Frames are still sent during a check, so a slow check does not make a streamed text stutter. When the last permission is two
- *    seconds old, frames wait for the check. What a reader sees was allowed at most two seconds ago.
- * 3. A refusal drops the waiting frames. If the check fails or takes too long, the reader is refused.
+ * 1. The permission is checked when something is written, at most once a second, and rarely on an idle stream. `authenticate` and
+ *    `may` are the author's functions and may cost a query, so not every delta triggers a check.
+ * 2. Frames are still sent during a check, so a slow check does not make streamed text stutter. When the last permission is two
+ *    seconds old, frames wait for the check. So a reader sees nothing that was not allowed within the last two seconds.
+ * 3. A refusal drops the waiting frames. A check that fails or takes too long counts as a refusal.
  */
 import { heartbeatFrame } from "./frames.js";
 import { type Sink, unsentHighWaterMark } from "./sink.js";
@@ -22,7 +22,7 @@ export type ReadPermission = {
 /** How often a permission is checked while something is written, in milliseconds. */
 export const recheckEveryMs = 1_000;
 const maxAgeMs = 2_000;
-/** A check that takes longer counts as a refusal; milliseconds. */
+/** A check that takes longer counts as a refusal. In milliseconds. */
 const maxCheckMs = 10_000;
 
 /** @param onRefused called once, after which there are no further checks */
@@ -65,7 +65,7 @@ async function checkInTime(canStay: () => Promise<boolean>): Promise<boolean> {
   }
 }
 
-/** A sink whose frames leave only under a right to read. `revoke` lets only what is written in `bye` out, and ends the sink. */
+/** A sink that sends frames only with a permission to read. `revoke` sends only what `bye` writes, and ends the sink. */
 export type CheckedSink = { readonly sink: Sink; readonly revoke: (bye: () => void) => void };
 
 export function createCheckedSink(sink: Sink, permission: ReadPermission): CheckedSink {

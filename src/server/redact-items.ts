@@ -3,7 +3,7 @@
  */
 import { createStreamRedaction, type Redact, type StreamItem } from "../index.js";
 
-/** @param showsApprovals whether calls that wait for approval are not redacted, because a person must see what they approve */
+/** @param showsApprovals leaves calls that wait for approval unredacted, because a person must see what they approve */
 export async function* redactItems(
   items: AsyncIterable<StreamItem>,
   redact: Redact,

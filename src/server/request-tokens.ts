@@ -1,11 +1,11 @@
 /**
- * Estimates the tokens of each part of a model's request, and finds where a request differs from the previous one.
+ * Estimates the tokens of each part of a model request, and finds where a request differs from the previous one.
  *
- * Providers cache the prefix of a request that is the same as before: tools, system prompt, messages.
+ * Providers cache the unchanged prefix of a request: tools, system prompt, messages.
  */
 import { estimateTokens, type ModelRequest } from "../index.js";
 
-/** Estimates, not what the provider counted. */
+/** Estimated token counts, not the provider's. */
 export type RequestTokens = {
   readonly tools: number;
   readonly systemPrompt: number;
@@ -17,7 +17,7 @@ export type RequestDifference = {
   readonly part: "tools" | "systemPrompt" | "message";
   /** The index of the message; null for the other parts. */
   readonly index: number | null;
-  /** The estimated tokens of the previous request that are no longer a common prefix. */
+  /** The estimated tokens of the previous request after the common prefix. */
   readonly tokensLost: number;
 };
 
@@ -33,7 +33,7 @@ export function estimateRequestTokens({ tools, systemPrompt = "", messages }: Re
   return { ...estimates, total };
 }
 
-/** The first difference; null if the request only adds messages, or if there is no previous request. */
+/** Finds the first difference; null if the request only adds messages, or if there is no previous request. */
 export function findRequestDifference(request: RequestParts, previous: RequestParts | null): RequestDifference | null {
   if (previous === null) return null;
   const { tools, systemPrompt, messages, total } = estimateRequestTokens(previous);
@@ -46,7 +46,7 @@ export function findRequestDifference(request: RequestParts, previous: RequestPa
   return { part: "message", index, tokensLost: total - sharedTokens };
 }
 
-/** The bytes of files are not text, so they are left out. */
+/** Leaves out the bytes of files, which are not text. */
 function textOf({ parts }: ModelRequest["messages"][number]): string {
   return JSON.stringify(parts, (key, value: unknown) => (key === "data" && typeof value === "string" ? "" : value));
 }

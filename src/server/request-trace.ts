@@ -1,5 +1,5 @@
 /**
- * The span that a request was made in, which its run becomes part of.
+ * Finds the span that a request was made in, so that its run joins the same trace.
  */
 import { createConfigurationError } from "./option-checks.js";
 
@@ -14,7 +14,7 @@ export type TraceOf = (request: Request, fromMessage?: string | null) => { reado
 export function createTraceOf(traceparent: boolean | ((request: Request) => string | undefined) = true): TraceOf {
   if (typeof traceparent !== "boolean" && typeof traceparent !== "function")
     throw createConfigurationError(
-      "traceparent is true, false, or a function that returns the traceparent of a request.",
+      "The option `traceparent` must be true, false, or a function that returns the traceparent of a request.",
     );
   if (traceparent === false) return () => ({});
   return (request, fromMessage) => {
@@ -22,7 +22,7 @@ export function createTraceOf(traceparent: boolean | ((request: Request) => stri
       const given = traceparent === true ? (fromMessage ?? request.headers.get("traceparent")) : traceparent(request);
       return typeof given === "string" ? { traceparent: given } : {};
     } catch {
-      // No request fails for its trace.
+      // A request must not fail because of its trace.
       return {};
     }
   };

@@ -1,8 +1,8 @@
 /**
- * JSON Schemas of the responses: what a client may rely on. The tests check every response against them.
+ * JSON Schemas of the responses, on which clients may rely. The tests check every response against them.
  *
- * Types of the library (events, messages, entries, results) are described by what all of their variants have in common. The
- * package exports their exact types.
+ * Types of the library (events, messages, entries, results) are described by the fields that all of their variants share. The package
+ * exports their exact types.
  */
 import { statuses } from "./statuses.js";
 

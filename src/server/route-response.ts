@@ -1,7 +1,7 @@
 /**
  * The response of a route: JSON, bytes or a stream.
  *
- * It has its own module, because the types of `pawl/server` use it, and a route's types need a package that may be missing.
+ * It has its own module, because the types of `pawl/server` use it, while a route's types need a package that may not be installed.
  */
 import type { Sink } from "./sink.js";
 import type { OpenStream } from "./watch.js";

@@ -1,5 +1,5 @@
 /**
- * Routes as data, which both the server and the OpenAPI document use.
+ * Route definitions, which both the server and the OpenAPI document use.
  */
 
 import type { Principal, Scope } from "./principal.js";
@@ -10,17 +10,17 @@ import type { ObjectShape } from "./shape.js";
 
 export type Method = "GET" | "POST" | "PUT" | "DELETE";
 
-/** A request that was allowed. */
+/** An authorized request. */
 export type RouteRequest = {
   readonly request: Request;
   readonly requestId: string;
   readonly principal: Principal;
-  /** Whether the request would still be allowed as this principal, with the route's scope: an open stream checks this again. */
+  /** Whether the request would still be allowed with this principal and the route's scope. Open streams call it repeatedly. */
   readonly isStillAuthorized: () => Promise<boolean>;
   /** The named segments of the path. */
   readonly params: { readonly [name: string]: string };
   readonly query: { readonly [name: string]: unknown };
-  /** The body, as the route's shape describes it; an empty object without a shape. */
+  /** The body, as described by the route's shape; an empty object without a shape. */
   readonly body: { readonly [name: string]: unknown };
 };
 
@@ -30,10 +30,10 @@ export type Route = {
   readonly path: string;
   /** The name of the action, for `may` and the log. */
   readonly action: string;
-  /** The required scope. Null: open to everyone, without a token. */
+  /** The required scope. Null: open to everyone, without authentication. */
   readonly scope: Scope | null;
   readonly summary: string;
-  /** Whether the handler verifies the request by itself. Such requests do not count as changes of a principal. */
+  /** Whether the handler itself verifies the request. Such requests do not count as changes of a principal. */
   readonly isSigned?: boolean;
   /** Whether a request with this body changes nothing, although it is not a GET. Such requests are neither counted nor logged. */
   readonly isRead?: (body: unknown) => boolean;
@@ -44,7 +44,7 @@ export type Route = {
   readonly body?: ObjectShape | "json";
   /** The statuses of successful responses, and descriptions of their content. */
   readonly responses: { readonly [status: number]: string };
-  /** The content of those responses. A status without an entry has no body. */
+  /** The content of successful responses. A status without an entry has no body. */
   readonly content?: { readonly [status: number]: ResponseContent | readonly ResponseContent[] };
   readonly handle: (routeRequest: RouteRequest, context: ServerContext) => Promise<RouteResponse> | RouteResponse;
 };
@@ -55,8 +55,8 @@ export type RouteMatch =
   | { readonly type: "none" };
 
 /**
- * The possible paths of a request. Express's `app.use` and Hono's `app.mount` remove the path under which a server is mounted;
- * `app.all` and routes of Next.js do not. Both forms are accepted.
+ * The possible paths of a request. Express's `app.use` and Hono's `app.mount` strip the path under which a server is mounted; `app.all`
+ * and Next.js routes do not. Both forms are accepted.
  */
 export function listMountedPaths(pathname: string, basePath: string): readonly string[] {
   if (basePath === "") return [pathname];
@@ -64,7 +64,7 @@ export function listMountedPaths(pathname: string, basePath: string): readonly s
   return pathname.startsWith(`${basePath}/`) ? [pathname.slice(basePath.length), pathname] : [pathname];
 }
 
-/** Finds the route of a path, without the base path. */
+/** Finds the route of a path that does not include the base path. */
 export function findRoute(routes: readonly Route[], method: string, path: string): RouteMatch {
   const segments = splitPath(path);
   if (segments === null) return { type: "none" };

@@ -54,9 +54,9 @@ export type ServerContext = {
   readonly pageAccess: PageAccess;
   /** The key that proves this server to clients with its secret; null without a configured secret. */
   readonly proofKey: string | null;
-  /** The MCP server of the agents here, loaded when it is used. @throws PawlError `missing_package` */
+  /** The MCP server of this process's agents, loaded on first use. @throws PawlError `missing_package` */
   readonly mcp: () => Promise<McpHttp>;
-  /** A2A over HTTP, loaded when it is used. @throws PawlError `missing_package` */
+  /** The A2A handler, loaded on first use. @throws PawlError `missing_package` */
   readonly a2a: () => Promise<A2aHttp>;
   /** The OpenAPI document. */
   readonly openApi: () => object;
@@ -71,7 +71,7 @@ export type ReadableSession = {
   readonly requested: AskedSession;
 };
 
-/** A session that may not be read gets the same response as one that does not exist (SEC-3). */
+/** A session that the principal may not read gets the same response as one that does not exist (SEC-3). */
 export function createNoSessionError(id: string): ServerError {
   return new ServerError("no_session", `There is no session ${id}.`);
 }
@@ -101,12 +101,12 @@ export async function authorizeDescribed(
   const requested = { id, info: await loadSessionInfo(context.settings.store, summary) };
   if (!(await isAllowed(context, principal, "read", requested))) throw createNoSessionError(id);
   if (action !== "read" && !(await isAllowed(context, principal, action, requested, run)))
-    throw new ServerError("forbidden", `You may not do this in session ${id} (${action}).`);
-  // Until its first request has been consumed, the info comes from that request: it is not looked up again.
+    throw new ServerError("forbidden", `You are not allowed to perform the action ${action} in session ${id}.`);
+  // Until the first request has been consumed, the info comes from that request. The summary passes it on, so that it is not read again.
   return { session: context.client.session(id), summary: { ...summary, info: requested.info }, requested };
 }
 
-/** Whether there is no such session, or the principal may not use it. */
+/** Whether the error means that the session does not exist, or that the principal may not use it. */
 export function isRefusal(error: unknown): boolean {
   return error instanceof ServerError && (error.code === "no_session" || error.code === "forbidden");
 }
@@ -126,7 +126,7 @@ export async function isAllowed(
   return settings.may === null ? isOwnSession(principal, session) : settings.may(principal, action, session, run);
 }
 
-/** The `params` that the server sets for a run, as an option of the run. @throws PawlError `bad_configuration` if they are not an object */
+/** The `params` that the server sets for a run, as a run option. @throws PawlError `bad_configuration` if they are not an object */
 export async function chooseParams(
   { settings }: ServerContext,
   { principal, request }: Pick<RunRequest, "principal" | "request">,
@@ -135,11 +135,11 @@ export async function chooseParams(
   const params = await settings.chooseParams?.({ principal, request, ...(agent === undefined ? {} : { agent }) });
   if (params === undefined) return {};
   if (typeof params !== "object" || params === null)
-    throw createConfigurationError("The option params of createServer() must return an object or undefined.");
+    throw createConfigurationError("The option `params` of createServer() must return an object or undefined.");
   return { params };
 }
 
-/** Returns a copy without secrets. */
+/** Returns a copy in which secrets are masked. */
 export function redactSecrets({ settings }: Pick<ServerContext, "settings">, value: unknown): unknown {
   return redactJson(value as Json, settings.redact);
 }

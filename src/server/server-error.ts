@@ -1,12 +1,11 @@
 /**
- * Errors as the server answers them: a status and a code for each. Codes are those of the library, and a few of the
- * server's own.
+ * Error responses: a status and a code for each error. Codes are the library's, plus a few that only the server has.
  */
 import { type ErrorCode, PawlError } from "../index.js";
 import { createChallenge, type OAuthSettings } from "./oauth.js";
 import type { Scope } from "./principal.js";
 
-/** The codes that only a server gives. */
+/** The error codes that only a server has. */
 export const serverCodes = Object.freeze([
   "unauthorized",
   "forbidden",
@@ -21,13 +20,13 @@ export const serverCodes = Object.freeze([
   "keys_unavailable",
 ] as const);
 
-/** The code of an error that only the server has. */
+/** An error code that only a server has. */
 export type ServerCode = (typeof serverCodes)[number];
 
-/** The code of an error that a request is answered with. */
+/** The code of an error response. */
 export type AnsweredCode = ErrorCode | ServerCode;
 
-/** The status of each code; a code that has none here is answered with 500. */
+/** The HTTP status of each code. Other codes get 500. */
 export const statusOf: { readonly [code in AnsweredCode]?: number } = Object.freeze({
   bad_input: 400,
   bad_cursor: 400,
@@ -65,7 +64,7 @@ export const statusOf: { readonly [code in AnsweredCode]?: number } = Object.fre
   store_closed: 503,
 });
 
-/** A refusal of the server. `retryAfterS` is in seconds. */
+/** An error that the server responds with. `retryAfterS` is in seconds. */
 export class ServerError extends Error {
   override readonly name = "ServerError";
   readonly code: AnsweredCode;
@@ -85,17 +84,17 @@ export class ServerError extends Error {
   }
 }
 
-/** The body of an answer that is an error. */
+/** The body of an error response. */
 export type ErrorBody = {
   /** The error. */
   readonly error: {
-    /** What kind of error it is. */
+    /** The kind of error. */
     readonly code: AnsweredCode;
-    /** What happened and what to do. */
+    /** What went wrong, and what to do about it. */
     readonly message: string;
-    /** Where it is explained. */
+    /** The page that explains the error. */
     readonly docs: string;
-    /** The id of the request, which the server's log has too. */
+    /** The id of the request, which is also in the server's log. */
     readonly requestId: string;
   };
 };
@@ -104,11 +103,11 @@ export type ErrorResponse = {
   readonly status: number;
   readonly headers: { readonly [name: string]: string };
   readonly body: ErrorBody;
-  /** What the log of the server should say of it; undefined if the caller has made the mistake. */
+  /** The error for the server's log; undefined if the caller is at fault. */
   readonly cause: unknown;
 };
 
-/** What an error is answered with. Only messages that are made for callers go out: no stack, path or cause. */
+/** Converts an error to its response. Only messages that are meant for callers are sent: no stack, path or cause. */
 export function toErrorResponse(error: unknown, requestId: string, oauth: OAuthSettings | null = null): ErrorResponse {
   const code = error instanceof ServerError || error instanceof PawlError ? error.code : "internal";
   const status = statusOf[code] ?? 500;
@@ -138,10 +137,10 @@ function pickChallenge(
 
 function formatFailure(code: AnsweredCode): string {
   if (code === "draining" || code === "shut_down") return "The server is shutting down. Try again.";
-  if (code === "store_closed") return "The store is closed. Try again.";
+  if (code === "store_closed") return "The server's store is closed. Try again.";
   if (code === "keys_unavailable")
-    return "The server cannot check your token now, because it cannot read the keys of the token's issuer. Send the request again after the time in Retry-After.";
+    return "The server cannot verify your token at the moment, because it cannot read the issuer's keys. Try again after the time in Retry-After.";
   if (code === "store_failed")
-    return "The store failed, and what was asked may have been done. Look before you ask again; with an idempotency key, ask again.";
-  return "The request failed here. The server's log says why, under the id of the request.";
+    return "The server's store failed, and the request may or may not have taken effect. Check before you retry; with an idempotency key, just retry.";
+  return "The request failed because of an error in the server. Its log has the cause, under the request's id.";
 }

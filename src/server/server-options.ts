@@ -1,5 +1,5 @@
 /**
- * The options of a server, checked, and their defaults.
+ * The options of a server: types, defaults and validation.
  */
 import type { Report } from "../evals/index.js";
 import {
@@ -26,39 +26,39 @@ import { type Authenticate, type ChooseParams, createTokenAuthentication, isToke
 import { createTraceOf, type TraceOf } from "./request-trace.js";
 import { type CanSignal, checkCanSignal, checkWebhooks, type Webhook } from "./signal-options.js";
 
-/** How much the server takes on. */
+/** Limits of a server. */
 export type ServerLimits = {
-  /** Bytes of a request's body. Default: 1 MiB. */
+  /** The maximum size of a request's body, in bytes. Default: 1 MiB. */
   readonly maxBodyBytes?: number;
-  /** Levels of nesting in a body. Default: 64. */
+  /** The maximum nesting depth of a body. Default: 64. */
   readonly maxJsonDepth?: number;
   /**
-   * Milliseconds in which the headers of a request must have come. A program's own `http.Server` keeps to it with
+   * How long a request's headers may take to arrive, in milliseconds. Your own `http.Server` applies this limit if you pass it
    * `httpOptions`. Default: 10 seconds.
    */
   readonly headersMs?: number;
   /**
-   * The most milliseconds that the body of a request may take to arrive, and that a client may take to read an answer that
-   * is not a stream. A large answer is given a second more for each 64 kB. Default: 30 seconds.
+   * How long a request's body may take to arrive, and how long a client may take to read a response that is not a stream, in
+   * milliseconds. A large response gets one more second for each 64 kB. Default: 30 seconds.
    */
   readonly bodyMs?: number;
-  /** Streams that one principal may have open at a time. Default: 20. */
+  /** The maximum number of open streams of one principal. Default: 20. */
   readonly streamsPerPrincipal?: number;
-  /** Streams of this process. Default: 2,000. */
+  /** The maximum number of open streams in this process. Default: 2,000. */
   readonly streams?: number;
-  /** Requests of one principal that may wait for a result (`?wait=`) at a time. Default: 100. */
+  /** The maximum number of requests of one principal that wait for a result (`?wait=`). Default: 100. */
   readonly waitsPerPrincipal?: number;
-  /** Requests that may wait for a result in this process. Default: 2,000. */
+  /** The maximum number of requests in this process that wait for a result. Default: 2,000. */
   readonly waits?: number;
-  /** Requests that change something, of one principal in a minute. Default: 60. */
+  /** The maximum number of requests of one principal per minute that change something. Default: 60. */
   readonly changesPerMinute?: number;
-  /** Schedules of one principal. One more is refused with `schedule_full`. Default: 1,000. */
+  /** The maximum number of schedules of one principal. Beyond it, requests get `schedule_full`. Default: 1,000. */
   readonly schedulesPerPrincipal?: number;
-  /** Runs that this process carries out at a time; others wait. Default: 100. */
+  /** The maximum number of runs that this process drives at a time. Others wait. Default: 100. */
   readonly runs?: number;
-  /** The most items of a page. Default: 500. */
+  /** The maximum number of items on a page. Default: 500. */
   readonly maxPage?: number;
-  /** Bytes that may wait for the socket of a stream, before the stream ends. Default: 256 KiB. */
+  /** The maximum number of unsent bytes of a stream. Beyond it, the stream ends. Default: 256 KiB. */
   readonly maxUnsentBytes?: number;
   /** How long a stream may be open, in milliseconds. Default: 60 minutes. */
   readonly streamAgeMs?: number;
@@ -66,136 +66,134 @@ export type ServerLimits = {
 
 type CommonOptions = {
   /**
-   * Whether this process carries out the runs of its agents. Set it to false where a process does not last. Default: true.
+   * Whether this process drives the runs of its agents. Set this to false where processes are short-lived. Default: true.
    */
   readonly work?: boolean;
-  /** The bearer token that may do everything: at least 22 characters. `createToken()` makes one. */
+  /** A bearer token with all scopes, of at least 22 characters. `createToken()` creates one. */
   readonly token?: string;
-  /** Who asks; null if nobody is known. It takes the place of the token. */
+  /** Identifies the sender of a request, or returns null if the sender is unknown. Used instead of `token`. */
   readonly authenticate?: Authenticate;
   /**
-   * Whether a principal may do what it asks, in a session or in none; the principal's scopes were checked before. It is
-   * asked for each request, for each item of a list, and each minute of a stream. Default: a session may be used by the
+   * Decides whether a principal may perform an action, in a session or without one. The principal's scopes have been checked before.
+   * Called for each request, for each item of a list, and repeatedly during a stream. Default: a session may be used by the
    * principal that began it, and by principals with the scope `admin`.
    */
   readonly may?: May;
   /**
-   * Returns the `params` of each run that a request starts, over REST, in chats, by AG-UI and by MCP: for example the principal's
-   * tenant. They replace the params that `clientOptions` lets a client set; `undefined` sets none. Default: none are set.
+   * Returns the `params` of each run that a request starts (REST, chat, AG-UI, MCP or A2A), for example the principal's tenant. They
+   * replace the params that a client may set by `clientOptions`; `undefined` sets none. Default: sets none.
    */
   readonly params?: ChooseParams;
   /**
    * The run options that clients may set in `POST /v1/sessions` and `POST /v1/sessions/:id/runs`, for example
-   * `["model", "settings.reasoning"]`. Each of them replaces what the agent's author chose: with `systemPrompt`, a client can
-   * have the agent do anything. Others are refused with `bad_input`. `may` sees those that are allowed. Default: none.
+   * `["model", "settings.reasoning"]`. Each of them overrides the choice of the agent's author: with `systemPrompt`, a client can
+   * make the agent do anything. Other options are rejected with `bad_input`. `may` receives the allowed ones. Default: none.
    */
   readonly clientOptions?: readonly ClientOption[];
   /**
-   * Signs what clients bring back: at least 32 characters, the same in all processes and after a restart. Default: that of
-   * `peers`, else made from the token; without either, cookies of pages and open calls of MCP do not outlive the process.
+   * Signs the state that clients send back: at least 32 characters, the same in all processes and after a restart. Default: the secret
+   * of `peers`, or else the token. Without either, page cookies and open MCP calls do not outlive the process.
    */
   readonly secret?: string;
   /**
-   * How long a page that a start link let in may come back, at most 8 hours. `start`: until this server ends. `secret`: to
-   * every server with the same secret, also after a restart. On a machine with several users, any of them may listen on the port
-   * of a server that has ended, so `secret` is for servers behind a proxy of yours. Default: `secret` with `secret` or
-   * `peers`, else `start`.
+   * How long the access of a page from a start link lasts, at most 8 hours. `start`: until this server ends. `secret`: on every server
+   * with the same secret, also after a restart. On a machine with several users, any of them may listen on the port of a server that
+   * has ended, so use `secret` only behind your own proxy. Default: `secret` if `secret` or `peers` is set, otherwise `start`.
    */
   readonly pageAccess?: "start" | "secret";
   /**
-   * The path under which clients reach the server, for example `/pawl`. Requests may come with it or without it, because some
-   * frameworks take it off. Needed where they leave it on (`app.all`, Next.js, `node:http`), and for what has addresses: the
-   * inspector and the OpenAPI document. Default: none.
+   * The path under which clients reach the server, for example `/pawl`. Requests may arrive with or without it, because some
+   * frameworks strip it. Required where they do not (`app.all`, Next.js, `node:http`), and for the addresses in the inspector and the
+   * OpenAPI document. Default: none.
    */
   readonly basePath?: string;
   /**
-   * Returns the latest report of each eval, for the Evals page of the inspector. The logs of their trials must be in the server's store: pass
-   * it as `store` to `evaluate`. Default: no reports.
+   * Returns the latest report of each eval, for the Evals page of the inspector. The logs of their trials must be in the server's
+   * store: pass it as `store` to `evaluate`. Default: no reports.
    */
   readonly evalReports?: () => Promise<readonly Report[]>;
   /**
-   * Whether a principal with the scope `signal` may send this signal by `POST /v1/signals/:key`. Default: the server takes no
+   * Decides whether a principal with the scope `signal` may send a signal by `POST /v1/signals/:key`. Default: the server accepts no
    * signals from clients.
    */
   readonly canSignal?: CanSignal;
   /**
-   * Web hooks that become signals, by their paths, for example `/hooks/stripe`. They need no token: `verify` decides whether a
+   * Web hooks whose deliveries become signals, by path, for example `/hooks/stripe`. They need no token: `verify` decides whether a
    * request is genuine. Mount the server before code that parses bodies. Default: none.
    */
   readonly webhooks?: { readonly [path: string]: Webhook };
   /**
-   * Notifies other systems that a run waits for a person or has ended; made by `createNotices` of `pawl/notices`. Default: no notices.
+   * Notifies other systems when a run waits for a person or has ended; created by `createNotices` of `pawl/notices`. Default: none.
    */
   readonly notices?: WorkerNotices;
-  /** Judges sessions that have ended; made by `createScores` of `pawl/evals`. Default: sessions are not judged. */
+  /** Judges ended sessions; created by `createScores` of `pawl/evals`. Default: sessions are not judged. */
   readonly scores?: WorkerScores;
-  /** The values of the header `Host` that are this server's. Default: the names of this machine itself. */
+  /** The accepted values of the `Host` header. Default: the loopback names of this machine. */
   readonly hosts?: readonly string[];
-  /** Origins whose pages may ask, for example `https://chat.example.org`. Default: only this server's own. */
+  /** Other origins whose pages may send requests, for example `https://chat.example.org`. Default: only this server's own origin. */
   readonly origins?: readonly string[];
   readonly limits?: ServerLimits;
-  /** Removes secrets from everything that is shown, except from what somebody is asked to approve. Default: keys of known shapes. */
+  /** Masks secrets in everything that is shown, except in calls that wait for approval. Default: keys of known shapes. */
   readonly redact?: Redact;
-  /** After this silence a stream gets a comment, in milliseconds. Default: 15,000. */
+  /** How long a stream may be silent before it gets a comment, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
-  /** Is told of each request that changes something, and of each failure. Default: nobody is told. */
+  /** Called for each request that changes something, and for each failure. Default: nothing is logged. */
   readonly log?: (line: LogLine) => void;
   /**
-   * The other processes of this server, which share its store. With it, a stream here has the deltas of a session that
-   * another process holds. Agents get `peers.address` unless they have it: the server uses copies of them then.
+   * The other processes of this server, which share its store. With this option, streams of this process include the deltas of
+   * sessions that another process holds. The server uses copies of agents that do not have the address `peers.address`.
    */
   readonly peers?: PeerOptions;
   /**
-   * Aborts a run that a chat request (`/v1/chat`, `/v1/agui`) began, when no stream of its session has been open for so many
-   * seconds: for pages that only leave (`stop()`). A run that waits for somebody is not aborted. Default: never.
+   * Aborts a run that a chat request (`/v1/chat`, `/v1/agui`) began when its session has had no open stream for this many seconds: for
+   * pages that only disconnect (`stop()`). A run that waits for a person is not aborted. Default: never.
    */
   readonly abortWhenAlone?: number;
   /**
-   * The figures of the agents, for `GET /metrics`: `createMetrics()`, whose observer the agents have. Default: `/metrics` has
-   * those of the server and its store alone.
+   * The metrics of the agents for `GET /metrics`, created by `createMetrics()`; its observer must be among the agents' observers.
+   * Default: `/metrics` has only the metrics of the server and its store.
    */
   readonly metrics?: Metrics;
   /**
-   * The span that the spans of a request's run become children of, as W3C's `traceparent`. True: the header `traceparent`,
-   * as proxies and instrumented clients send it, or the `traceparent` in the `_meta` of an MCP call, which comes first. False: none. A
-   * function returns it: `activeTraceparent` of `pawl/protocols/opentelemetry`, where this server itself is instrumented. A client
-   * that sends a `traceparent` decides on the trace, and on whether it is sampled: set it to false where clients are strangers.
-   * Default: true.
+   * The parent span of a request's run, as a W3C `traceparent`. True: the `traceparent` in the `_meta` of an MCP call, or else the
+   * header `traceparent`, which proxies and instrumented clients send. False: none. A function returns it: use `activeTraceparent` of
+   * `pawl/protocols/opentelemetry` if this server itself is instrumented. A client that sends a `traceparent` chooses the trace, and
+   * whether it is sampled, so set this to false if you do not trust the clients. Default: true.
    */
   readonly traceparent?: boolean | ((request: Request) => string | undefined);
   /**
-   * Whether the server has the inspector, a page for people, at its root. A browser is let in by a start link:
+   * Whether the server has the inspector, a web page for people, at its root. A browser gets access by a start link:
    * `createStartCode()`. Default: false.
    */
   readonly ui?: boolean;
   /**
    * Tells OAuth clients, such as MCP clients, where to log in: in the metadata at `/.well-known/oauth-protected-resource`, and in
-   * responses with status 401 and 403. `authenticate` still decides who is let in: see `authenticateByJwt`. Default: none.
+   * responses with status 401 and 403. `authenticate` still decides who gets access: see `authenticateByJwt`. Default: none.
    */
   readonly oauth?: OAuthOptions;
   /**
-   * Offers one agent to clients of the Agent2Agent protocol: its card at `/.well-known/agent-card.json`, which needs no token, and
-   * its tasks at `/a2a`. Default: none.
+   * Offers one agent to clients of the Agent2Agent protocol: its card is at `/.well-known/agent-card.json`, which needs no token, and
+   * its tasks are at `/a2a`. Default: none.
    */
   readonly a2a?: A2aOptions;
   /**
-   * The tools that AI SDK chat pages know by type: their calls are parts `tool-NAME`, typed by `InferUiTools<typeof tools>`. Pass
-   * the same array or record that the agent has. Default: none, and every call is a `dynamic-tool`.
+   * The tools that AI SDK chat pages know by type. Their calls are parts `tool-NAME`, typed by `InferUiTools<typeof tools>`. Pass the
+   * same array or record that the agent has. Default: none, so that every call is a `dynamic-tool`.
    */
   readonly uiTools?: readonly { readonly name: string }[] | { readonly [name: string]: object };
 };
 
-/** What a server serves, whom, and how much. It is given a store and agents, or an engine. */
+/** Options of a server, which needs either a store and agents, or an engine. */
 export type ServerOptions = CommonOptions &
   (
     | {
         readonly store: Store;
-        /** The agents whose sessions it serves. */
+        /** The agents whose sessions the server serves. */
         readonly agents: readonly Agent[];
         readonly engine?: undefined;
       }
     | {
-        /** The engine whose agents and store it serves. */
+        /** The engine whose agents and store the server uses. */
         readonly engine: Engine;
         readonly store?: undefined;
         readonly agents?: undefined;
@@ -209,10 +207,10 @@ export type ServerSettings = {
   readonly authenticate: Authenticate;
   readonly may: May | null;
   readonly chooseParams: ChooseParams | null;
-  /** Refuses what clients may not decide. @throws PawlError `bad_input` */
+  /** Rejects options that clients may not set. @throws PawlError `bad_input` */
   readonly checkClient: (request: ClientRequest) => void;
   readonly secret: string | undefined;
-  /** Whether the secret was given as such, and is none that was made from the token. */
+  /** Whether the secret was configured, and is not the token. */
   readonly hasSecret: boolean;
   readonly pageAccess: "start" | "secret";
   readonly basePath: string;
@@ -223,20 +221,20 @@ export type ServerSettings = {
   readonly heartbeatMs: number;
   readonly log: (line: LogLine) => void;
   readonly peers: Peers | null;
-  /** Milliseconds; null: never. */
+  /** `abortWhenAlone` in milliseconds; null: never. */
   readonly aloneMs: number | null;
   readonly metrics: Metrics | null;
-  /** Finds the span of a request, as an option of its run. */
+  /** Finds the parent span of a request, as a run option. */
   readonly traceOf: TraceOf;
   readonly ui: boolean;
   readonly evalReports: () => Promise<readonly Report[]>;
   readonly oauth: OAuthSettings | null;
   readonly a2a: A2aSettings | null;
-  /** Names of the tools that pages know by type. */
+  /** The names of the tools that pages know by type. */
   readonly uiTools: ReadonlySet<string>;
   readonly canSignal: CanSignal | null;
   readonly webhooks: { readonly [path: string]: Webhook };
-  /** Options of its workers. */
+  /** Options of the server's workers. */
   readonly worker: Pick<WorkerOptions, "notices" | "scores">;
 };
 
@@ -288,23 +286,25 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
       "createServer() needs a store and agents, or an engine. The list of agents may be empty.",
     );
   if (typeof basePath !== "string" || !/^(?:\/[\w.-]+)*$/.test(basePath))
-    throw createConfigurationError("basePath is a path such as /pawl, without a slash at its end.");
+    throw createConfigurationError("basePath must be a path such as /pawl, without a trailing slash.");
   if (!Number.isFinite(heartbeatMs) || heartbeatMs <= 0)
-    throw createConfigurationError("heartbeatMs is a number of milliseconds, more than 0.");
+    throw createConfigurationError("heartbeatMs must be a number of milliseconds greater than 0.");
   if (options.secret !== undefined && !isSecret(options.secret))
     throw createConfigurationError(
-      `secret is a text of at least ${minSecretCharacters} characters. createToken() makes one.`,
+      `secret must be a string of at least ${minSecretCharacters} characters. createToken() creates one.`,
     );
   const { abortWhenAlone: abortAfterSeconds } = options;
   if (
     abortAfterSeconds !== undefined &&
     !(Number.isFinite(abortAfterSeconds) && abortAfterSeconds > 0 && abortAfterSeconds <= 86_400)
   )
-    throw createConfigurationError("abortWhenAlone is a number of seconds, more than 0 and at most a day.");
+    throw createConfigurationError(
+      "abortWhenAlone must be a number of seconds, greater than 0 and at most 86,400 (a day).",
+    );
   checkOptionNames("limits", limits, new Set(Object.keys(defaultLimits)));
   for (const [name, value] of Object.entries(limits))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
-      throw createConfigurationError(`limits.${name} is ${String(value)}; it must be a whole number, 1 or more.`);
+      throw createConfigurationError(`limits.${name} is ${String(value)}, but must be an integer of at least 1.`);
   const peers = checkPeers(options.peers);
   return {
     store,
@@ -350,27 +350,27 @@ function hasSecret({ secret, peers }: ServerOptions): boolean {
 function checkPageAccess(options: ServerOptions): "start" | "secret" {
   const { pageAccess = hasSecret(options) ? "secret" : "start" } = options;
   if (pageAccess === "start" || pageAccess === "secret") return pageAccess;
-  throw createConfigurationError('pageAccess is "start" or "secret".');
+  throw createConfigurationError('pageAccess must be "start" or "secret".');
 }
 
-/** The agent with the address at which other processes reach this server. */
+/** Returns the agent with the address at which other processes reach this server. */
 function withPeerAddress(agent: Agent, peers: Peers | null): Agent {
   const address = peers?.address ?? null;
   return address === null || agent.options.address === address ? agent : agent.with({ address });
 }
 
-/** There is no server without authentication, also not on this machine alone (SEC-1). */
+/** Every server needs authentication, even one that only this machine can reach (SEC-1). */
 function checkAuthentication({ token, authenticate }: ServerOptions): Authenticate {
   if (authenticate !== undefined && token !== undefined)
-    throw createConfigurationError("createServer() takes a token or authenticate, not both.");
+    throw createConfigurationError("createServer() accepts either token or authenticate, not both.");
   if (authenticate !== undefined) return authenticate;
   if (token === undefined)
     throw createConfigurationError(
-      "createServer() needs authentication: the option authenticate, or a token, which createToken() makes.",
+      "createServer() needs authentication: pass the option authenticate, or a token from createToken().",
     );
   if (!isToken(token))
     throw createConfigurationError(
-      "The token is too short or has spaces. One of at least 22 characters is needed: createToken() makes one.",
+      "The token must have at least 22 characters, without spaces. createToken() creates one.",
     );
   return createTokenAuthentication(token);
 }
@@ -390,7 +390,7 @@ function collectToolNames(tools: NonNullable<ServerOptions["uiTools"]>): Readonl
 
 function checkChooseParams(params: ServerOptions["params"]): ChooseParams | null {
   if (params === undefined || typeof params === "function") return params ?? null;
-  throw createConfigurationError("The option params of createServer() must be a function.");
+  throw createConfigurationError("The option `params` of createServer() must be a function.");
 }
 
 function createUiToolsError(): Error {

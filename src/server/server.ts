@@ -1,9 +1,9 @@
 /**
- * `createServer`: the sessions of a store over HTTP, as a `fetch` handler of the Web and as a listener of Node.
+ * `createServer`: the sessions of a store over HTTP, as a Web `fetch` handler and as a Node listener.
  *
- * 1. The log is the truth: what a client must not lose comes from the store, so any process can be killed and replaced.
- * 2. A connection is never a run. Closing one ends nothing; only an abort aborts.
- * 3. Host and origin, then the principal, then its scope, then `may` are checked before anything is read or written.
+ * 1. The log is the source of truth: everything that a client must not lose is in the store, so any process can be killed and replaced.
+ * 2. A connection is never a run. Closing a connection does not end a run; only an abort does.
+ * 3. Before anything is read or written, the server checks host and origin, then the principal, then its scope, then `may`.
  */
 import { createWorker, type Worker, type WorkerReport } from "../index.js";
 import { checkPrincipal } from "./authenticate.js";
@@ -38,20 +38,20 @@ import { createWebhookRoutes } from "./routes/webhooks.js";
 import { resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
 import { logFailure } from "./work-log.js";
 
-/** Sessions over HTTP. */
+/** Serves sessions over HTTP. */
 export type Server = Handlers & {
   /**
-   * A code that lets one page in a browser act as a principal: for the fragment of a link. It is good once, for ten
-   * minutes, in this process. The page posts it to `/v1/ui/session`. Default: everyone who has the token.
+   * Creates a code for the fragment of a link, which lets one browser page act as a principal. It is valid once, for ten
+   * minutes, in this process. The page posts it to `/v1/ui/session`. Default: the principal of the token.
    * @throws PawlError `bad_configuration` without a principal, if the server has no token
    */
   readonly createStartCode: (principal?: Principal) => string;
-  /** The names of the agents whose runs this process carries out. */
+  /** The names of the agents whose runs this process drives. */
   readonly agents: readonly string[];
   /**
-   * Drains: requests that change something are refused, streams are told to come back elsewhere, and what runs has
-   * `graceMs` (default: 5,000) to settle. No run is lost: what is left is due for another process. Agents that are shut
-   * down stay so. The store stays open.
+   * Drains the server: requests that change something are rejected, clients of streams are told to reconnect, and active runs have
+   * `graceMs` (milliseconds, default: 5,000) to settle. No run is lost: unfinished ones are due for another process. The agents
+   * stay shut down, and the store stays open.
    */
   readonly close: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
@@ -77,11 +77,11 @@ const routes: readonly Route[] = Object.freeze([
   liveRoute,
 ]);
 
-/** Streams that are told to leave come back within this time, in milliseconds, so that they do not come all at once. */
+/** Clients of ended streams reconnect spread over this time, in milliseconds, so that they do not all reconnect at once. */
 const drainSpreadMs = 2_000;
 
 /**
- * Makes a server.
+ * Creates a server.
  * @throws PawlError `bad_configuration`
  *
  * @example
@@ -92,7 +92,7 @@ const drainSpreadMs = 2_000;
  * const server = createServer({ store, agents: [agent], token: secret });
  * const http = createHttpServer(server.httpOptions, server.listener).listen(4111, "127.0.0.1");
  * process.once("SIGTERM", async () => {
- *   await server.close(); // streams are told to come back, and what runs settles
+ *   await server.close(); // clients of streams reconnect elsewhere, and active runs settle
  *   http.close();
  * });
  * ```
@@ -100,7 +100,7 @@ const drainSpreadMs = 2_000;
 export function createServer(options: ServerOptions): Server {
   const settings = resolveSettings(options);
   let closePromise: Promise<void> | null = null;
-  // Made in any case, because a worker refuses agents with another store.
+  // Created in any case, because the worker rejects agents with another store.
   const ownWorker = createServerWorker(settings);
   const worker = settings.work && settings.agents.length > 0 ? ownWorker : null;
   const context = createServerContext(settings, routes, worker, () => closePromise !== null);
@@ -116,7 +116,7 @@ export function createServer(options: ServerOptions): Server {
     context.peerStreams.endAll("drain", 0);
     context.loneRuns?.close();
     await callsDrained;
-    // What was asked before is answered, as long as the store is open.
+    // Earlier requests get their responses while the store is still open.
     await pendingResponses.whenSettled();
   }
 
@@ -130,7 +130,7 @@ export function createServer(options: ServerOptions): Server {
       const actingPrincipal = principal ?? (options.token === undefined ? null : tokenPrincipal);
       if (actingPrincipal === null)
         throw createConfigurationError("createStartCode() needs a principal, because the server has no token.");
-      checkPrincipal(actingPrincipal, "createStartCode() takes");
+      checkPrincipal(actingPrincipal, "createStartCode() needs");
       return context.pageAccess.createCode(actingPrincipal);
     },
     agents: Object.freeze(worker === null ? [] : [...context.agents.keys()]),
@@ -141,7 +141,7 @@ export function createServer(options: ServerOptions): Server {
   };
 }
 
-/** A worker asks a store again that has failed. Meanwhile the server answers what it can. */
+/** If the store fails, the worker retries it. Meanwhile the server handles the requests that it can. */
 function createServerWorker(settings: ServerSettings): Worker {
   const { store, agents, limits, worker } = settings;
   const onReport = (report: WorkerReport) => logFailure(settings, report);

@@ -1,13 +1,13 @@
 /**
- * The info of a session: from its log or, until its first request has been consumed, from that request.
+ * Loads the info of a session from its log or, until its first request has been consumed, from that request.
  */
 import type { SessionInfo, SessionSummary, Store } from "../index.js";
 import { findBeginning } from "../inspect.js";
 
 /**
- * A child session belongs to the principal that began the top session.
+ * Loads the info of a session. A child session belongs to the principal that began the top session.
  *
- * @param describeTop describes a top session. A page of a list passes one that remembers its replies: children share their top session.
+ * @param describeTop describes a top session. Lists pass a function that caches, because children share their top session.
  */
 export async function loadSessionInfo(
   store: Store,
@@ -20,13 +20,13 @@ export async function loadSessionInfo(
   return principal === undefined ? info : { ...info, principal };
 }
 
-/** For a session whose log was just empty. Its model is set by the process that consumes the first request. */
+/** Loads the info of a session with an empty log. The model is unknown until a process consumes the first request. */
 export async function loadBeginningInfo(store: Store, sessionId: string): Promise<SessionInfo | null> {
   const beginning = await findBeginning(store, sessionId);
   return beginning === null ? null : { model: "", ...beginning.session };
 }
 
-/** Describes each session once. */
+/** Creates a `describe` that reads each session once. */
 export function createCachedDescribe(store: Store): Store["describe"] {
   const described = new Map<string, Promise<SessionSummary | null>>();
   return (sessionId) => {

@@ -1,6 +1,6 @@
 /**
- * The shapes of requests: a small subset of JSON Schema, enough for the routes. The same object checks a request and appears in
- * the OpenAPI document.
+ * Request shapes: a small subset of JSON Schema that suffices for the routes. The same object validates a request and appears in the
+ * OpenAPI document.
  */
 import { ServerError } from "./server-error.js";
 
@@ -21,7 +21,7 @@ export type Shape = {
     }
   | { readonly type: "integer"; readonly minimum: number; readonly maximum: number }
   | { readonly type: "boolean" }
-  /** Any JSON: the library checks it. */
+  /** Any JSON, which the library checks. */
   | { readonly type?: never }
 );
 
@@ -55,7 +55,7 @@ export const integer = (description: string, minimum: number, maximum: number): 
 
 export const anyJson = (description: string): Shape => ({ description });
 
-/** @param where the value's name in messages: "the body", "the query" @throws ServerError `bad_input` */
+/** @param where the value's name in messages: "The body", "The query" @throws ServerError `bad_input` */
 export function checkShape(value: unknown, shape: Shape, where: string): void {
   const problem = findProblem(value, shape);
   if (problem !== null) throw new ServerError("bad_input", `${where} ${problem}`);
@@ -72,7 +72,7 @@ function findProblem(value: unknown, shape: Shape): string | null {
     case "integer":
       return Number.isSafeInteger(value) && (value as number) >= shape.minimum && (value as number) <= shape.maximum
         ? null
-        : `must be a whole number from ${shape.minimum} to ${shape.maximum}.`;
+        : `must be an integer from ${shape.minimum} to ${shape.maximum}.`;
     case "boolean":
       return typeof value === "boolean" ? null : "must be true or false.";
   }
@@ -82,14 +82,14 @@ function findStringProblem(
   value: unknown,
   { enum: values, minLength = 0, maxLength }: Extract<Shape, { readonly type: "string" }>,
 ): string | null {
-  if (typeof value !== "string") return "must be a text.";
+  if (typeof value !== "string") return "must be a string.";
   if (values !== undefined && !values.includes(value))
     return `must be one of ${values.map((member) => JSON.stringify(member)).join(", ")}.`;
   if (value.length < minLength) return "must not be empty.";
   // Not every store can store these characters, and no value from the server contains them.
-  if (/\0|\p{Surrogate}/u.test(value)) return "must not have the character U+0000, or half of a surrogate pair.";
+  if (/\0|\p{Surrogate}/u.test(value)) return "must not contain the character U+0000 or half of a surrogate pair.";
   if (maxLength !== undefined && value.length > maxLength)
-    return `has ${value.length} characters; the most is ${maxLength}.`;
+    return `has ${value.length} characters; the maximum is ${maxLength}.`;
   return null;
 }
 
@@ -99,12 +99,12 @@ function checkObject(value: { readonly [name: string]: unknown }, shape: ObjectS
     if (property === undefined)
       throw new ServerError(
         "bad_input",
-        `${where} has an unknown field ${JSON.stringify(name.slice(0, 100))}. It takes ${Object.keys(shape.properties).join(", ") || "no fields"}.`,
+        `${where} has an unknown field ${JSON.stringify(name.slice(0, 100))}. Known fields: ${Object.keys(shape.properties).join(", ") || "none"}.`,
       );
     checkShape(member, property, `${where}: ${name}`);
   }
   for (const name of shape.required ?? [])
-    if (value[name] === undefined) throw new ServerError("bad_input", `${where} lacks the field ${name}.`);
+    if (value[name] === undefined) throw new ServerError("bad_input", `${where} is missing the field ${name}.`);
 }
 
 function isObject(value: unknown): value is { readonly [name: string]: unknown } {
@@ -119,7 +119,7 @@ export function parseQuery(query: URLSearchParams, shape: ObjectShape): { readon
   const values: { [name: string]: unknown } = {};
   for (const [name, value] of query) {
     if (Object.hasOwn(values, name))
-      throw new ServerError("bad_input", `The query has ${JSON.stringify(name.slice(0, 100))} twice.`);
+      throw new ServerError("bad_input", `The query has the parameter ${JSON.stringify(name.slice(0, 100))} twice.`);
     const property = Object.hasOwn(shape.properties, name) ? shape.properties[name] : undefined;
     values[name] = parseQueryValue(value, property);
   }

@@ -1,5 +1,5 @@
 /**
- * Shortens events for lists, to the beginnings of their texts. The whole event is among the session's events.
+ * Shortens the texts of events for lists. The whole events are available among the session's events.
  */
 import type { PublicEvent, UserMessage } from "../index.js";
 
@@ -31,7 +31,7 @@ export function shortenEvent(event: PublicEvent): PublicEvent {
   }
 }
 
-/** Joins the text of a request into one part. Attachments are replaced by their names. */
+/** Joins the text of a request into one part, and replaces attachments with their names. */
 function shortenInput(input: readonly UserMessage[]): readonly UserMessage[] {
   const texts = input
     .flatMap(({ parts }) => parts)
@@ -39,7 +39,7 @@ function shortenInput(input: readonly UserMessage[]): readonly UserMessage[] {
   return [{ role: "user", parts: [{ type: "text", text: truncate(texts.join("\n")) }] }];
 }
 
-/** Truncates a text, never within a surrogate pair. */
+/** Truncates a string, but never within a surrogate pair. */
 function truncate(text: string): string {
   if (text.length <= maxCharacters) return text;
   const splitsSurrogatePair = /[\uD800-\uDBFF]$/.test(text.slice(0, maxCharacters));

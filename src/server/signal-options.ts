@@ -1,5 +1,5 @@
 /**
- * The options of a server for incoming signals.
+ * The server options for incoming signals.
  */
 import type { Json } from "../index.js";
 import type { VerifyWebhook } from "../webhooks/index.js";
@@ -11,15 +11,15 @@ export type CanSignal = (signal: {
   readonly principal: Principal;
   /** The key that tools wait for. */
   readonly key: string;
-  /** What the tools would get. */
+  /** The value that the tools would get. */
   readonly value: Json;
 }) => boolean | Promise<boolean>;
 
 /** A web hook whose deliveries become signals. */
 export type Webhook = {
-  /** Verifies a request: `standard`, `github` or `stripe` of `pawl/webhooks`, or your own function. It throws if the request is not genuine. */
+  /** Verifies a request: `standard`, `github` or `stripe` of `pawl/webhooks`, or your own function. Throws if the request is forged. */
   readonly verify: VerifyWebhook;
-  /** The signal for the body of a verified delivery; null if it is of no interest. */
+  /** Converts the body of a verified delivery to a signal. Returns null to ignore the delivery. */
   readonly signal: (value: unknown) => WebhookSignal | null | Promise<WebhookSignal | null>;
 };
 
@@ -27,18 +27,18 @@ export type Webhook = {
 export type WebhookSignal = {
   /** The key that tools wait for. */
   readonly key: string;
-  /** What the tools get. Take only what they need: it is text from outside. Default: null. */
+  /** The value that the tools get. Pass only what they need, because it is untrusted input. Default: null. */
   readonly value?: Json;
-  /** Counts once for its key while the signal is kept. Default: the id of the delivery. */
+  /** Deduplicates signals: an id counts once for its key while the signal is kept. Default: the id of the delivery. */
   readonly id?: string;
-  /** How long the signal is kept for tools that wait later, in milliseconds. Default: 7 days. */
+  /** How long the signal is kept for tools that begin to wait later, in milliseconds. Default: 7 days. */
   readonly keepMs?: number;
 };
 
 /** @throws PawlError `bad_configuration` */
 export function checkCanSignal(canSignal: CanSignal | undefined): CanSignal | null {
   if (canSignal === undefined) return null;
-  if (typeof canSignal !== "function") throw createConfigurationError("canSignal is a function.");
+  if (typeof canSignal !== "function") throw createConfigurationError("canSignal must be a function.");
   return canSignal;
 }
 
@@ -50,12 +50,12 @@ export function checkWebhooks(webhooks: { readonly [path: string]: Webhook } = {
 } {
   if (typeof webhooks !== "object" || webhooks === null)
     throw createConfigurationError(
-      "webhooks is an object: the path of each web hook, and its functions verify and signal.",
+      "webhooks must be an object that maps each path to the functions verify and signal.",
     );
   for (const [path, webhook] of Object.entries(webhooks)) {
     if (!/^(?:\/[\w.-]+)+$/.test(path) || /^\/(?:v1|health|ready|metrics)(?:\/|$)/.test(path))
       throw createConfigurationError(
-        `The path ${JSON.stringify(path.slice(0, 100))} of webhooks cannot be used. Use one such as /hooks/stripe.`,
+        `Invalid path ${JSON.stringify(path.slice(0, 100))} in webhooks: use a path such as /hooks/stripe.`,
       );
     checkOptionNames(`webhooks[${JSON.stringify(path)}]`, webhook, webhookNames);
     if (typeof webhook.verify !== "function" || typeof webhook.signal !== "function")

@@ -2,21 +2,21 @@
  * The output of a stream: a Node socket, or a Web stream.
  */
 export type Sink = {
-  /** Does nothing after the end. */
+  /** A no-op after the end. */
   readonly write: (bytes: Uint8Array) => void;
-  /** The number of bytes that were written and are not sent yet. */
+  /** The number of bytes that were written but not sent yet. */
   readonly unsentBytes: () => number;
   /** Resolves when most of the written data is sent, or when the sink is closed. */
   readonly whenDrained: () => Promise<void>;
-  /** Ends the stream. Written data is still sent. */
+  /** Ends the stream after the written data was sent. */
   readonly end: () => void;
-  /** Aborts the stream, so that the other side does not take it for complete. */
+  /** Aborts the stream, so that the other side does not consider it complete. */
   readonly destroy: () => void;
   /** Calls the listener once, when the other side has disconnected or the stream has ended. */
   readonly onClose: (listener: () => void) => void;
 };
 
-/** How many bytes may be unsent before the reading of a session's history pauses. */
+/** The number of unsent bytes at which the reading of a session's history pauses. */
 export const unsentHighWaterMark = 64 * 1024;
 
 /** Creates a sink and the response body that it writes to. */
@@ -62,7 +62,7 @@ export function createWebSink(): { readonly sink: Sink; readonly body: ReadableS
         close();
       },
       destroy() {
-        if (!closed) controller?.error(new Error("The stream was broken off."));
+        if (!closed) controller?.error(new Error("The stream was aborted."));
         close();
       },
       onClose(listener) {

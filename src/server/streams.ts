@@ -1,5 +1,5 @@
 /**
- * The open streams of a server: one timer for the heartbeats, the ages and the permissions of all of them.
+ * Tracks the open streams of a server, with one timer for the heartbeats, ages and permissions of all of them.
  */
 import type { ByeReason } from "./client/index.js";
 import { createCheckedSink, createReadPermission, type ReadPermission } from "./read-permission.js";
@@ -14,7 +14,7 @@ export type StreamRules = {
 
 export type OpenStreams = {
   /**
-   * Opens a client's stream: when the client may not read any more, the stream ends and sends nothing else.
+   * Opens a client's stream. When the client may no longer read, the stream ends and sends nothing else.
    * @param canStay called at most once a second while something is written, and within a minute in any case
    * @param start starts writing to the given sink
    */
@@ -39,7 +39,7 @@ const maxSweepIntervalMs = 15_000;
 
 export function createOpenStreams({ heartbeatMs, streamAgeMs, now }: StreamRules): OpenStreams {
   const open = new Set<TrackedStream>();
-  /** Set when all streams were ended. A stream that is opened later ends in the same way. */
+  /** Set once all streams were ended. A stream that is opened later ends in the same way. */
   let ended: { readonly why: ByeReason; readonly spreadMs: number } | null = null;
   let timer: ReturnType<typeof setInterval> | null = null;
 

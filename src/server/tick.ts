@@ -1,39 +1,40 @@
 /**
- * The tick of a server whose process does not last: one look at the store, and driving what is due.
+ * The tick of a server with short-lived processes: it queries the store once, and drives what is due.
  */
-import { createWorker, type ScheduleStore, type Store, type Worker } from "../index.js";
+import { createWorker, type Store, type Worker } from "../index.js";
 import { overrideMembers } from "../ports/override-members.js";
+import type { ScheduleStore } from "../store.js";
 import type { ServerSettings } from "./server-options.js";
 import { logFailure } from "./work-log.js";
 
-/** What a tick did. */
+/** The result of a tick. */
 export type TickResult = {
   /** How many runs of schedules were posted. */
   readonly fired: number;
   /** How many sessions were driven. */
   readonly driven: number;
-  /** False if the time was up before everything was done. */
+  /** False if the time was up before all due work was done. */
   readonly isIdle: boolean;
-  /** When the next schedule is due, in epoch milliseconds; null if none is. */
+  /** When the next schedule is due, in epoch milliseconds; null if there is none. */
   readonly nextAt: number | null;
 };
 
 export type Ticks = {
   readonly run: (maxMs: number) => Promise<TickResult>;
-  /** Ends the ticks, and waits up to `graceMs` for the runs that they have begun. */
+  /** Ends the ticks, and waits up to `graceMs` milliseconds for the runs that they have begun. */
   readonly close: (graceMs: number) => Promise<void>;
 };
 
-/** A tick that is not over yet. */
+/** A tick in progress. */
 type OpenTick = { fired: number; readonly driven: Set<string>; readonly end: () => void };
 
-/** @param isWorking whether the server drives sessions by itself; then a tick only reports */
+/** @param isWorking whether the server drives sessions itself, in which case a tick only reports */
 export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks {
   const { store, agents, limits, worker: workerOptions } = settings;
   const openTicks = new Set<OpenTick>();
-  /** The worker of all ticks whose runs go on, so that together they have the concurrency of one. */
+  /** The worker of all ticks with active runs, so that their total concurrency is that of one worker. */
   let shared: Worker | null = null;
-  /** How many ticks its loops are for: also those whose time was up before the loop ended. */
+  /** How many loops of the worker have not ended, including those of ticks whose time was up. */
   let loopCount = 0;
   let isClosed = false;
 
@@ -54,7 +55,7 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
       .then(() => true)
       .finally(() => {
         loopCount -= 1;
-        // A loop that waits for the store goes on with the next tick, so that tick must not get another worker.
+        // A loop that waits for the store continues during the next tick, so that tick must not get another worker.
         if (loopCount === 0 && worker.status().running === 0) shared = null;
       });
     try {
@@ -62,14 +63,14 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
     } finally {
       clearTimeout(timer);
       openTicks.delete(tick);
-      // What still runs goes on. Without a process its lease ends, and the next tick continues it.
+      // Active runs continue. If the process ends, their leases expire, and the next tick resumes them.
       idle.catch(() => {});
     }
   }
 
   /**
-   * When the last tick is over, it finds nothing more to do. `stop` would not do: it shuts down the agents, which belong
-   * to the server.
+   * Creates a worker that finds nothing more to do once the last tick has ended. It cannot be stopped by `stop`, which would also
+   * shut down the server's agents.
    */
   function createTickWorker(): Worker {
     const isOpen = () => openTicks.size > 0 && !isClosed;
@@ -97,13 +98,13 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
       isClosed = true;
       const worker = shared;
       for (const { end } of openTicks) end();
-      // The server is over, and its agents with it.
+      // The server is closing, so its agents may be shut down.
       await worker?.stop({ graceMs });
     },
   };
 }
 
-/** A store in which nothing is due, or fired, unless `isOpen`: also if that changes while the store answers. */
+/** A store in which nothing is due or fired unless `isOpen` returns true, even if that changes during a query. */
 function restrictStore(store: Store, isOpen: () => boolean): Store {
   async function readDue<Due>(read: () => Promise<readonly Due[]>): Promise<readonly Due[]> {
     const due = isOpen() ? await read() : [];
@@ -120,7 +121,7 @@ function restrictStore(store: Store, isOpen: () => boolean): Store {
             fire: async (fire) => isOpen() && (await schedules.fire(fire)),
           }),
         }),
-    // The worker recognises the agents' store by this member.
+    // The worker recognizes the agents' store by this member.
     commit: store.commit,
   });
 }

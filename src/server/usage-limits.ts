@@ -12,7 +12,7 @@ export type UsageLimits = {
   readonly acquireStream: (principalId: string) => () => void;
   /** Counts a waiting request; the returned function releases it. @throws ServerError `too_many` */
   readonly acquireWait: (principalId: string) => () => void;
-  /** The number of refused requests, as a Prometheus metric. */
+  /** The number of rejected requests, as a Prometheus metric. */
   readonly text: () => string;
 };
 
@@ -20,13 +20,13 @@ type Minute = { readonly from: number; changes: number };
 
 const minuteMs = 60_000;
 
-/** A principal is forgotten when its minute is over. If there are more than this, all are forgotten. */
+/** Beyond this number, principals are forgotten whose minute is over, or else all of them. */
 const maxRememberedPrincipals = 10_000;
 
 export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): UsageLimits {
   const minutes = new Map<string, Minute>();
   const registry = createMetricRegistry();
-  const refused = registry.counter("pawl_requests_limited_total", "Requests that were refused because of a limit.");
+  const refused = registry.counter("pawl_requests_limited_total", "Requests that were rejected because of a limit.");
   refused.add({}, 0);
 
   function createTooManyError(what: string, retryAfterS: number): ServerError {
@@ -48,7 +48,7 @@ export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): U
       minutes.set(principalId, minute);
       if (minute.changes >= limits.changesPerMinute)
         throw createTooManyError(
-          `At most ${limits.changesPerMinute} changes a minute are taken.`,
+          `Too many changes: at most ${limits.changesPerMinute} per minute are allowed. Try again later.`,
           Math.max(1, Math.ceil((minute.from + minuteMs - now) / 1_000)),
         );
       minute.changes += 1;
@@ -57,15 +57,23 @@ export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): U
       maxTotal: limits.streams,
       maxPerPrincipal: limits.streamsPerPrincipal,
       createPrincipalLimitError: () =>
-        createTooManyError(`At most ${limits.streamsPerPrincipal} streams may be open at a time.`, 5),
-      createTotalLimitError: () => createTooManyError("This server has as many streams open as it may.", 5),
+        createTooManyError(
+          `Too many open streams: at most ${limits.streamsPerPrincipal} are allowed. Close one first.`,
+          5,
+        ),
+      createTotalLimitError: () =>
+        createTooManyError("The server has reached its limit of open streams. Try again later.", 5),
     }),
     acquireWait: createSlots({
       maxTotal: limits.waits,
       maxPerPrincipal: limits.waitsPerPrincipal,
       createPrincipalLimitError: () =>
-        createTooManyError(`At most ${limits.waitsPerPrincipal} requests may wait for results at a time.`, 5),
-      createTotalLimitError: () => createTooManyError("As many requests wait for results as this server allows.", 5),
+        createTooManyError(
+          `Too many waiting requests: at most ${limits.waitsPerPrincipal} may wait for results at a time.`,
+          5,
+        ),
+      createTotalLimitError: () =>
+        createTooManyError("The server has reached its limit of requests that wait for results. Try again later.", 5),
     }),
     text: registry.text,
   };
@@ -78,7 +86,7 @@ type SlotRules = {
   readonly createTotalLimitError: () => ServerError;
 };
 
-/** Slots that principals acquire and release. */
+/** Creates a pool of slots that principals acquire and release. */
 function createSlots({
   maxTotal,
   maxPerPrincipal,

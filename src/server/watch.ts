@@ -1,8 +1,8 @@
 /**
- * Streams one session to one client: the frames of its tail in the hub of the session.
+ * Streams one session to one client, from the client's tail in the session's hub.
  *
- * The log is read as fast as the socket accepts it. If the socket does not accept live frames, the stream ends, except for a single
- * large frame: a client that was disconnected for it would get the same frame again.
+ * The log is read as fast as the socket accepts it. If the socket does not keep up with live frames, the stream ends. A single large
+ * frame does not end it, because a client that was disconnected for it would get the same frame again.
  */
 
 import { PawlError } from "../index.js";
@@ -18,11 +18,11 @@ export type WatchOptions = {
   readonly after: Cursor | null;
   /** Whether the requested cursor is beyond the log. */
   readonly isReset: boolean;
-  /** Only items of this run, or of no run. */
+  /** If set, only items of this run, or of no run, are sent. */
   readonly runId: string | undefined;
   /** Whether to send deltas and everything else that is not in the log. */
   readonly deltas: boolean;
-  /** The run that ends the stream. Null: the run has already ended. Undefined: the stream does not end by itself. */
+  /** The run with which the stream ends. Null: the run has already ended. Undefined: the stream does not end by itself. */
   readonly until: string | null | undefined;
 };
 
@@ -42,15 +42,15 @@ export type OpenStream = {
 };
 
 /**
- * Starts watching. The stream ends when the other side disconnects, or with a `bye`. After it has joined the hub, it no longer
- * holds its source, because a process may have many watchers of inactive sessions.
+ * Starts watching. The stream ends when the client disconnects, or with a `bye`. Once it has joined the hub, it releases its source,
+ * because a process may have many watchers of inactive sessions.
  */
 export function watchSession(source: WatchSource, options: WatchOptions, sink: Sink): OpenStream {
   const { maxUnsent } = source;
   let items: ReturnType<typeof createItems> | null = null;
   let isClosed = false;
   let isQuiet = true;
-  /** The size of the largest frame since the socket had last accepted everything. */
+  /** The size of the largest frame since the socket last had no unsent data. */
   let maxFrameBytes = 0;
 
   function write(bytes: Uint8Array): void {
@@ -86,10 +86,10 @@ export function watchSession(source: WatchSource, options: WatchOptions, sink: S
       ...(typeof until === "string" ? { until } : {}),
     };
     const onLive = (live: LiveSource) => write(encodeControlFrame({ type: "live", live }));
-    // A hub ends with its last watcher: then the next one is asked for.
+    // A hub ends with its last watcher. Join the next hub in that case.
     let tail = (await openHub()).join(wanted, onLive);
     while (tail === null) tail = (await openHub()).join(wanted, onLive);
-    // If the run has ended, all of it is in the log.
+    // If the run has ended, its whole content is in the log.
     if (until === null) endTail(tail);
     return tail;
   }

@@ -1,5 +1,5 @@
 /**
- * The name of an attempt of a model call within its session.
+ * The key of an attempt of a model call, unique within its session.
  */
 
 export type AttemptOfCall = { readonly runId: string; readonly modelCallIndex: number; readonly attempt: number };

@@ -32,7 +32,7 @@ export function afterEntry(seq: number): Cursor {
 /** Before the first event of every session. */
 export const startCursor: Cursor = Object.freeze(afterEntry(0));
 
-/** Reads the number of an entry (57 or "57"), or entry and index of an event ("57.2"). Null for anything else. */
+/** Parses an entry number (57 or "57"), or the entry and index of an event ("57.2"). Null for anything else. */
 export function parseCursor(value: unknown): Cursor | null {
   if (typeof value === "number") return Number.isSafeInteger(value) && value >= 0 ? afterEntry(value) : null;
   const parts = typeof value === "string" ? /^(\d{1,15})(?:\.(\d{1,9}))?$/.exec(value) : null;
@@ -61,7 +61,7 @@ export function findLastWholeEntry({ seq, index }: Cursor): number {
   return index === Number.POSITIVE_INFINITY ? seq : seq - 1;
 }
 
-/** The message of an error about a value that is not a cursor. */
+/** The error message for a value that is not a cursor. */
 export function formatInvalidCursor(value: unknown): string {
   const quotedValue = JSON.stringify(value)?.slice(0, 100);
   return `Invalid cursor ${quotedValue}: expected an entry number (57) or "entry.index" ("57.2").`;

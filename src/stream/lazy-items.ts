@@ -1,9 +1,9 @@
 /**
- * Items that are opened when the first one is requested. Like a generator, without its cost for each item; and `return` ends them even
- * while an item is requested.
+ * An iterator that opens its source when the first item is requested. It is like a generator, but without the generator's cost per
+ * item, and `return` works even while a request is pending.
  */
 
-/** Has what all generators have: they are iterable, and can be disposed of in runtimes that know of it. */
+/** The prototype that all async generators share: it makes them iterable, and disposable in runtimes that support that. */
 const asyncIteratorPrototype = Object.getPrototypeOf(Object.getPrototypeOf(async function* () {}.prototype));
 
 const done = { done: true, value: undefined } as const;

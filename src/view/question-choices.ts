@@ -7,7 +7,7 @@
  */
 import type { ApprovalDecision, PendingApproval } from "../index.js";
 
-/** What the person adds: nothing, a text that may be empty, or the value that is the answer. */
+/** What the person adds: nothing, a string that may be empty, or the value of the answer. */
 type Addition = "nothing" | "text" | "value";
 
 type Choice<Name extends string, Takes extends Addition, Given extends readonly unknown[]> = {
@@ -124,7 +124,7 @@ export function listAnswerChoices(why: PendingApproval["why"]): readonly AnswerC
   return choicesByReason[why];
 }
 
-/** The choice that a key, or a word, stands for. */
+/** Finds the choice for a key or a word. */
 export function findAnswerChoice(why: PendingApproval["why"], typed: string): AnswerChoice | undefined {
   return listAnswerChoices(why).find(({ key, word }) => key === typed || word === typed);
 }

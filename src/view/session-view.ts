@@ -4,7 +4,7 @@
  * 1. An event of the log counts once, by its cursor. `apply` returns [] exactly if an item is late: its event was applied, its
  *    attempt is over, or its deltas are included.
  * 2. One message is streamed at a time: see streamed-message.ts. A later attempt, its event or the end of its run ends it.
- * 3. A view that misses live items, or gets none, ends in the same state as one that got them all: the log has all that stays.
+ * 3. A view that misses live items, or gets none, ends in the same state as one that got them all: the log has everything that stays.
  * 4. A step gives its parts and calls the same names, whether it is watched, joined in the middle, or read from the
  *    log. Only parts that a model starts and leaves empty count live and are not in the log.
  * 5. It keeps nothing of the past: only the message that is streamed, the open calls and questions of the current run, the last

@@ -26,7 +26,7 @@ type StreamedText = {
   readonly metadata: { readonly providerMetadata?: ProviderMetadata };
   /** The text that is shown. */
   text: string;
-  /** How many characters of it the present stream has sent. */
+  /** How many characters of it the current stream has sent. */
   sent: number;
   isOpen: boolean;
 };
@@ -51,7 +51,7 @@ export type StreamedMessage = Attempt & {
   /** Whether it has been shown as a step. */
   isStarted: boolean;
   parts: StreamedPart[];
-  /** Texts that an earlier stream has shown, and the present one has not come to. */
+  /** Texts that an earlier stream has shown, and the current one has not reached. */
   shown: StreamedText[];
   /** The parts that may grow, by kind and by the id that the deltas name. */
   readonly open: Map<string, StreamedText>;
@@ -94,7 +94,7 @@ function toAssistantPart(part: StreamedPart): AssistantPart {
 }
 
 /**
- * Applies a delta that stands for `count` deltas.
+ * Applies a delta that combines `count` deltas.
  * @returns whether it continued the message; "late" if the message includes it already
  */
 export function acceptDelta(
@@ -115,7 +115,7 @@ export function acceptDelta(
   return "applied";
 }
 
-/** Goes back to the beginning, for a stream that may say the same in other pieces. What is shown stays. */
+/** Goes back to the beginning, for a stream that may send the same text in other pieces. Shown text stays. */
 function rewind(message: StreamedMessage): void {
   message.state = "growing";
   message.isRejoined = false;
@@ -215,12 +215,12 @@ function openText(message: StreamedMessage, kind: TextKind, id: string, changes:
   return part;
 }
 
-/** The stream has sent more of a text: what is new of it is shown. */
+/** Adds a piece that the stream has sent, and shows the part of it that is new. */
 function growText(part: StreamedText, text: string, changes: ViewChange[]): void {
   showText(part, takeNew(part, text), changes);
 }
 
-/** Counts a piece as sent, and gives the end of it that goes beyond the text. */
+/** Counts a piece as sent, and returns the end of it that goes beyond the text. */
 function takeNew(part: { readonly text: string; sent: number }, piece: string): string {
   part.sent += piece.length;
   return piece.slice(Math.max(0, piece.length - Math.max(0, part.sent - part.text.length)));
@@ -275,7 +275,7 @@ function isText(part: AssistantPart): part is Extract<AssistantPart, { readonly 
   return part.type === "text" || part.type === "reasoning";
 }
 
-/** The stream goes on from a snapshot. It has its empty parts, so its texts have the positions that they started in. */
+/** Continues the stream from a snapshot. A snapshot has its empty parts, so its texts have the positions that they started in. */
 export function mergeSnapshot(message: StreamedMessage, snapshot: Snapshot, changes: ViewChange[]): boolean {
   if (message.state === "settled") return false;
   rewind(message);
@@ -341,7 +341,7 @@ export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessa
   settleMessage(message, changes);
 }
 
-/** All texts of the message: those of the present stream, then those that only an earlier one has shown. */
+/** All texts of the message: those of the current stream, then those that only an earlier stream has shown. */
 function listTexts({ parts, shown }: StreamedMessage): StreamedText[] {
   return [...parts, ...shown].filter((part) => part.kind !== "whole");
 }

@@ -2,7 +2,8 @@
  * What hooks do badly (docs/bad-input.md), at each of the points where they are called.
  */
 import { expect, test } from "vitest";
-import type { Agent, AnyTool, Hook, HookContext, HookPoint, Model } from "../../src/index.js";
+import type { HookPoint } from "../../src/core/index.js";
+import type { Agent, AnyTool, Hook, HookContext, Model } from "../../src/index.js";
 import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createDeferred } from "../support/agents.js";

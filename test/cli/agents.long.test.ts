@@ -52,7 +52,7 @@ describe("pawl run --background", verifies("AGENT-5"), () => {
     await person.ended;
     expect(await world.pawl(["agents", "stop", sessionId])).toMatchObject({
       code: 0,
-      stdout: `Session ${sessionId.slice(0, 8)} has no run under way (aborted).\n`,
+      stdout: `Session ${sessionId.slice(0, 8)} has no run in progress (aborted).\n`,
     });
     expect(await listAgents(world)).toEqual([]);
   });
@@ -68,7 +68,7 @@ describe("pawl run --background", verifies("AGENT-5"), () => {
     const elsewhere = await world.pawl(["agents"], { cwd: src });
     expect(elsewhere).toMatchObject({
       stdout: "",
-      stderr: "No agent is at work here. 1 session in other folders: pawl agents --all.\n",
+      stderr: "No agents are running here. 1 session in other folders: pawl agents --all.\n",
     });
     expect((await world.pawl(["agents", "--all"], { cwd: src })).stdout).toMatch(
       /waits for you: write_file .* a +Write a/,
@@ -91,7 +91,7 @@ describe("pawl run --background", verifies("AGENT-5"), () => {
     await expect
       .poll(() => listAgents(world), { timeout: 30_000 })
       .toMatchObject([{ sessionId, progress: "interrupted", pid: null }]);
-    expect((await world.pawl(["agents"])).stderr).toBe("To go on: pawl resume ID, or pawl worker.\n");
+    expect((await world.pawl(["agents"])).stderr).toBe("To continue: pawl resume ID, or pawl worker.\n");
     expect(await world.pawl(["resume"])).toMatchObject({ code: 0 });
   });
 

@@ -63,7 +63,7 @@ test("eight parallel asks are answered out of order by two processes, the holder
   const expired = await answer(approve(8), "ada");
   expect(expired).toMatchObject({
     code: 2,
-    stdout: expect.stringContaining("s/1/8 expired before anybody answered"),
+    stdout: expect.stringContaining("s/1/8 expired before it was answered"),
   });
 
   const last = hold();

@@ -154,7 +154,7 @@ describe("pawl approvals", () => {
       expect(stdout).toContain("    cents: 700\n");
       const approved = await world.pawl(["approve", "top"]);
       expect(approved).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Approved .*\(pay\)\.\n$/) });
-      expect(approved.stderr).toContain('The program of the agent "clerk", or a worker of it, continues the session.');
+      expect(approved.stderr).toContain('The program of the agent "clerk", or its worker, continues the session.');
       expect(paid).toEqual([]);
       expect(await parent.session("top").resume()).toMatchObject({ status: "completed", text: "Done." });
       expect(paid).toEqual([{ cents: 700 }]);
@@ -307,7 +307,7 @@ describe("pawl approve", () => {
     await park(world);
     const [{ inputHash }] = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout);
     const other = await world.pawl(["approve", "s", "--hash", "0".repeat(12)]);
-    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("it has changed") });
+    expect(other).toMatchObject({ code: 2, stderr: expect.stringContaining("has changed: its hash does not match") });
     expect(await world.pawl(["approve", "s", "--hash", "xyz"])).toMatchObject({ code: 2 });
     expect(await world.pawl(["approve", "s", "--hash", inputHash.slice(0, 12)])).toMatchObject({ code: 0 });
   });
@@ -325,7 +325,7 @@ describe("pawl approve", () => {
     const both = await world.pawl(["approve", "s"]);
     expect(both.code).toBe(2);
     expect(both.stderr).toMatch(
-      /"s" names 2 calls\. Give the id of one:\n {2}s\/1\/1 {2}shell .*\n {2}s\/1\/2 {2}shell /,
+      /"s" matches 2 calls\. Give the id of one:\n {2}s\/1\/1 {2}shell .*\n {2}s\/1\/2 {2}shell /,
     );
     const none = await world.pawl(["approve", "s/1/3"]);
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('No call "s/1/3" waits') });
@@ -446,7 +446,7 @@ describe("an approval that expires", () => {
     worker.kill("SIGTERM");
     expect(await worker.ended).toMatchObject({ code: 0 });
     const second = await world.pawl(["approve", "t"]);
-    expect(second).toMatchObject({ code: 2, stdout: expect.stringContaining("expired before anybody answered") });
+    expect(second).toMatchObject({ code: 2, stdout: expect.stringContaining("expired before it was answered") });
     expect(notes(world)).toBe("colour\n");
   });
 

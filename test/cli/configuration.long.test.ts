@@ -24,9 +24,7 @@ test(
     const world = createWorld({ "pawl.config.json": brought });
     const env = { OPENAI_BASE_URL: server.baseURL };
     const before = await world.pawl(["run", "write", "--yes"], { env });
-    expect(before.stderr).toContain(
-      "is not trusted, so it does not count that it sets the model: openai-compatible/theirs",
-    );
+    expect(before.stderr).toContain("is not trusted, so this is off: it sets the model: openai-compatible/theirs");
     expect(before.stderr.match(/is not trusted/g)).toHaveLength(1);
     expect(server.requests).toHaveLength(0);
     expect(await world.pawl(["trust"])).toMatchObject({
@@ -94,7 +92,7 @@ test(
       [["shell.on", "maybe"], "takes true or false"],
       [["limits.maxSteps", "0"], "limits.maxSteps must be a number above 0"],
       [["limits.maxTokens", "many"], "limits.maxTokens takes a number above 0"],
-      [["model", " "], "model must be a text"],
+      [["model", " "], "model must be a string that is not empty"],
       [["permissions.allow", "shell"], "pawl permissions add allow"],
     ] as const)
       expect(await set(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
@@ -188,7 +186,7 @@ test(
     expect(untrusted.names).toEqual(plain.names);
     expect(untrusted.prompt).not.toContain("rhymes");
     expect(untrusted.prompt).toContain("Agents read this.");
-    expect(untrusted.stderr).toContain("does not count that it adds to the system prompt: Answer in rhymes.");
+    expect(untrusted.stderr).toContain("so this is off: it adds to the system prompt: Answer in rhymes.");
     const [shown] = parseJsonLines((await world.pawl(["trust", "--show", "--json"])).stdout);
     expect((await world.pawl(["trust", "--hash", shown.hash])).code).toBe(0);
     const trusted = await run(settings, [{ name: "shell", input: { command } }]);

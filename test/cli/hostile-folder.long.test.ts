@@ -166,7 +166,7 @@ describe.each(["whole", "bare"] as const)(
       const { canaries, file, ...world } = hostileWorld(which);
       const args = ["--no-warnings", file, "--model", "demo", "--allow-shell"];
       const person = openProgram(world, process.execPath, args, { env: keys });
-      await person.sees("not now: go on without it");
+      await person.sees("not now: continue without it");
       person.type("\r");
       await person.sees("Not trusted");
       for (const [typed, seen] of [

@@ -101,7 +101,7 @@ describe("SIGTERM", () => {
       const world = createWorld();
       const { running, gate } = await startInShell(world);
       running.kill("SIGTERM");
-      await running.said("Exiting: tools that run have 5 s to finish.");
+      await running.said("Exiting: running tools have 5 s to finish.");
       gate.open();
       const { code, stderr } = await running.ended;
       expect(code).toBe(75);
@@ -279,7 +279,7 @@ describe("pawl abort", () => {
     const { pawl } = createWorld();
     await pawl(["run", "List the files", "--session", "s"]);
     const { code, stdout } = await pawl(["abort", "s"]);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "Session s has no run under way (completed).\n" });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "Session s has no run in progress (completed).\n" });
   });
 });
 

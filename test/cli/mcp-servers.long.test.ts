@@ -48,7 +48,7 @@ test("pawl mcp adds, lists, tests and removes servers of one's own", verifies("C
     code: 5,
     stderr: expect.stringMatching(/cannot be reached.*Is no-such-program installed.*It runs: no-such-program/s),
   });
-  expect((await world.pawl(["mcp", "test", "memry"])).stderr).toContain("There are: memory, broken, web");
+  expect((await world.pawl(["mcp", "test", "memry"])).stderr).toContain("Known servers: memory, broken, web");
   expect((await world.pawl(["mcp", "remove", "broken"])).stdout).toContain("Removed broken");
   expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
     mcpServers: {

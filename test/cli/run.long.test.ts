@@ -159,26 +159,26 @@ describe("pawl run", () => {
 
     test("a long input is cut, and the person is told", async () => {
       const { stderr, sent } = await sentFor(["run", "Explain this"], "ä".repeat(400_000));
-      expect(stderr).toContain("Standard input is too long: only its beginning joins the task.");
+      expect(stderr).toContain("Standard input is too long: only its beginning is part of the task.");
       expect(sent).toMatch(/From standard input, its beginning:\\n```\\nä{300000}\\n```/);
     });
 
     test("a pipe to which nobody writes is not awaited for ever", async () => {
       const { code, stderr, sent } = await sentFor(["run", "Explain this"], undefined);
       expect(code).toBe(0);
-      expect(stderr).toContain("Standard input does not join the task: nothing came within 3 s.");
+      expect(stderr).toContain("Standard input is not part of the task: nothing arrived within 3 s.");
       expect(sent).not.toContain("From standard input");
     });
 
     test("bytes that are no text do not join, and the person is told", async () => {
       const { stderr } = await sentFor(["run", "Explain this"], "a\0b");
-      expect(stderr).toContain("Standard input does not join the task: it is no text.");
+      expect(stderr).toContain("Standard input is not part of the task: it is not text.");
     });
 
     test("files that it names join it, and a name that is no file is told", async () => {
       const { stderr, sent } = await sentFor(["run", "Explain @src/a.ts and @nothere.txt for @ada"], "");
       expect(sent).toContain("The file src/a.ts, as it is now:");
-      expect(stderr).toContain("@nothere.txt does not join the message: there is no such file in the folder.");
+      expect(stderr).toContain("@nothere.txt was not attached: there is no such file in the folder.");
       expect(stderr).not.toContain("@ada");
     });
   });

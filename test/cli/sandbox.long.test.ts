@@ -200,10 +200,10 @@ test.runIf(detectSandbox() === "bubblewrap")(
       truncateSync(join(path, "large"), 1_126 * 1024 ** 2);
     }
     expect((await world.pawl(["doctor"], { env })).stdout).toMatch(
-      /• sandbox {3}bubblewrap [^\n]*Their home has 2252 MB: pawl sandbox clean removes it/,
+      /• sandbox {3}bubblewrap [^\n]*Their home folder takes up 2252 MB: pawl sandbox clean removes it/,
     );
     expect((await world.pawl(["sandbox", "clean"], { env })).stdout).toContain(
-      "Removed the home of commands (2252 MB).",
+      "Removed the home folder of commands (2252 MB).",
     );
     expect(readdirSync(join(cache, "pawl/homes"))).toEqual([]);
   },

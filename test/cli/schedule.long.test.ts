@@ -35,7 +35,7 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
 
   const [posted] = parseJsonLines((await pawl(["schedule", "run-now", "morning", "--json"])).stdout);
   expect(posted).toMatchObject({ sessionId: expect.stringMatching(/^morning@.*-manual-\w+$/) });
-  expect((await pawl(["schedule", "show", "morning"])).stdout).toContain("has not begun. Is a worker running?");
+  expect((await pawl(["schedule", "show", "morning"])).stdout).toContain("has not started. Is a worker running?");
 
   const key = `sk-ant-${"k".repeat(40)}`;
   await pawl(["schedule", "add", "secret", "1d", `Use ${key}.`]);

@@ -49,7 +49,7 @@ function createServers() {
     async startWorking(name: string) {
       const running = start(["--socket", socketOf(name), "--peer-address", `unix:${socketOf(name)}`]);
       await running.said(`Pawl listens on unix:${socketOf(name)}`);
-      await running.said("Runs of talker are carried out here.");
+      await running.said("Runs of talker are executed here.");
       expect(statSync(socketOf(name)).mode & 0o777).toBe(0o600);
       return running;
     },
@@ -60,7 +60,7 @@ function createServers() {
       running.child.stderr?.on("data", (text: string) => {
         said += text;
       });
-      await running.said("Runs are carried out elsewhere.");
+      await running.said("Runs are executed elsewhere.");
       return { running, url: /listens on (http:\S+)/.exec(said)?.[1] ?? "" };
     },
   };

@@ -67,7 +67,7 @@ describe("pawl serve", () => {
       const { running, url, token, ask, stderr } = await serve(world);
       expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
       expect(token).toMatch(/^[\w-]{43}$/);
-      expect(stderr()).toContain("Runs of pawl are carried out here.");
+      expect(stderr()).toContain("Runs of pawl are executed here.");
       expect((await fetch(`${url}/v1/sessions`)).status).toBe(401);
       const { json } = await ask("POST", "/v1/sessions", { agent: "pawl", input: replace });
       const path = `/v1/sessions/${json.sessionId}`;
@@ -165,7 +165,7 @@ describe("pawl serve", () => {
     const socketPath = join(world.root, "pawl.sock");
     const token = createToken();
     const running = world.start(["serve", "--model", "demo", "--socket", socketPath], { env: { PAWL_TOKEN: token } });
-    await running.said("carried out here");
+    await running.said("executed here");
     expect(statSync(socketPath).mode & 0o777).toBe(0o600);
     const status = await new Promise<number>((resolve, reject) => {
       const headers = { host: "localhost", authorization: `Bearer ${token}` };
@@ -188,7 +188,7 @@ describe("pawl serve", () => {
     async () => {
       const world = createWorld(files);
       const { running, ask, stderr } = await serve(world, ["--no-work"]);
-      expect(stderr()).toContain("Runs are carried out elsewhere.");
+      expect(stderr()).toContain("Runs are executed elsewhere.");
       const begin = async () => {
         const { json } = await ask("POST", "/v1/sessions", { agent: "pawl", input: "List the files" });
         const path = `/v1/sessions/${json.sessionId}/runs/${json.runId}`;
@@ -244,7 +244,7 @@ describe("pawl serve", () => {
       ["function.mjs", "one, two"],
     ] as const) {
       const { running, ask, stderr } = await serve(world, [file]);
-      expect(stderr()).toContain(`Runs of ${names} are carried out here.`);
+      expect(stderr()).toContain(`Runs of ${names} are executed here.`);
       const { json } = await ask("POST", "/v1/sessions", { agent: "one", input: "Go." });
       const result = await ask("GET", `/v1/sessions/${json.sessionId}/runs/${json.runId}?wait=30`);
       expect(result.json).toMatchObject({ status: "completed", text: "Fixed." });

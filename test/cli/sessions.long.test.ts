@@ -164,7 +164,7 @@ describe("pawl sessions export --raw, and import", () => {
     const imported = await there.pawl(["sessions", "import"], { input: one.stdout });
     expect(imported).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^Imported 1 session \(entries of their logs: \d+\)\.\n$/),
+      stdout: expect.stringMatching(/^Imported 1 session \(log entries: \d+\)\.\n$/),
     });
     expect((await there.pawl(["sessions", "export", "--raw", "--all"])).stdout).toBe(one.stdout);
     const again = await there.pawl(["sessions", "import"], { input: one.stdout });
@@ -237,7 +237,7 @@ describe("pawl sessions rename", verifies("CHAT-3#sessions"), () => {
     };
     const renamed = await pawl(["sessions", "rename", "old", "The  build", "of\nMarch\x1b[31m"]);
     expect(renamed).toMatchObject({ code: 0, stderr: "" });
-    expect(renamed.stdout).toBe("old is called from now on: The build of March\\x1b[31m\n");
+    expect(renamed.stdout).toBe("old is now called: The build of March\\x1b[31m\n");
     expect(await titleOf("old")).toEqual(["The build of March\x1b[31m", "completed"]);
     const again = await pawl(["sessions", "rename", "ol", "March", "--json"]);
     expect(parseJsonLines(again.stdout)).toEqual([{ renamed: "old", title: "March" }]);

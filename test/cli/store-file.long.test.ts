@@ -208,7 +208,7 @@ describe("pawl worker with a module", () => {
     const { code, stdout } = await world.pawl(["worker", "--once", "--store", "jobs.db"]);
     expect(code).toBe(0);
     expect(stdout).toContain('belongs to the agent "notes", which this worker does not have.');
-    expect(stdout).toContain("pawl worker MODULE: a module that exports it");
+    expect(stdout).toContain("for `pawl worker MODULE`, export it from the module");
   });
 
   test("refuses options that are the module's own", async () => {

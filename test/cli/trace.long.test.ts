@@ -40,7 +40,7 @@ describe("pawl trace", proven, () => {
     const { pawl } = createWorld({ "src/a.ts": "// TODO: one\n" });
     expect((await pawl(["run", task, "--park", "--session", "parked"])).code).toBe(3);
     const { stdout } = await pawl(["trace", "parked"]);
-    expect(stdout).toMatch(/^run [0-9a-z]{8} · under way · /);
+    expect(stdout).toMatch(/^run [0-9a-z]{8} · in progress · /);
     expect(stdout).toMatch(/\nstep 3 · \d+ messages · under way\n/);
     expect(stdout).toMatch(/\n {2}write_file +·{6} .* for a person\n/);
   });

@@ -158,7 +158,7 @@ describe("pawl worker", () => {
         const worker = world.start(["worker", "--allow-shell"], { input: "" });
         await gate.begun(worker);
         worker.kill(signal);
-        await worker.said("Exiting: tools that run have 5 s to finish.");
+        await worker.said("Exiting: running tools have 5 s to finish.");
         gate.open();
         const { code, stdout } = await worker.ended;
         expect({ code, stdout }).toMatchObject({ code: 0 });
@@ -257,7 +257,7 @@ describe("pawl worker --metrics-port", () => {
   test("takes a token of one's own, without which no other machine is let in", verifies("SEC-1"), async () => {
     const world = createWorld();
     const open = await world.pawl(["worker", "--once", "--metrics-port", "0", "--metrics-host", "0.0.0.0"]);
-    expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining("Give a token of your own") });
+    expect(open).toMatchObject({ code: 2, stderr: expect.stringContaining("Set your own token") });
     const unused = await world.pawl(["worker", "--once", "--metrics-host", "0.0.0.0"]);
     expect(unused).toMatchObject({ code: 2, stderr: expect.stringContaining("Add --metrics-port") });
     const env = { PAWL_TOKEN: "a".repeat(43) };

@@ -103,7 +103,7 @@ describe("tools", () => {
             { name: "later", model },
           ],
         }),
-      ).rejects.toThrow('There is no agent "later". There are none yet.');
+      ).rejects.toThrow('There is no agent "later". The engine has no agents yet.');
     },
   );
 });
@@ -292,7 +292,7 @@ describe("an engine", () => {
       ],
     });
     expect(engine.agent("y").options).toMatchObject({ name: "y", store: engine.store });
-    expect(() => engine.agent("z")).toThrow('There is no agent "z". There are: x, y.');
+    expect(() => engine.agent("z")).toThrow('There is no agent "z". Known agents: x, y.');
     await engine.shutdown();
     const twice = { name: "x", model };
     await expect(createEngine({ agents: [twice, twice] })).rejects.toThrow('Two agents are named "x"');

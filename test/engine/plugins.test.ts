@@ -112,10 +112,14 @@ describe("the order", () => {
 
   test.each([
     ["two of one name", [telling("a", []), telling("a", [])], 'Two plugins are named "a"'],
-    ["no name", [telling("", [])], "A plugin has no valid name"],
-    ["no version", [telling("a", [], { version: "" })], 'The plugin "a" has no version'],
-    ["no setup", [{ name: "a", version: "1" } as Plugin], "has no function setup(context)"],
-    ["dependencies that are none", [telling("a", [], { dependencies: "b" as never })], "are not a list of names"],
+    ["no name", [telling("", [])], "A plugin's `name` is missing or invalid"],
+    ["no version", [telling("a", [], { version: "" })], 'The plugin "a" has no `version`'],
+    ["no setup", [{ name: "a", version: "1" } as Plugin], "has no setup(context) function"],
+    [
+      "dependencies that are none",
+      [telling("a", [], { dependencies: "b" as never })],
+      "must be an array of plugin names",
+    ],
   ])("%s is refused", async (_, plugins, message) => {
     expect(await refusalOf(plugins)).toMatchObject({
       code: "bad_configuration",
@@ -214,7 +218,7 @@ describe("names", () => {
       late = () => registerTool(toolNamed("late", "late"));
     });
     const engine = await createEngine({ plugins: [lazy], agents: [] });
-    expect(late).toThrow('The plugin "lazy" registers the tool "late" after its setup has ended.');
+    expect(late).toThrow('The plugin "lazy" registered the tool "late" after its setup had ended.');
     await engine.shutdown();
   });
 });

@@ -22,7 +22,7 @@ describe.runIf(hasPostgres)("pawl with a PostgreSQL database", () => {
       const url = await createDatabase(server());
       const database = url.split("/").at(-1) ?? "";
       const made = await world.pawl(["postgres", "migrate", "--store", url]);
-      expect(made).toMatchObject({ code: 0, stdout: "Made the tables: version 5.\n" });
+      expect(made).toMatchObject({ code: 0, stdout: "Created the tables: version 5.\n" });
       const again = await world.pawl(["postgres", "migrate", "--json"], { env: { PAWL_STORE: url } });
       expect(parseJsonLines(again.stdout)).toEqual([{ from: 5, to: 5 }]);
       const { stdout: grants } = await world.pawl(["postgres", "grants", "app"]);

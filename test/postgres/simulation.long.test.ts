@@ -13,7 +13,7 @@ import { hasPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? 24);
+const seeds = Number(process.env.PAWL_SEEDS ?? 16);
 
 async function simulateAll(pool: PostgresQuery): Promise<void> {
   const openStore = await prepareSimulatedPostgres(pool);

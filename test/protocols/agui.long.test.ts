@@ -220,7 +220,7 @@ describe("an HttpAgent", () => {
     const client = await clientOf(agent);
     say(client, "Go.");
     const tools = [{ name: "alert", description: "Alerts.", parameters: {} }];
-    await expect(client.runAgent({ tools })).rejects.toThrow(/tools of a page are not taken/);
+    await expect(client.runAgent({ tools })).rejects.toThrow(/`tools` of a client are not supported/);
   });
 
   test("is told of a failure", verifies("PROT-2"), async () => {

@@ -562,13 +562,13 @@ export function chatTests(name: string, sdk: Sdk): void {
       const decision = { type: "approve" };
       const post = async (answers: unknown, messages: unknown = [page.last]) =>
         (await served.ask("POST", "/v1/chat", { id: "chat-1", messages, answers })).json.error.message;
-      expect(await post({})).toMatch(/is not a list/);
-      expect(await post([{ callKey: asked?.toolCallId }])).toMatch(/a callKey and a decision/);
+      expect(await post({})).toMatch(/must be an array/);
+      expect(await post([{ callKey: asked?.toolCallId }])).toMatch(/a `callKey` and a `decision`/);
       expect(await post([{ callKey: asked?.toolCallId, decision }])).toMatch(
-        /neither the inputHash nor the questionId/,
+        /needs the `inputHash` or the `questionId`/,
       );
       const user = [{ id: "u", role: "user", parts: [{ type: "text", text: "Go." }] }];
-      expect(await post([{ callKey: asked?.toolCallId, decision, inputHash: "x" }], user)).toMatch(/do not go with/);
+      expect(await post([{ callKey: asked?.toolCallId, decision, inputHash: "x" }], user)).toMatch(/cannot accompany/);
     });
 
     test("starts one run for a request that is sent twice", verifies("PROT-1"), async () => {
@@ -601,7 +601,7 @@ export function chatTests(name: string, sdk: Sdk): void {
         return `${status} ${json.error.message}`;
       };
       const messages = [{ id: "a", role: "assistant", parts: [part] }];
-      expect(await post({ id: "chat-1", messages })).toMatch(/^400 The answer to the call .* is to another input/);
+      expect(await post({ id: "chat-1", messages })).toMatch(/^400 The answer to the call .* is for an outdated input/);
       expect(await post({ id: "chat-1", messages, tools: [] })).toMatch(/"tools"/);
       expect(await post({ id: "chat-1", messages: [{}], trigger: "regenerate-message" })).toMatch(/not supported/);
       expect(await post({ id: "chat-1", messages: [] })).toMatch(/no parts/);

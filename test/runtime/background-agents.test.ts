@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createAgent, createMemoryStore, defineTool, pendingApprovals, type Store } from "../../src/index.js";
+import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { verifies } from "../verifies.js";
 
@@ -268,3 +269,34 @@ describe("limits of child sessions", () => {
     expect((await editor.agent.session("p").state()) as object).toMatchObject({ counters: { totalSteps: 1 } });
   });
 });
+
+test.for([true, false])(
+  "whose version of the agent decides otherwise after a crash (background at first: %s) still ends",
+  async (first) => {
+    const store = createMemoryStore();
+    let lives = 0;
+    const report = await crashTest({
+      agent: () => {
+        const background = lives % 2 === 0 ? first : !first;
+        lives += 1;
+        const researcher = createAgent({ name: "researcher", model: createScriptedModel(() => ({ text: "Found." })) });
+        return createAgent({
+          name: "editor",
+          model: createScriptedModel(({ modelCallIndex }) =>
+            modelCallIndex === 1 ? start("Look.") : { text: "Done." },
+          ),
+          tools: [researcher.asTool({ description: "Researches.", background })],
+        });
+      },
+      input: "Go.",
+      store,
+      reset() {
+        lives = 0;
+      },
+      check({ result }) {
+        expect(result).toMatchObject({ status: "completed", text: "Done." });
+      },
+    });
+    expect(report.plays).toBeGreaterThan(8);
+  },
+);

@@ -99,33 +99,37 @@ describe("an answer of a client", () => {
     expect(paid).toEqual([]);
   });
 
-  test("is found by its request, also if a driver takes it from the inbox during the search", async () => {
-    const store = createMemoryStore();
-    const { agent } = createPayer(store, [asks(1), { text: "Paid." }]);
-    await agent.run("Pay.", { sessionId: "s" });
-    let reads = 0;
-    const countRead = async <Result>(read: Promise<Result>): Promise<Result> => {
-      const result = await read;
-      reads += 1;
-      // Between the two reads of the search.
-      if (reads === 1) await agent.session("s").resume();
-      return result;
-    };
-    const watched: Store = {
-      ...store,
-      read: (...args) => countRead(store.read(...args)),
-      inbox: (...args) => countRead(store.inbox(...args)),
-    };
-    const [open] = await collect(pendingApprovals(store));
-    const answer = { requestId: "m-1" };
-    await createClient({ store })
-      .session("s")
-      .answer(open?.callKey ?? "", { type: "approve" }, answer);
-    const session = createClient({ store: watched }).session("s");
-    expect(await session.hasAnswerFrom("m-1")).toBe(true);
-    expect(await store.inbox("s")).toEqual([]);
-    expect(await session.hasAnswerFrom("m-2")).toBe(false);
-  });
+  test.for(["request", "call"] as const)(
+    "is found by its %s, also if a driver takes it from the inbox during the search",
+    async (by) => {
+      const store = createMemoryStore();
+      const { agent } = createPayer(store, [asks(1), { text: "Paid." }]);
+      await agent.run("Pay.", { sessionId: "s" });
+      let reads = 0;
+      const countRead = async <Result>(read: Promise<Result>): Promise<Result> => {
+        const result = await read;
+        reads += 1;
+        // Between the two reads of the search.
+        if (reads === 1) await agent.session("s").resume();
+        return result;
+      };
+      const watched: Store = {
+        ...store,
+        read: (...args) => countRead(store.read(...args)),
+        inbox: (...args) => countRead(store.inbox(...args)),
+      };
+      const [open] = await collect(pendingApprovals(store));
+      const answer = { requestId: "m-1" };
+      await createClient({ store })
+        .session("s")
+        .answer(open?.callKey ?? "", { type: "approve" }, answer);
+      const session = createClient({ store: watched }).session("s");
+      if (by === "request") expect(await session.hasAnswerFrom("m-1")).toBe(true);
+      else expect(await session.answerTo(open?.callKey ?? "")).toMatchObject({ type: "approve" });
+      expect(await store.inbox("s")).toEqual([]);
+      expect(await session.hasAnswerFrom("m-2")).toBe(false);
+    },
+  );
 
   test("to an input that was not the one shown is refused", verifies("HITL-4", "SEC-6#bound"), async () => {
     const store = createMemoryStore();

@@ -2,6 +2,7 @@
  * Hooks that start runs themselves, hooks after a compaction, and what the log keeps of each.
  */
 import { describe, expect, test } from "vitest";
+import type { HookPoint } from "../../src/core/index.js";
 import { summaryMessage } from "../../src/core/index.js";
 import {
   type Agent,
@@ -9,7 +10,6 @@ import {
   createAgent,
   createMemoryStore,
   type Hook,
-  type HookPoint,
   type RunResult,
 } from "../../src/index.js";
 import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";

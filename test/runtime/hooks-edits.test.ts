@@ -2,13 +2,13 @@
  * A person's edit of a call, and the hooks: they see it again, as the rules that deny do, and what they make of it is asked about.
  */
 import { expect, test } from "vitest";
+import type { HookRecord } from "../../src/core/index.js";
 import {
   type AgentOptions,
   createAgent,
   createMemoryStore,
   defineTool,
   type Hook,
-  type HookRecord,
   type Json,
   type Permission,
   type ToolCallSubject,

@@ -2,13 +2,13 @@
  * Hooks: where they are called, what they may change, and what follows where they fail.
  */
 import { describe, expect, test } from "vitest";
+import type { HookPoint } from "../../src/core/index.js";
 import {
   type AgentOptions,
   createAgent,
   createMemoryStore,
   defineTool,
   type Hook,
-  type HookPoint,
   type PublicEvent,
   type RunResult,
   type Store,

@@ -6,15 +6,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import {
-  type AgentOptions,
-  createAgent,
-  createMemoryStore,
-  defineTool,
-  type Entry,
-  type Event,
-  type Store,
-} from "../../src/index.js";
+import type { Entry, Event } from "../../src/core/index.js";
+import { type AgentOptions, createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
 import { createReplayModel, recordModel } from "../../src/models/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";

@@ -3,7 +3,8 @@
  * as the one without a crash does.
  */
 import { expect, test } from "vitest";
-import { type AnyTool, createAgent, type Entry, type Json, type StepError, type ToolContext } from "../../src/index.js";
+import type { Entry } from "../../src/core/index.js";
+import { type AnyTool, createAgent, type Json, type StepError, type ToolContext } from "../../src/index.js";
 import { type CrashPlay, crashTest, createScriptedModel } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 

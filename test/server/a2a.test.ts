@@ -124,7 +124,7 @@ describe("an answer", () => {
     const first = await sendTask(client, say("Pay."));
     const metadata = first.status?.message?.metadata;
     await sendTask(client, say("yes", { taskId: first.id, metadata }));
-    await expect(client.sendMessage(say("yes", { taskId: first.id, metadata }))).rejects.toThrow("no longer waits");
+    await expect(client.sendMessage(say("yes", { taskId: first.id, metadata }))).rejects.toThrow("no longer waiting");
     await sendTask(client, say("no", { taskId: first.id }));
     await expect(client.sendMessage(say("yes", { taskId: first.id }))).rejects.toMatchObject({
       name: "UnsupportedOperationError",
@@ -213,7 +213,7 @@ describe("a stream", () => {
     streamed.catch(() => {});
     await vi.waitFor(() => expect(gate.runs()).toBe(2));
     const closed = server.close({ graceMs: 50 });
-    await expect(streamed).rejects.toThrow("the task goes on");
+    await expect(streamed).rejects.toThrow("the task continues");
     expect(stateOf(await sent)).toBe(working);
     await closed;
   });
@@ -276,7 +276,7 @@ describe("another principal", () => {
     const bob = await connectA2a(url, "bob");
     const task = await sendTask(bob, say("Pay."));
     expect(stateOf(task)).toBe(working);
-    expect(textsOf(task.status?.message?.parts).join()).toMatch(/waits for a person.*\/answers/);
+    expect(textsOf(task.status?.message?.parts).join()).toMatch(/is waiting for a person.*\/answers/);
     await expect(bob.sendMessage(say("yes", { taskId: task.id }))).rejects.toThrow("scope approve");
     expect(paid).toEqual([]);
   });
@@ -345,7 +345,7 @@ test.each([
   [{ description: "D", url: "ftp://x" }, "a2a.url"],
   [{ description: "D", skills: [] }, "a2a.skills"],
   [{ description: "D", skills: [{ id: "x" }] }, "a2a.skills"],
-  [{ description: "D", skill: [] }, "no option"],
+  [{ description: "D", skill: [] }, "Unknown option"],
 ])("the option %j is refused", proven, (options, message) => {
   const { store, agents } = createPayer([]);
   const token = "x".repeat(30);

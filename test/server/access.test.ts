@@ -261,7 +261,7 @@ describe("limits", () => {
       const refused = await Promise.race(three);
       expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "5"]);
       expect(await refused.json()).toMatchObject({
-        error: { code: "too_many", message: expect.stringContaining("At most 2 requests may wait") },
+        error: { code: "too_many", message: expect.stringContaining("at most 2 may wait") },
       });
       expect((await ask("GET", path, undefined, as("ada"))).status).toBe(202);
       expect((await ask("GET", `${path}?wait=1`, undefined, as("bob"))).status).toBe(202);

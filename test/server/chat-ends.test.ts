@@ -63,7 +63,7 @@ describe("a chat stream", () => {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const request = new Request("http://localhost/v1/chat", { method: "POST", headers, body });
     const rest = await readBeginning(await server.fetch(request));
-    const ended = expect(rest()).rejects.toThrow("broken off");
+    const ended = expect(rest()).rejects.toThrow("aborted");
     await server.close({ graceMs: 0 });
     await ended;
   });
@@ -77,6 +77,22 @@ describe("a chat stream", () => {
     const text = await rest();
     expect(text).toContain('"type":"error"');
     expect(text).not.toContain("[DONE]");
+  });
+
+  test("tells the client only that it failed, and the log why", async () => {
+    const { store, agent } = begun();
+    const redact = (text: string) => {
+      if (text.includes("then")) throw new Error("no such file: /etc/words");
+      return text;
+    };
+    const { url, token, lines } = await startTestServer({ store, agents: [agent], redact });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const text = await (await fetch(`${url}/v1/chat`, { method: "POST", headers, body })).text();
+    expect(text).toContain('"type":"error"');
+    expect(text).not.toMatch(/etc|\[DONE\]/);
+    const failures = lines.filter(({ error }) => error !== undefined);
+    expect(failures).toMatchObject([{ action: "chat", sessionId: expect.stringContaining("chat-"), status: 500 }]);
+    expect(String(failures[0]?.error)).toContain("/etc/words");
   });
 
   test("ends if its message comes after a run with a call that waits for a person, even if another call still runs", async () => {

@@ -245,7 +245,7 @@ describe("a request about a task", () => {
     const { result: task } = await bob("tools/call", call);
     const waiting = await vi.waitFor(async () => {
       const { result } = await bob("tasks/get", { taskId: task.taskId });
-      expect(result.statusMessage).toMatch(/waits for a person.*\/answers/);
+      expect(result.statusMessage).toMatch(/is waiting for a person.*\/answers/);
       return result;
     }, waitOptions);
     expect(waiting).toMatchObject({ status: "working", pollIntervalMs: 30_000 });

@@ -245,12 +245,12 @@ describe("a server of figures", () => {
   test("needs metrics and a token", async () => {
     const store = createMemoryStore();
     const token = createToken();
-    expect(() => createMetricsServer({ store, token } as never)).toThrow("needs metrics");
+    expect(() => createMetricsServer({ store, token } as never)).toThrow("needs the option metrics");
     expect(() => createMetricsServer({ store, metrics: createMetrics() })).toThrow("needs authentication");
     expect(() => createMetricsServer({ store, metrics: createMetrics(), token, port: 1 } as never)).toThrow(
-      'no option "port"',
+      'Unknown option "port"',
     );
     expect(() => createServer({ store, agents: [], token, metrics: {} as never })).toThrow("createMetrics()");
-    await expect(createMetrics().text({ stor: store } as never)).rejects.toThrow('no option "stor"');
+    await expect(createMetrics().text({ stor: store } as never)).rejects.toThrow('Unknown option "stor"');
   });
 });

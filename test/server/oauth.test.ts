@@ -240,10 +240,10 @@ describe("tokens of an issuer", () => {
   });
 
   test.each([
-    ["no keys", {}, "jwksUrl and keys"],
+    ["no keys", {}, "`jwksUrl` and `keys`"],
     ["an address that others can change", { jwksUrl: "http://login.example.org/jwks" }, "https://"],
     ["an unknown option", { keys: [], secret: "x" }, "secret"],
-    ["no audience", { keys: [], audience: "" }, "issuer and audience"],
+    ["no audience", { keys: [], audience: "" }, "`issuer` and `audience`"],
     ["keys that are no objects", { keys: ["k1"] as never }, "JSON Web Keys"],
     ["keys with functions", { keys: [{ kty: "EC", sign() {} }] }, "plain JSON"],
   ])("need proper options: %s", (_what, options, message) => {

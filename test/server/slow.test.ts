@@ -93,7 +93,7 @@ describe("a client that is slow", () => {
     expect(client.got()).toMatch(/^connection: close\r$/im);
     expect(bodyOf(client.got()).error).toMatchObject({
       code: "too_slow",
-      message: "The body has not come within 100 ms.",
+      message: "The body did not arrive within 100 ms.",
     });
     expect((await rig.ask("GET", "/v1/sessions")).status).toBe(200);
   });

@@ -17,7 +17,7 @@ import { createSteppedTools } from "./world/stepped-tools.js";
 import { createPermissions, createTools } from "./world/tools.js";
 
 const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 50, long: 400 }));
+const seeds = Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 50, long: 200 }));
 
 test("sessions of every kind of trouble replay as they were", {
   ...verifies("REC-6#replay"),

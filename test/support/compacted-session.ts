@@ -1,8 +1,10 @@
 /**
  * A session whose conversation was just summed up when its process died: what comes next is the step after the compaction.
  */
+
+import type { Event } from "../../src/core/index.js";
 import { advance, effects, formatVersion, initialState, type State } from "../../src/core/index.js";
-import type { Event, Store } from "../../src/index.js";
+import type { Store } from "../../src/index.js";
 import { defaultLimits } from "../../src/runtime/agent/limits.js";
 
 /** Writes the session `s` with the run `r` into a store. */

@@ -1,7 +1,9 @@
 /**
  * An agent with one durable tool, and the log of its session.
  */
-import { type Agent, type AnyTool, createAgent, type Event, type Store, type ToolContext } from "../../src/index.js";
+
+import type { Event } from "../../src/core/index.js";
+import { type Agent, type AnyTool, createAgent, type Store, type ToolContext } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 
 /** An agent whose model calls the tool once, and then ends. `toolOptions` are of the tool, `agentOptions` of the agent. */

@@ -382,7 +382,9 @@ test("a store that was not awaited is refused, and what to write is said", verif
   ])
     expect(await errorOf(create)).toMatchObject({
       code: "bad_configuration",
-      message: expect.stringContaining("is a promise; it must be a store, such as `await openSqliteStore(…)` gives."),
+      message: expect.stringContaining(
+        "is a promise; it must be a store, such as the result of `await openSqliteStore(…)`.",
+      ),
     });
 });
 

@@ -151,7 +151,7 @@ describe("the screen of a question of the model", () => {
     expect(history.slice(-4)).toEqual(["? ask_person asks:", "    Which colour?", "    1 red", "    2 blue"]);
     const rows = region(view, 80, 40);
     expect(rows.slice(0, 4)).toEqual([
-      "? ask_person Which colour?, whole above",
+      "? ask_person Which colour?, shown above",
       "  1 red",
       "  2 blue",
       "  r none of these, because…   n no answer   ? why it asks",

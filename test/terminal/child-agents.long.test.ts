@@ -75,7 +75,7 @@ test(
     again.type("/undo\r");
     await again.sees(/goes away[\s\S]*undo ›/);
     again.type("3 files\r");
-    await again.sees("Took back 3 files");
+    await again.sees("Undid changes to 3 files");
     expect(written.filter((path) => existsSync(join(world.root, path)))).toEqual([]);
     again.type("/quit\r");
     await again.ended;
@@ -92,7 +92,7 @@ test(
       ["--model", "demo"],
       options,
     );
-    await person.sees("not now: go on without it");
+    await person.sees("not now: continue without it");
     person.type("\r");
     await person.sees("Not trusted");
     person.type("/agents\r");

@@ -60,7 +60,7 @@ test("/budget ends the next runs, in this session and after a resume", verifies(
   first.person.type("/budget much\r");
   await first.person.sees("/budget takes an amount of US dollars");
   first.person.type("/budget $1.50\r");
-  await first.person.sees("A run ends when it has cost $1.50: the next ones.");
+  await first.person.sees("From the next run on, a run ends when it has cost $1.50.");
   first.person.type("go\r");
   await first.person.sees(/limit of cost[\s\S]*ready/i);
   first.person.type("\x03\x04");
@@ -82,7 +82,7 @@ test("/budget stops the run that is under way, when it has cost that much", veri
   person.type("go\r");
   await person.sees(/y yes/);
   person.type("/budget $1.50\r");
-  await person.sees("A run ends when it has cost $1.50: this one, and the next ones.");
+  await person.sees("From this run on, a run ends when it has cost $1.50.");
   await allows(person);
   await person.sees(/This run has cost \$2\.00, and its budget is \$1\.50\.[\s\S]*ready/);
   expect(existsSync(join(world.root, "made"))).toBe(true);
@@ -162,7 +162,7 @@ test(
     person.type("/rename\r");
     await person.sees("This session is called: fix the build. To change it: /rename TITLE");
     person.type("/rename The build of March\r");
-    await person.sees("This session is called from now on: The build of March");
+    await person.sees("This session is now called: The build of March");
     const [session] = await sessionsOf(world);
     expect(session.info.title).toBe("The build of March");
     expect((await world.pawl(["sessions"])).stdout).toContain("The build of March");
@@ -198,7 +198,7 @@ test(
     person.type("/model\r");
     await person.sees(/model ›/);
     person.type("\x1b");
-    await person.sees("Another one: /model provider/name");
+    await person.sees("To change it: /model provider/name");
   },
 );
 
@@ -221,7 +221,7 @@ test("/approve answers what waits in another session", verifies("CHAT-3#people")
   person.type("yes");
   await person.sees("› yes");
   person.type("\r");
-  await person.sees(/Approved .*\(shell\)\.[\s\S]*It goes on where it is shown/);
+  await person.sees(/Approved .*\(shell\)\.[\s\S]*The session continues where it is open/);
   await other.person.sees(/The other is done\.[\s\S]*ready/);
   expect(existsSync(join(world.root, "one"))).toBe(true);
   person.type("/approve\r");
@@ -239,7 +239,7 @@ test("/approve ID TEXT denies with a reason, and says who goes on", verifies("CH
   person.type("because");
   await person.sees("› no, because: not in this folder");
   person.type("\r");
-  await person.sees(/Denied .*[\s\S]*It goes on where it is shown/);
+  await person.sees(/Denied .*[\s\S]*The session continues where it is open/);
   expect((await world.pawl(["approvals"])).stderr).toContain("No call waits");
   person.type("/approve nothing\r");
   await person.sees("No call waits for an answer, in any session.");
@@ -253,7 +253,7 @@ test(
     const { person } = await talking(world, [look(1), answer("Never said."), look(1), answer("Done.")]);
     await person.sees(/trust ›/);
     person.type("\r");
-    await person.sees("Not trusted: it is off. To look at it and decide later: /trust");
+    await person.sees("Not trusted, so it is off. To review it later: /trust");
     person.type("/trust\r");
     await person.sees(/trust ›[\s\S]*› not now/);
     person.type("trust it");
@@ -266,9 +266,9 @@ test(
     const shown = JSON.parse((await world.pawl(["trust", "--show", "--json"])).stdout);
     expect(shown.isTrusted).toBe(true);
     person.type("/trust\r");
-    await person.sees(/Trusted, as it is now\.\n+To take the trust away: \/trust revoke/);
+    await person.sees(/Trusted, as it is now\.\n+To revoke the trust: \/trust revoke/);
     person.type("/trust revoke\r");
-    await person.sees("Nothing that this folder brings is trusted any more.");
+    await person.sees("Nothing in this folder is trusted any more.");
     expect(JSON.parse((await world.pawl(["trust", "--show", "--json"])).stdout).isTrusted).toBe(false);
   },
 );
@@ -296,7 +296,7 @@ test(
     const tokensOf = (screen: string, part: string) => Number(new RegExp(`${part} +(\\d+) tokens`).exec(screen)?.[1]);
     const textOf = (at: number) => JSON.stringify(requests[at]?.body.messages);
     person.type("/compact\r");
-    await person.sees("There is nothing to sum up yet.");
+    await person.sees("There is nothing to summarise yet.");
     person.type("first\r");
     await person.sees(/It is long\.[\s\S]*ready/);
     person.type("second\r");
@@ -309,7 +309,9 @@ test(
     expect(textOf(3)).toContain("SUMMARY: keep the port 8123.");
     expect(textOf(3)).not.toContain("It is long. It is long.");
     person.type("/context\r");
-    await person.sees(/What the model was sent last[\s\S]*Summarised \d+ messages to make room[\s\S]*ready/);
+    await person.sees(
+      /The last request to the model, estimated[\s\S]*Summarised \d+ messages to make room[\s\S]*ready/,
+    );
     const screen = await person.screen();
     // 40 times about 6 tokens, beside a prompt that is at least as long.
     expect(tokensOf(screen, "AGENTS\\.md")).toBeGreaterThan(120);

@@ -135,7 +135,7 @@ test("/context, /copy, /output, /todo and /trace show what the session has", ver
   await person.sees(/npm test[\s\S]*ready/);
   person.type("/context\r");
   await person.sees(
-    /system prompt +[\d,]+ tokens +\d+ %\s+environment +\d+ tokens[\s\S]*results of tools[\s\S]*Its provider counted 2,345 tokens\.\s+Nothing of the conversation was left out\./,
+    /system prompt +[\d,]+ tokens +\d+ %\s+environment +\d+ tokens[\s\S]*results of tools[\s\S]*Its provider counted 2,345 tokens\.\s+Nothing was left out of the conversation\./,
   );
   person.type("/copy 1\r");
   await person.sees("Code block 1 is copied");
@@ -157,7 +157,7 @@ test("/resume knows the sessions of other folders, and says how to go there", ve
   person.type("/resume\r");
   await person.sees(/resume ›[\s\S]*in other: List the files/);
   person.type("\r");
-  await person.sees(/That session works in .*\/other\. Go on there:[\s\S]*pawl --session/);
+  await person.sees(/That session works in .*\/other\. Continue there:[\s\S]*pawl --session/);
 });
 
 test("/config shows what pawl config shows, and the model of the session", verifies("CHAT-4#settings"), async () => {

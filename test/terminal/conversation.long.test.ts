@@ -136,7 +136,7 @@ describe("keys at work", () => {
     const world = createWorld();
     const { person } = await atWork(world, [answer("Going on.")]);
     person.type("\x1b");
-    await person.sees(/Stopped\. What had run is recorded\.[\s\S]*ready/);
+    await person.sees(/Stopped\. Everything that ran is recorded\.[\s\S]*ready/);
     person.type("go on\r");
     await person.sees(/Going on\.[\s\S]*ready/);
   });
@@ -265,7 +265,7 @@ describe("a kill", () => {
       for (const expected of [
         "> work",
         "Before the kill.",
-        "Carried on after an interruption.",
+        "Continued after an interruption.",
         "I know that it was interrupted.",
       ])
         expect(

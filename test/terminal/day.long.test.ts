@@ -92,7 +92,7 @@ test(
 
     const again = openPawl(world, [...args, "--continue"], size);
     gate.open();
-    await answers(again, "y", /Carried on after an interruption\.[\s\S]*That was interrupted\.[\s\S]*y yes/);
+    await answers(again, "y", /Continued after an interruption\.[\s\S]*That was interrupted\.[\s\S]*y yes/);
     await again.sees(/Mended: the last piece goes only when it is empty\.[\s\S]*ready/);
     const lines = (await again.history()).map((line) => line.trimEnd());
     const once = [
@@ -120,7 +120,7 @@ test(
     again.type("/undo\r");
     await again.sees(/src\/parse\.mjs changes[\s\S]*3 \+ {3}pieces\.pop\(\);[\s\S]*Also ran: \d × shell[\s\S]*undo ›/);
     again.type("1 file\r");
-    await again.sees("Took back 1 file: src/parse.mjs");
+    await again.sees("Undid changes to 1 file: src/parse.mjs");
     expect(readFileSync(join(world.root, "src/parse.mjs"), "utf8")).toBe(broken);
     again.type("/quit\r");
     expect(await again.ended).toMatchObject({ code: 0 });

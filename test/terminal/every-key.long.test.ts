@@ -51,10 +51,10 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     person.type("\x1b");
     await person.seesNoMore("history ›");
     person.type("\x03");
-    await person.sees("Ctrl-C once more leaves.");
+    await person.sees("Press Ctrl-C again to leave.");
     person.type("\x03");
     expect(await person.ended).toMatchObject({ code: 0 });
-    expect(await person.screen()).toMatch(/To go on: pawl --continue, or pawl --session \w+$/);
+    expect(await person.screen()).toMatch(/To continue: pawl --continue, or pawl --session \w+$/);
   });
 
   test("Ctrl-D deletes in a draft, and leaves without one; nothing is there to go on with", async () => {
@@ -105,7 +105,7 @@ describe("at work", verifies("CHAT-1#keys"), () => {
     await person.sees(/s .*stop/i);
     person.type("l");
     expect(await person.ended).toMatchObject({ code: 75 });
-    expect(await person.screen()).toContain("To go on: pawl --continue");
+    expect(await person.screen()).toContain("To continue: pawl --continue");
   });
 
   test("Ctrl-D and s stop the run first", async () => {
@@ -119,7 +119,7 @@ describe("at work", verifies("CHAT-1#keys"), () => {
   test("Ctrl-Z is refused with a line, y n r e a are text, and commands for a session at rest wait", async () => {
     const { person, gate } = await atWork(createWorld(), [answer("Over.")]);
     person.type("\x1a");
-    await person.sees(/cannot be suspended while a run is at work/);
+    await person.sees(/cannot be suspended during a run/);
     person.type("ynrea?");
     await person.sees("> ynrea?");
     person.type("\x03");
@@ -156,7 +156,7 @@ describe("at a question", verifies("CHAT-2#keys"), () => {
     const world = createWorld();
     const { person } = await asked(world);
     person.type("\x1b");
-    await person.sees("Esc once more denies this, and stops the run.");
+    await person.sees("Press Esc again to deny this and stop the run.");
     await apart();
     person.type("\x1b");
     await person.sees(/Stopped\.[\s\S]*ready/);
@@ -224,7 +224,7 @@ test("/tools says which tools are off, and why", verifies("CHAT-3#look"), async 
 test("? at a question says why it asks, and answers nothing", verifies("CHAT-2"), async () => {
   const { person } = await asked(createWorld());
   person.type("?");
-  await person.sees(/nobody has allowed it in advance\.[\s\S]*y yes/);
+  await person.sees(/it was not allowed in advance\.[\s\S]*y yes/);
 });
 
 test("/mcp shows the servers, their tools, and why one does not run", verifies("CHAT-3#look"), async () => {

@@ -95,7 +95,7 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
     const { input, problems } = composeMessage("@huge.png @a.txt", { root, whyRefused });
     expect(input).toHaveLength(2);
     expect(problems).toEqual([
-      "@huge.png does not join the message: it has 9000 × 9000 pixels, and Anthropic accepts at most 8000 × 8000.",
+      "@huge.png was not attached: it has 9000 × 9000 pixels, and Anthropic accepts at most 8000 × 8000.",
     ]);
   });
 
@@ -114,12 +114,12 @@ describe("a message with @path", verifies("CHAT-1#paths"), () => {
     );
     expect(input).toHaveLength(2);
     expect(problems).toEqual([
-      "@link.txt does not join the message: it is not in the folder.",
-      "@../nothing-there does not join the message: there is no such file in the folder.",
-      "@/etc/passwd does not join the message: it is not in the folder.",
-      "@big.txt does not join the message: it is larger than 1,000,000 bytes.",
-      "@data.bin does not join the message: it is no text.",
-      "@other.txt does not join the message: the message would be too long.",
+      "@link.txt was not attached: it is not in the folder.",
+      "@../nothing-there was not attached: there is no such file in the folder.",
+      "@/etc/passwd was not attached: it is not in the folder.",
+      "@big.txt was not attached: it is larger than 1,000,000 bytes.",
+      "@data.bin was not attached: it is not text.",
+      "@other.txt was not attached: the message would be too long.",
     ]);
   });
 

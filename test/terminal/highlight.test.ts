@@ -89,7 +89,7 @@ describe("a change", verifies("CHAT-1#diff"), () => {
 
   test("says where else the old text stands", () => {
     const changes = diffInFile(file, { before: "three", after: "3", all: false });
-    expect(text(changes?.lines ?? []).at(-1)).toBe("    The old text also stands in line 9");
+    expect(text(changes?.lines ?? []).at(-1)).toBe("    The old text also occurs in line 9");
   });
 
   test("of every occurrence is shown as the lines that are written", () => {

@@ -105,7 +105,7 @@ test("a resource joins the next message, and a prompt is sent once the person ha
   person.type("/mcp read notes\r");
   await person.sees(/read from notes[\s\S]*today notes:\/\/today/);
   person.type("\r");
-  await person.sees("notes://today joins your next message: 1 line.");
+  await person.sees("notes://today is attached to your next message: 1 line.");
   person.type("what is it?\r");
   await person.sees(/Read\.[\s\S]*ready/);
   person.type("/notes:review\r");
@@ -208,7 +208,7 @@ test("a server that does not answer keeps nobody: Esc and Ctrl-C go on without i
   for (const key of ["\x1b", "\x03"]) {
     const world = await worldWithSilentServer();
     const person = openPawl(world, ["--model", "demo"], { rows: 40, env: { PAGER: "cat" } });
-    await person.sees("starting notes… · esc does not wait");
+    await person.sees("starting notes… · esc skips the wait");
     person.type("a draft");
     await person.sees("a draft");
     person.type("\x15");
@@ -231,8 +231,8 @@ test(
   verifies("CHAT-3#look"),
   async () => {
     const person = openPawl(await worldWithSilentServer(), ["--model", "demo", "--screen-reader"], { rows: 40 });
-    await person.sees("starting notes… Ctrl-C does not wait.");
+    await person.sees("starting notes… Ctrl-C skips the wait.");
     person.type("\x03");
-    await person.sees(/went on without it[\s\S]*Ready\./);
+    await person.sees(/skipped the wait[\s\S]*Ready\./);
   },
 );

@@ -94,7 +94,9 @@ test("nothing is sent if a resource cannot be read, and what joined it joins the
   ]);
   send(Array.from({ length: 21 }, (_, at) => `@docs:note://${at}`).join(" "));
   await settle();
-  expect(failures.at(-1)).toMatch(/mentions 21 resources of MCP servers, and it can have 20\. Nothing was sent\.$/);
+  expect(failures.at(-1)).toMatch(
+    /mentions 21 resources of MCP servers, but at most 20 are allowed\. Nothing was sent\.$/,
+  );
   expect(reads).toHaveLength(2);
   send("@unknown:note://a and me@docs:x");
   expect(sent[0]?.map((part) => (part.type === "text" ? part.text : ""))).toEqual([

@@ -24,7 +24,7 @@ test("one's own Esc is told as stopped, and not as a failed model call", verifie
   person.type("work\r");
   await person.sees("esc stops");
   person.type("\x1b");
-  await person.sees("Stopped. What had run is recorded.");
+  await person.sees("Stopped. Everything that ran is recorded.");
   expect((await person.history()).join("\n")).not.toMatch(/failed|cancelled/);
 });
 

@@ -166,7 +166,7 @@ describe("a rule of a session", () => {
     expect(existsSync(join(world.root, "two"))).toBe(false);
     const forked = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout)[0].sessionId;
     await world.pawl(["fork", forked]);
-    expect((await world.pawl(["permissions"])).stdout).toContain("No rule has been kept");
+    expect((await world.pawl(["permissions"])).stdout).toContain("No rules are stored");
   });
 });
 
@@ -267,7 +267,7 @@ describe("a rule for a tool of an MCP server", () => {
       const [tested] = parseJsonLines((await world.pawl(["mcp", "test", "odd", "--json"])).stdout);
       expect(tested.tools).toContainEqual(expect.objectContaining({ name: "echo", rule: kept.rule }));
       expect((await world.pawl(["permissions", "remove", "mcp__odd__echo"])).stdout).toContain("Removed: allow");
-      expect((await world.pawl(["permissions"])).stdout).toContain("No rule has been kept.");
+      expect((await world.pawl(["permissions"])).stdout).toContain("No rules are stored.");
     },
   );
 
@@ -275,13 +275,13 @@ describe("a rule for a tool of an MCP server", () => {
     const world = createWorld();
     serverIs(world);
     const added = await world.pawl(["permissions", "add", "allow", "mcp__odd__echo"]);
-    expect(added.stdout).toMatch(/for no particular version of a tool, so each tool asks/);
+    expect(added.stdout).toMatch(/not for a particular version, so each tool still asks/);
     const denied = await runOnce(world, []);
     expect(denied.stderr.replace(/\s+/g, " ")).toContain(
-      "nobody can be asked: The rule mcp__odd__echo (yours, for this folder) is for no particular version of the tool.",
+      "nobody can be asked: The rule mcp__odd__echo (yours, for this folder) is not for a particular version of the tool.",
     );
     const person = await talking(world, [call, answer("Echoed.")], ["echo it"]);
-    await answers(person, "a", /The rule mcp__odd__echo \(yours, for this folder\) is for no particular/);
+    await answers(person, "a", /The rule mcp__odd__echo \(yours, for this folder\) is not for a/);
     await person.sees("esc back");
     person.type("p");
     await leave(person);

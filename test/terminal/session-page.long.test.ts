@@ -58,7 +58,7 @@ test("/export writes a page that shows the session, light and dark, at three siz
   person.type("/export talk.html\r");
   await person.sees("Wrote ");
   person.type("/export talk.html\r");
-  await person.sees("talk.html is there already");
+  await person.sees("talk.html already exists");
   person.type("/export talk.md\r");
   await person.sees(/Wrote .*talk\.md/);
   person.type("/quit\r");

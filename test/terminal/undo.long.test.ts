@@ -66,7 +66,7 @@ test(
     person.type("/undo\r");
     await person.sees(/undo ›[\s\S]*undo 2 files, none with a conflict \(y\)/);
     person.type("y");
-    await person.sees(/Took back 2 files: .*[\s\S]*ready/);
+    await person.sees(/Undid changes to 2 files: .*[\s\S]*ready/);
     expect([text("a.txt"), text("b.txt"), existsSync(join(world.root, "new.txt"))]).toEqual([
       "one\ntwo\n",
       "B and mine\n",
@@ -75,7 +75,7 @@ test(
     person.type("/redo\r");
     await person.sees(/redo ›/);
     person.type("\x1b[B\r");
-    await person.sees(/Brought forward 2 files/);
+    await person.sees(/Redid changes to 2 files/);
     expect([text("a.txt"), text("new.txt")]).toEqual(["1\ntwo\n", "created\n"]);
     person.type("go on\r");
     await person.sees(/I know\.[\s\S]*ready/);
@@ -94,9 +94,9 @@ test("works after a kill, and a file that is back already is no conflict", verif
   writeFileSync(join(world.root, "a.txt"), "one\ntwo\n");
   const next = await again();
   next.type("/undo\r");
-  await next.sees(/a\.txt .*it is so already[\s\S]*undo ›/);
+  await next.sees(/a\.txt .*already done[\s\S]*undo ›/);
   next.type("2 files\r");
-  await next.sees(/Took back 2 files/);
+  await next.sees(/Undid changes to 2 files/);
   expect(readFileSync(join(world.root, "b.txt"), "utf8")).toBe("bee\n");
   expect(existsSync(join(world.root, "new.txt"))).toBe(false);
 });

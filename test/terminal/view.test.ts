@@ -4,7 +4,7 @@ import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js"
 import type { AgentItem } from "../../src/cli/conversation/view/show-agent.js";
 import { createView, type View } from "../../src/cli/conversation/view/view.js";
 import { paint, toPlainText } from "../../src/cli/screen/line.js";
-import { createAgent, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
 import { createScriptedModel, createTestClock, type Script } from "../../src/testing/index.js";
 import { createShellTool } from "../../src/tools/index.js";
 import { verifies } from "../verifies.js";
@@ -165,6 +165,28 @@ describe("the view of a session", () => {
     const line = view.takeHistory().find((one) => toPlainText(one).startsWith("? "));
     expect(line === undefined ? "" : toPlainText(line).trimEnd()).toBe(title);
     expect(line?.find(({ text }) => text.includes("read_file"))?.style).toBe("dim");
+  });
+
+  test("drops a question when its call ends without an answer, because a message from elsewhere skips it", async () => {
+    const store = createMemoryStore();
+    const model = createScriptedModel([
+      { calls: [{ name: "edit_file", input: { path: "a.ts" } }] },
+      { text: "As you wish." },
+    ]);
+    const agent = createAgent({ name: "a", model, tools, store });
+    const view = createView();
+    for await (const item of agent.runStream("go", { sessionId: "s" })) view.show(item as StreamItem, 100, 1_000);
+    expect(view.questions.all()).toHaveLength(1);
+    await createClient({ store }).session("s").steer("Leave that.", { skip: "unstarted" });
+    const open: number[] = [];
+    const session = agent.session("s");
+    const after = (await session.state()).seq;
+    await session.resume();
+    for await (const item of session.events({ after, follow: false })) {
+      view.show(item as StreamItem, 100, 1_000);
+      if (item.type === "tool_result") open.push(view.questions.all().length);
+    }
+    expect(open).toEqual([0]);
   });
 
   test("drops the question of an agent when its call is over without an answer", verifies("AGENT-4#rules"), () => {

@@ -2,14 +2,8 @@
  * Schedules in the stores that need no server, and what is refused.
  */
 import { describe, expect, test } from "vitest";
-import {
-  createMemoryStore,
-  createSchedules,
-  createWorker,
-  type Schedule,
-  type ScheduleStore,
-  type WorkerReport,
-} from "../../src/index.js";
+import { createMemoryStore, createSchedules, createWorker, type Schedule, type WorkerReport } from "../../src/index.js";
+import type { ScheduleStore } from "../../src/store.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { localStores } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -107,8 +101,8 @@ describe("a schedule", () => {
     [{ cron: "* * * * *", startAt: Date.UTC(99_999, 0) }, /`startAt` is more than ten years from now/],
     [{ at: "2026-11-28T12:00:00" }, /UTC offset/],
     [{ at: "2026-02-30T12:00:00Z" }, /`at` must be/],
-    [{ cron: "* * * * *", overlap: "queue" }, /needs one session/],
-    [{ cron: "* * * * *", missed: "all" }, /missed "all" needs overlap "queue" or "allow"/],
+    [{ cron: "* * * * *", overlap: "queue" }, /does not work with session "new"/],
+    [{ cron: "* * * * *", missed: "all" }, /missed "all" does not work with overlap "skip"/],
     [{ cron: "* * * * *", overlap: "allow", session: "same" }, /needs session "new"/],
     [{ cron: "* * * * *", session: "own" }, /`session` must be/],
     [{ cron: "* * * * *", id: "a/b" }, /letters, digits/],

@@ -1,12 +1,12 @@
 /**
- * The options of the folder's agent, from the options of a command and what is configured in the folder.
+ * The options of the folder's agent, from a command's options and the folder's configuration.
  */
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { type ResolvedHook, resolveHooks } from "../hooks/resolve-hooks.js";
 import { createPermissions } from "../permissions/permissions.js";
 
-/** What a person says of the agent on the command line. */
+/** The command line's options for the agent. */
 export type FolderAgentFlags = {
   /** Tokens. */
   readonly contextWindow?: number;
@@ -17,11 +17,11 @@ export type FolderAgentFlags = {
   readonly allowShell?: true;
   readonly contextFiles?: boolean;
   readonly hooks?: boolean;
-  /** A call that nobody answers within this time counts as denied; milliseconds. */
+  /** A call that is not answered within this time is denied; milliseconds. */
   readonly expireAfter?: number;
 };
 
-/** The hooks in files that a command calls. @throws PawlError `bad_configuration` if the person's file cannot be used */
+/** The hooks in files that a command runs. @throws PawlError `bad_configuration` if the person's file cannot be used */
 export function chooseHooks(
   { hooks }: Pick<FolderAgentFlags, "hooks">,
   { trust }: Pick<ResolvedConfiguration, "trust">,
@@ -30,9 +30,9 @@ export function chooseHooks(
 }
 
 /**
- * The same as the agent takes it.
- * @param folders the real path of the folder, and where sessions are kept
- * @param configured what is in force in the folder, if the caller knows
+ * Converts the command line's options to the agent's.
+ * @param folders the real path of the folder, and the folder of settings and sessions
+ * @param configured the folder's configuration, if the caller has already read it
  * @throws PawlError `bad_configuration` if permission rules cannot be read
  */
 export function toAgentChoices(

@@ -1,10 +1,10 @@
 /**
- * Data that joins a message: files that it names as `@path`, resources of MCP servers that it names as `@server:uri`, and the output
- * of commands that the person ran.
+ * Attachments of a message: files that it mentions as `@path`, MCP resources that it mentions as `@server:uri`, and the output of
+ * commands that the person ran.
  *
  * 1. The text of a message comes first. Each further part begins with a line that describes it, so that the screen shows only
  *    that line and not the whole part.
- * 2. No file outside the folder joins a message, and the size of what joins is bounded.
+ * 2. No file outside the folder is attached, and the total size is bounded.
  */
 import { resolve } from "node:path";
 import { type Model, textOf, type UserMessage, type UserPart } from "../../index.js";
@@ -14,7 +14,7 @@ import { formatCount } from "../terminal/text.js";
 
 /** The maximum number of files in one message. */
 const maxFiles = 20;
-/** The maximum number of characters of all texts that join a message. */
+/** The maximum number of characters of all attached text. */
 const maxCharacters = 600_000;
 
 /** Media types that are sent to the model as files, by file extension. */
@@ -32,7 +32,7 @@ export const fileMediaTypes: ReadonlySet<string> = new Set(Object.values(mediaTy
 
 export type ComposedMessage = {
   readonly input: readonly UserPart[];
-  /** Why files did not join, one string for each. */
+  /** Why files were not attached, one string for each. */
   readonly problems: readonly string[];
 };
 
@@ -43,7 +43,7 @@ export type ComposeOptions = {
   readonly mayReach?: Permissions["mayReach"];
   /** Returns why the model's provider would refuse a file. Default: unknown. */
   readonly whyRefused?: Model["whyRefused"];
-  /** Parts that also join the message, before the files. */
+  /** Further parts, which come before the files. */
   readonly before?: readonly UserPart[];
   /** The string whose `@path` mentions are read. Default: the text. */
   readonly named?: string;
@@ -51,7 +51,7 @@ export type ComposeOptions = {
   readonly resources?: ReadonlyMap<string, readonly UserPart[]>;
 };
 
-/** Creates a message from a text and the files that it mentions. */
+/** Creates a message from its text and the files that the text mentions. */
 export function composeMessage(
   text: string,
   {
@@ -68,7 +68,7 @@ export function composeMessage(
   let remainingCharacters = maxCharacters;
   let remainingFiles = maxFiles;
 
-  /** @returns why the part does not join; null if it does */
+  /** @returns why the part is not attached; null if it is */
   function add(part: UserPart): string | null {
     const size = part.type === "text" ? part.text.length : 0;
     if (remainingFiles === 0) return `more than ${maxFiles} files`;
@@ -81,21 +81,21 @@ export function composeMessage(
     return null;
   }
 
-  /** @returns why the file does not join; null if it does */
+  /** @returns why the file is not attached; null if it is */
   function addFile(path: string): string | null {
     const file = readFolderFile(root, path);
     // A word that begins with @ is not always a path.
     if (file.type === "missing") return /[./\\]/.test(path) ? "there is no such file in the folder" : null;
     if (file.type === "refused") return file.why;
-    if (![path, file.path].every((one) => mayReach(resolve(root, one), "read")))
-      return "a rule closes it. pawl permissions lists the rules";
+    if (![path, file.path].every((name) => mayReach(resolve(root, name), "read")))
+      return "a permission rule forbids it. pawl permissions lists the rules";
     const part = toUserPart(file.path, file.bytes);
-    return part === null ? "it is no text" : add(part);
+    return part === null ? "it is not text" : add(part);
   }
 
   for (const mention of listMentions(named))
     for (const why of resources.get(mention)?.map(add) ?? [addFile(mention)])
-      if (why !== null) problems.push(`@${mention} does not join the message: ${why}.`);
+      if (why !== null) problems.push(`@${mention} was not attached: ${why}.`);
   return { input: parts, problems };
 }
 
@@ -121,7 +121,7 @@ export function createDataPart(title: string, text: string): UserPart {
   return { type: "text", text: `${title.replace(/\s+/g, " ")}\n${fence}\n${text}\n${fence}` };
 }
 
-/** Summarizes a message for the screen: its text, and a line for each part that joined it. */
+/** Summarizes a message for the screen: its text, and a line for each attachment. */
 export function summarizeMessage({ parts }: UserMessage): {
   readonly text: string;
   readonly joined: readonly string[];

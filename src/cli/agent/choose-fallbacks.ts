@@ -9,7 +9,7 @@ import { type ChosenModel, chooseConfiguredModel, hasPrice, type ModelOptions } 
 
 export type ChosenFallbacks = {
   readonly fallbacks: readonly Fallback<Model>[];
-  /** Why some are left out, in whole sentences, for the person. */
+  /** Why some models are left out, in whole sentences, for the person. */
   readonly problems: readonly string[];
 };
 
@@ -18,7 +18,7 @@ export async function chooseFallbacks(
   configured: Pick<ResolvedConfiguration, "models" | "settings" | "limits">,
   options: ModelOptions,
 ): Promise<ChosenFallbacks> {
-  // The table of the settings has checked the value.
+  // The settings table has validated the value.
   const names = (findSettingValue(configured.settings, "fallbacks") ?? []) as readonly string[];
   const choose = async (name: string): Promise<ChosenModel> => {
     const chosen = await chooseConfiguredModel(name, options, configured);
@@ -45,8 +45,8 @@ function formatProblem(name: string, error: unknown): string {
 }
 
 /**
- * The fallbacks of an agent with this model and these limits. A model is not its own fallback, and none is tried twice. With a limit
- * in dollars, those without a price are left out.
+ * The fallbacks of an agent with this model and these limits. A model is not its own fallback, and no model is listed twice. With
+ * a limit in dollars, models without a price are left out.
  */
 export function fallbacksFor(
   model: Model,

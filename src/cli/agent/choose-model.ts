@@ -8,7 +8,7 @@ import type { ResolvedConfiguration } from "../configuration/resolve-configurati
 import { importClient } from "./provider-clients.js";
 
 export type ModelOptions = {
-  /** How long to wait for the beginning of an answer; milliseconds. */
+  /** How long to wait for the first chunk of a response; milliseconds. */
   readonly timeout?: number;
 };
 
@@ -18,11 +18,11 @@ export type ChosenModel = {
   readonly timeouts: ModelTimeouts;
 };
 
-/** Milliseconds for the rest of an answer, once it has begun. */
+/** How long the rest of a response may take once it has begun; milliseconds. */
 const restMs = 600_000;
 
 /**
- * @param name `provider/model`, `demo`, or a name of the configuration
+ * @param name `provider/model`, `demo`, or an alias in the configuration
  * @throws PawlError `unknown_model`, `missing_package`, `bad_configuration`
  */
 export async function chooseConfiguredModel(
@@ -43,12 +43,12 @@ export async function chooseConfiguredModel(
   };
 }
 
-/** The library reads PAWL_MODEL itself, and then names it in `why`. So a name that equals it is not passed. */
+/** The library reads PAWL_MODEL itself, and then names it in `why`. So the same name is not passed again. */
 function toNameOption(name: string | undefined): { readonly name?: string } {
   return name === undefined || name === process.env.PAWL_MODEL?.trim() ? {} : { name };
 }
 
-/** A local model may have to be loaded first, and reads a long prompt slowly. So only the person limits that wait. */
+/** A local model may have to be loaded first, and reads a long prompt slowly. So the wait is unlimited unless the person sets a limit. */
 function toTimeouts(timeout: number | undefined, isLocal: boolean): ModelTimeouts {
   if (timeout !== undefined) return { firstChunkMs: timeout, totalMs: timeout + restMs };
   return isLocal ? { firstChunkMs: Number.POSITIVE_INFINITY, totalMs: Number.POSITIVE_INFINITY } : {};

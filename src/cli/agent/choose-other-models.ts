@@ -10,20 +10,20 @@ import { sanitize } from "../terminal/text.js";
 import { type ChosenFallbacks, chooseFallbacks } from "./choose-fallbacks.js";
 import type { ModelOptions } from "./choose-model.js";
 
-/** @returns also the problems of both, in whole sentences, for the person */
+/** @returns the problems of both in one list, in whole sentences, for the person */
 export async function chooseOtherModels(
   configured: ResolvedConfiguration,
   options: ModelOptions,
   sessionModel: Model,
 ): Promise<ChosenAgents & ChosenFallbacks> {
-  const [ofAgents, { fallbacks, problems }] = await Promise.all([
+  const [chosenAgents, { fallbacks, problems }] = await Promise.all([
     chooseAgentModels(configured, options, sessionModel),
     chooseFallbacks(configured, options),
   ]);
-  return { agents: ofAgents.agents, fallbacks, problems: [...ofAgents.problems, ...problems] };
+  return { agents: chosenAgents.agents, fallbacks, problems: [...chosenAgents.problems, ...problems] };
 }
 
-/** Shows why some models are not used, without secrets. */
+/** Prints why some models are not used, with secrets redacted. */
 export function printModelProblems(
   problems: readonly string[],
   { err, style, redaction }: Pick<Terminal, "err" | "style" | "redaction">,

@@ -1,6 +1,6 @@
 /**
- * The sandbox of a folder's commands. This process keeps one as long as the settings stay the same, so a file in `/tmp` or a server
- * that one command leaves is there for the next, even in another session.
+ * The sandbox of a folder's commands. The process reuses it as long as the settings stay the same, so that a file in `/tmp` or a
+ * server started by one command is there for the next, even in another session.
  */
 import { type CommandSandbox, createSandbox } from "../../tools/index.js";
 import { createNoSandbox } from "../../tools/sandbox/sandbox.js";

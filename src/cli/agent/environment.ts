@@ -3,10 +3,10 @@
  *
  * 1. The line says what was true when the session began. It never changes, so that the provider can read the prompt from
  *    its cache. It is the text of a context source, which the log keeps for later runs, other processes and forks.
- * 2. A new branch or a new day is also a text: a message after the request tells the model once. Replays take both from
- *    the log.
+ * 2. A new branch or a new day is also a source text: the model sees it once, in a message after the request. Replays take both
+ *    from the log.
  * 3. A session that began without the line never gets one.
- * 4. No text has the time of day: it would differ in every run.
+ * 4. No text contains the time of day, which would differ in every run.
  */
 import { arch, type } from "node:os";
 import type { ContextSource, SourceText } from "../../index.js";
@@ -19,7 +19,7 @@ const names = { line: "environment", branch: "branch", date: "date" } as const;
  * @param shell the name of the shell that runs commands; undefined if the agent has none
  */
 export function createEnvironment(root: string, shell: string | undefined): ContextSource {
-  // The project chooses the name of its branch.
+  // The branch name comes from the project.
   const toText = (name: string, text: string): SourceText => ({ name, path: root, text, trust: "project" });
   return {
     name: names.line,
@@ -58,7 +58,7 @@ function formatChanged({ changed }: GitState): string {
   return changed === 1 ? ", 1 file changed" : `, ${changed} files changed`;
 }
 
-/** The inverse of `formatLine`. Branch names contain no blanks. A field that the line does not have is undefined. */
+/** The inverse of `formatLine`. Branch names contain no spaces. A field that is not in the line is undefined. */
 function parseLine(line: string): { readonly day: string | undefined; readonly branch: string | undefined } {
   const found = /^([\d-]+)[^;]*(?:; git: (.+?)(?:, \d+ files? changed)? when the session began)?$/.exec(line);
   return { day: found?.[1], branch: found?.[2] };

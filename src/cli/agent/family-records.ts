@@ -2,7 +2,7 @@
  * The records of file changes of a session and of the agents that it called.
  *
  * 1. A child keeps its records and their blobs in its own session. They count as changes of the run that called it.
- * 2. Whether a child's changes are undone is stored in the session above, because a fork of that session has the same children.
+ * 2. Whether a child's changes are undone is stored in the parent session, because a fork of that session has the same children.
  */
 import { mostDataBytes } from "../../core/index.js";
 import { type Agent, createClient, PawlError, type Store } from "../../index.js";
@@ -19,7 +19,7 @@ import {
 export type FamilyRecords = {
   /** Changes that can be undone, the oldest first. */
   readonly done: readonly FileRecord[];
-  /** Changes that were undone, the last one undone last. */
+  /** Changes that were undone, the most recently undone last. */
   readonly undone: readonly FileRecord[];
 };
 
@@ -65,7 +65,7 @@ function sortRecords(records: readonly FileRecord[], runIds: readonly string[]):
 /**
  * Records that the changes of these runs are undone, or no longer undone.
  * @param runIds for an undo, the newest run first
- * @param isTrial whether to check only that this is possible
+ * @param isTrial only checks that the records can be stored
  * @throws PawlError `bad_input` if the session's data has no room for it
  */
 export async function moveFamilyRecords(
@@ -90,12 +90,12 @@ export async function moveFamilyRecords(
   if (bytes > mostDataBytes)
     throw new PawlError(
       "bad_input",
-      `The session's data has no room to record which changes are undone: it would take ${bytes} bytes of at most ${mostDataBytes}. Name fewer runs.`,
+      `Cannot record which changes are undone: the session's data would take ${bytes} bytes, and at most ${mostDataBytes} are allowed. Name fewer runs.`,
     );
   if (!isTrial) await session.setData({ set });
 }
 
-/** The records of a child session are not repeated: there may be more of them than one session has room for. */
+/** The records of a child session are stored as its id: one session may not have room for all of them. */
 function toUndoneEntries(records: readonly FileRecord[]): (FileRecord | UndoneChild)[] {
   const children = new Set<string>();
   return records.flatMap((record): (FileRecord | UndoneChild)[] => {

@@ -1,8 +1,8 @@
 /**
- * Records of what the file tools have written, so that it can be undone. The bytes before and after are blobs of the session.
+ * Records of the changes that the file tools make, so that they can be undone. The bytes before and after are blobs of the session.
  * Their hashes are in the session's data, which is committed with the result of the call.
  *
- * 1. The bytes from before a change are in the store before the file changes.
+ * 1. The old bytes are in the store before the file changes.
  * 2. A change that cannot be recorded (the file is too large, or the session's data is full) never fails a call.
  * 3. What a hook after the call changes in the file, such as a formatter, is part of the call's change. If anything else has
  *    changed the file since the last call of Pawl that wrote it, a hook's change is not recorded.
@@ -27,7 +27,7 @@ export type FileRecord = {
 
 /** Keys in the session's data: changes that can be undone, and changes that were undone. The newest is last. */
 export const recordKeys = { done: "files", undone: "files undone" } as const;
-/** The key of the hashes of files after hooks, by the key of the call. A hook runs when the call's own record is closed. */
+/** The data key of the file hashes after hooks, which are keyed by call. A hook runs after the call's own record is committed. */
 const hookedKey = "files after hooks";
 /** The maximum number of records of a session. The oldest are dropped. */
 const maxRecords = 100;
@@ -38,7 +38,7 @@ export function isFileWriter(tool: string): boolean {
   return fileWriters.has(tool);
 }
 
-/** A call of a tool, as a hook gets it. */
+/** A tool call, as a hook receives it. */
 type HookedCall = { readonly name: string; readonly input: unknown };
 
 type HookedSession = { readonly sessionId: string; readonly data: SessionData };
@@ -59,19 +59,19 @@ const maxRemembered = 1_000;
 export function createFileRecorder(root: string, store: Store): FileRecorder {
   /** By session and path. */
   const lastChanges = new Map<string, LastChange>();
-  /** The calls and hooks that may be changing a file now, by session and path. Those of one step run at the same time. */
-  const underWay = new Map<string, number>();
-  /** The hashes after hooks, by session. The data that a hook gets may be older. */
+  /** The number of calls and hooks that may be changing a file now, by session and path. Calls of one step run at the same time. */
+  const activeWork = new Map<string, number>();
+  /** The hashes after hooks, by session. They may be newer than the data that a hook receives. */
   const hookedHashes = new Map<string, HookedHashes>();
 
   async function trackWork<Result>(key: string, work: () => Promise<Result>): Promise<Result> {
-    underWay.set(key, (underWay.get(key) ?? 0) + 1);
+    activeWork.set(key, (activeWork.get(key) ?? 0) + 1);
     try {
       return await work();
     } finally {
-      const remaining = (underWay.get(key) ?? 1) - 1;
-      if (remaining === 0) underWay.delete(key);
-      else underWay.set(key, remaining);
+      const remaining = (activeWork.get(key) ?? 1) - 1;
+      if (remaining === 0) activeWork.delete(key);
+      else activeWork.set(key, remaining);
     }
   }
 
@@ -117,12 +117,12 @@ export function createFileRecorder(root: string, store: Store): FileRecorder {
       if (path === null) return await run();
       const key = toFileKey(session.sessionId, path);
       const last = lastChanges.get(key);
-      const isOurs = last !== undefined && (underWay.has(key) || hashFolderFile(root, path) === last.hash);
+      const isOurs = last !== undefined && (activeWork.has(key) || hashFolderFile(root, path) === last.hash);
       if (!isOurs) return await run();
       try {
         return await trackWork(key, run);
       } finally {
-        // If it cannot be recorded, /undo reports that something else has changed the file.
+        // If the change cannot be recorded, /undo reports that something else has changed the file.
         await recordHookChange(key, path, session).catch(() => {});
       }
     },
@@ -148,7 +148,7 @@ function readHookedHashes(data: SessionData): HookedHashes {
   return Object.fromEntries(Object.entries(value).filter(([, hash]) => isHash(hash))) as HookedHashes;
 }
 
-/** The changes of the session that can be undone, each with what hooks have made of it. */
+/** The changes of the session that can be undone, each with the hash after hooks. */
 export function readDoneRecords(data: SessionData): readonly FileRecord[] {
   const hooked = readHookedHashes(data);
   return readRecords(data[recordKeys.done]).map((record) => {
@@ -182,7 +182,7 @@ function appendRecord(change: FileRecord, { data }: ToolContext): void {
   }
 }
 
-/** The changes of a child session that were undone: all of them, which that session has. */
+/** Marks all changes of a child session as undone. The records themselves are in the child session. */
 export type UndoneChild = { readonly childId: string };
 
 /** The records as the calls wrote them. Any client can write the session's data, so invalid records are skipped. */
@@ -193,7 +193,7 @@ function readRecords(value: Json | undefined): readonly FileRecord[] {
 /** Reads the list of undone changes from the session's data. Invalid ones are skipped. */
 export function readUndone(value: Json | undefined): readonly (FileRecord | UndoneChild)[] {
   if (!Array.isArray(value)) return [];
-  return value.filter((one) => isRecord(one) || isUndoneChild(one)) as readonly unknown[] as (
+  return value.filter((entry) => isRecord(entry) || isUndoneChild(entry)) as readonly unknown[] as (
     | FileRecord
     | UndoneChild
   )[];

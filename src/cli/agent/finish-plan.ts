@@ -1,12 +1,12 @@
 /**
- * The tool with which the model shows its plan in plan mode. The person accepts it, and so ends the mode.
+ * The tool with which the model shows its plan in plan mode. When the person accepts the plan, the mode ends.
  */
 import { type AnyTool, defineTool, type Hint, PawlError, type ToolContext } from "../../index.js";
 import { modeKey, modeOf, toStoredMode } from "../permissions/mode.js";
 import { planTool } from "../permissions/rule.js";
 import { toOneLine } from "../terminal/text.js";
 
-/** All of them fit in a question, which has at most 10,000 characters. */
+/** A plan of this length fits in a question, which has at most 10,000 characters. */
 const maxSteps = 30;
 
 const inputSchema = {
@@ -24,10 +24,10 @@ const inputSchema = {
   additionalProperties: false,
 } as const;
 
-/** The answers of the person, by the mode in which the work goes on. */
+/** The person's possible answers, by the mode in which the work continues. */
 const answers = { ask: "start, and ask before changes", edits: "start, and edit files without asking" } as const;
 
-/** Accepting a plan ends the mode, and makes its steps the plan that `todo` keeps, in the same entry of the log as the result. */
+/** Accepting a plan ends the mode and stores its steps as the `todo` list, in the same log entry as the result. */
 export function finishPlan(): AnyTool {
   return defineTool({
     name: planTool,
@@ -53,15 +53,15 @@ export function finishPlan(): AnyTool {
         case "declined":
           return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note.replace(/\.$/, "")}`}.\nIf they say what is missing, change the plan and show it again. If nobody can be asked, end with the plan as your answer.`;
         case "expired":
-          return "Nobody answered in time. Say what the plan is, and end.";
+          return "The person did not answer in time. Say what the plan is, and end.";
       }
     },
   });
 }
 
 /**
- * Makes the steps the list that `todo` keeps.
- * @returns false if the session's data has no room for them: accepting the plan ends plan mode all the same
+ * Stores the steps as the `todo` list.
+ * @returns false if the session's data has no room for them; plan mode ends anyway
  */
 function keepSteps(plan: readonly string[], data: ToolContext["data"]): boolean {
   try {

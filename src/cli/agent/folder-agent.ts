@@ -63,37 +63,37 @@ import { createPreparation } from "./preparation.js";
 
 export type FolderAgentOptions = {
   readonly store: Store;
-  /** The folder of settings and sessions. Tools never write there, nor to a store that was named. */
+  /** The folder of settings and sessions. Tools never write there or to a named store. */
   readonly home: string;
   readonly model: Model;
   readonly root: string;
   readonly allowShell: boolean;
   readonly permissions: Permissions;
-  /** The MCP servers whose tools it has. */
+  /** The MCP servers whose tools the agent has. */
   readonly servers?: Pick<StartedServers, "tools" | "versionOf">;
   /** Tokens; used if the model's context window is not known. */
   readonly contextWindow?: number | undefined;
   readonly timeouts?: ModelTimeouts;
   readonly observers?: readonly Observer[];
-  /** The limits of each run, unless the run has others. */
+  /** The limits of each run, unless the run sets its own. */
   readonly limits?: ConfiguredLimits;
-  /** What the configuration says of the agent. Default: what is in force in the folder. */
+  /** The agent's settings. Default: those of the folder's configuration. */
   readonly settings?: AgentSettings;
-  /** Whether the agent goes by AGENTS.md and skills. Default true. */
+  /** Whether the agent reads AGENTS.md and skills. Default: true. */
   readonly contextFiles?: boolean;
-  /** The processes that commands start in the background. Default: those of this agent alone. */
+  /** The background processes of commands. Default: a separate set for this agent. */
   readonly background?: BackgroundProcesses;
-  /** How providers are asked to cache prompts if no setting says so. Default: as the library does. */
+  /** How providers are asked to cache prompts, unless the settings specify it. Default: `auto`. */
   readonly promptCache?: PromptCache;
-  /** The models that take over when the model, or that of an agent in a file, has been given up. Default: none. */
+  /** The models that take over when the agent's model, or the model of an agent in a file, is given up. Default: none. */
   readonly fallbacks?: readonly Fallback<Model>[];
   /** The agents in files that the agent can call. Default: none. */
   readonly agents?: readonly AgentWithModel[];
-  /** The hooks in files that the agent, and the agents in files, call. Default: none. */
+  /** The hooks in files, which the agent and the agents in files run. Default: none. */
   readonly hooks?: readonly ResolvedHook[];
-  /** Called with a hook's name when its command starts. @returns called when it has ended */
+  /** Called with a hook's name when its command starts. @returns a function that is called when the command has ended */
   readonly onHookCommand?: (name: string) => () => void;
-  /** Told the files and folders that a run goes by, when they are loaded. */
+  /** Called with the context files and skill folders of a run when they are loaded. */
   readonly onContextFiles?: (paths: readonly string[]) => void;
   /** Awaited before the first model call of each run. If it rejects, the run fails. */
   readonly beforeFirstCall?: () => Promise<void>;
@@ -119,7 +119,7 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const hasShell = tools.some(({ name }) => name === "shell");
   const environment = createEnvironment(root, hasShell ? findShell().name : undefined);
   const promptCache = settings.promptCache ?? options.promptCache ?? "auto";
-  // The environment comes last: what stands before it is the same in all sessions of the folder.
+  // The environment comes last: the text before it is the same in all sessions of the folder.
   const addEnvironment = (sources: readonly ContextSource[]) =>
     options.contextFiles === false ? [environment] : [...sources, environment];
   const agentTools = createAgentTools(options.agents ?? [], {
@@ -179,8 +179,8 @@ function resolveSettings({
 }
 
 /**
- * The texts of a folder are used before anybody has trusted it, because they are marked as the project's and grant
- * nothing. There are skills only if there is a folder for them when the process starts.
+ * A folder's context files are used before the folder is trusted, because their text is marked as the project's and grants
+ * nothing. There are skills only if a skill folder exists when the agent is created.
  */
 function createContextSources(
   {
@@ -204,7 +204,7 @@ function createContextSources(
   }));
 }
 
-/** The folders of skills that are there: the person's own, and those of the folder. */
+/** The skill folders that exist: the person's own, and the project's. */
 export function findSkillFolders(root: string): readonly SkillFolder[] {
   return [
     { path: join(resolveUserConfigurationFolder(process.env), "skills"), trust: "user" as const },
@@ -259,7 +259,7 @@ function createFolderTools({
   return { ...guarded, background, tools, hookDeps: { topSessions, verdicts, decide: permissions.decide } };
 }
 
-/** Which tools an MCP server has is known only when it was started. */
+/** The tools of an MCP server are not known until it has started. */
 function checkToolsOff(toolsOff: ReadonlySet<string>, tools: readonly { readonly name: string }[]): void {
   const names = tools.map(({ name }) => name);
   for (const off of toolsOff) {
@@ -267,16 +267,16 @@ function checkToolsOff(toolsOff: ReadonlySet<string>, tools: readonly { readonly
     const nearest = nearestName(off, names);
     throw new PawlError(
       "bad_configuration",
-      `The setting tools.off names ${JSON.stringify(off)}, and there is no such tool. ${nearest === undefined ? `The tools are: ${names.join(", ")}.` : `Do you mean ${nearest}?`}`,
+      `The setting tools.off names ${JSON.stringify(off)}, which is not a tool. ${nearest === undefined ? `The tools are: ${names.join(", ")}.` : `Do you mean ${nearest}?`}`,
     );
   }
 }
 
 export type ResumedToolsOptions = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell" | "servers"> & {
   readonly sessionId: string;
-  /** The MCP servers that will be started: their tools count as there. */
+  /** The MCP servers that will be started. Their tools count as available. */
   readonly startable?: readonly string[];
-  /** The files of the agents that it will be able to call. */
+  /** The files of the agents that the session will be able to call. */
   readonly agents: readonly AgentFile[];
 };
 
@@ -296,8 +296,12 @@ export async function findMissingTools({
   const sourceTools = createContextSources({ ...options, permissions, settings }).flatMap(({ tools = [] }) => tools);
   const { tools: builtInTools } = createFolderTools({ ...options, store, permissions, settings });
   const agentTools = agents.map(nameAgentTool).filter((name) => !settings.toolsOff.has(name));
-  const ofAgents = agentTools.length === 0 ? [] : [...agentTools, "read_agent", "stop_agent"];
-  const names = new Set([...[...builtInTools, ...sourceTools].map(({ name }) => name), ...commonTools, ...ofAgents]);
+  const childAgentTools = agentTools.length === 0 ? [] : [...agentTools, "read_agent", "stop_agent"];
+  const names = new Set([
+    ...[...builtInTools, ...sourceTools].map(({ name }) => name),
+    ...commonTools,
+    ...childAgentTools,
+  ]);
   const isAvailable = (tool: string) => names.has(tool) || startable.some((name) => tool.startsWith(`mcp__${name}__`));
   const state = (await store.load(sessionId))?.state;
   const pendingCall =
@@ -308,7 +312,7 @@ export async function findMissingTools({
   if (pendingCall !== undefined)
     throw new PawlError(
       "bad_configuration",
-      `Session ${id} has a call of the tool ${pendingCall.name} to run, and that tool is not here. ${formatMissingToolAdvice(pendingCall.name)}, or end the run: pawl abort ${id}`,
+      `Session ${id} has a pending call of the tool ${pendingCall.name}, which is not available here. ${formatMissingToolAdvice(pendingCall.name)}, or end the run: pawl abort ${id}`,
     );
   const offered = state === undefined ? [] : await createClient({ store }).session(sessionId).tools();
   return offered.map(({ name }) => name).filter((name) => !isAvailable(name));
@@ -316,29 +320,30 @@ export async function findMissingTools({
 
 const unsettledStatuses: ReadonlySet<string> = new Set(["deciding", "asking", "ready"]);
 
-/** A call that waits for a child session goes on only with the tool that knows the child's agent. */
+/** A call that waits for a child session can continue only if the tool of the child's agent is available. */
 function isUnsettled(call: Call): boolean {
   return unsettledStatuses.has(call.status) || (call.status === "waiting" && call.on === "child");
 }
 
-/** Every agent with tools has the first two, and one with deferred tools the others. */
+/** Every agent with tools has the first two; an agent with deferred tools also has the others. */
 const commonTools = ["read_output", "search_output", "find_tools", "call_tool"];
 
-/** The options that give the tools that are not always there. */
-const optionsOfTools: { readonly [tool: string]: string } = {
+/** The command-line options that add optional tools. */
+const optionByTool: { readonly [tool: string]: string } = {
   shell: "--allow-shell",
   read_process: "--allow-shell",
   stop_process: "--allow-shell",
 };
 
-/** How a person gives a tool to the session. */
+/** Tells a person how to make a missing tool available to the session. */
 export function formatMissingToolAdvice(tool: string): string {
   const [, server] = /^mcp__(.+?)__/.exec(tool) ?? [];
-  if (server !== undefined) return `It is of the MCP server ${server}: "pawl mcp test ${server}" says what is wrong`;
+  if (server !== undefined)
+    return `The MCP server ${server} provides it: "pawl mcp test ${server}" shows what is wrong`;
   if (isAgentTool(tool))
-    return `Its file is gone, was renamed, or is not trusted in this version: "pawl trust" shows the files that there are`;
-  const option = Object.hasOwn(optionsOfTools, tool) ? optionsOfTools[tool] : undefined;
-  return option === undefined ? "Carry the session on with the program that has it" : `Add ${option}`;
+    return `Its file is gone, was renamed, or is not trusted in this version: "pawl trust" lists the files`;
+  const option = Object.hasOwn(optionByTool, tool) ? optionByTool[tool] : undefined;
+  return option === undefined ? "Continue the session with the program that provides it" : `Add ${option}`;
 }
 
 function buildSystemPrompt(root: string, hasShell: boolean, end?: string): string {

@@ -5,7 +5,7 @@ import { PawlError, type SessionSummary, type Store } from "../../index.js";
 import { agentName } from "./agent-name.js";
 import { isUnfinished } from "./session-progress.js";
 
-/** The newest session of the folder that no call began; undefined if there is none. */
+/** The folder's newest session, other than those that calls started; undefined if there is none. */
 export async function findLatestSession(store: Store, root: string): Promise<SessionSummary | undefined> {
   const [latest] = await store.list({ agent: agentName, root, parent: null, limit: 1 });
   return latest;

@@ -76,11 +76,14 @@ export async function loadAgents(
   if (!agents.every(isAgent) || !isAgent(first))
     throw new PawlError(
       "bad_configuration",
-      `${module} must export by default an engine, an agent, a list of agents, or a function that gives one of these.`,
+      `${module} must export by default an engine, an agent, a list of agents, or a function that returns one of these.`,
     );
   const store = requireStore(first);
   if (agents.some((agent) => requireStore(agent) !== store))
-    throw new PawlError("bad_configuration", `The agents of ${module} have several stores. Give all of them the same.`);
+    throw new PawlError(
+      "bad_configuration",
+      `The agents of ${module} use different stores. Give them all the same one.`,
+    );
   return { store, agents: withObservers(agents), ...more, close: () => store.close() };
 }
 

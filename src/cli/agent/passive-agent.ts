@@ -6,7 +6,7 @@ import { type Agent, createAgent, type Model, PawlError, type Store } from "../.
 import { agentName } from "./agent-name.js";
 
 /**
- * An agent that reads, forks and aborts sessions, and runs nothing. Its name must be that of the agent they belong
+ * An agent that reads, forks and aborts sessions, and runs nothing. Its name must be that of the agent that the sessions belong
  * to.
  */
 export function createPassiveAgent(store: Store, name = agentName): Agent {

@@ -3,7 +3,7 @@
  */
 import type { ContextSource } from "../../index.js";
 
-/** A source of no texts: the sources of a run are loaded before its first model call. If `prepare` rejects, the run fails. */
+/** A source without text. Sources are loaded before the first model call of a run. If `prepare` rejects, the run fails. */
 export function createPreparation(prepare: () => Promise<void>): ContextSource {
   return {
     name: "preparation",

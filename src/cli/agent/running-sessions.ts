@@ -1,5 +1,5 @@
 /**
- * The sessions whose run has not ended, each below the one that started it: what it does now, since when, at what cost, and where.
+ * The sessions whose run has not ended, each below the session that started it, with its current work, start time, cost and process.
  */
 import { addUsage, type SessionSummary, type Store } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
@@ -13,17 +13,17 @@ export type RunningSession = {
   readonly title: string;
   /** The folder; null if the agent works in none. */
   readonly root: string | null;
-  /** How many sessions are above it. */
+  /** The number of listed sessions above it. */
   readonly depth: number;
   readonly progress: Progress;
-  /** The calls that it is about, or the model; empty if that is not known. */
+  /** The open calls, or `model`; empty if unknown. */
   readonly doing: string;
   /** When its run began, in epoch milliseconds; null if it has not. */
   readonly startedAt: number | null;
   readonly tokens: number;
   /** US dollars; null if the price is not known. */
   readonly costUsd: number | null;
-  /** The process that drives it; null if none does. */
+  /** The process that drives the session; null if there is none. */
   readonly pid: number | null;
 };
 

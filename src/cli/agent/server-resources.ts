@@ -1,6 +1,6 @@
 /**
- * The resources of MCP servers that a message mentions as `@server:uri`. Their content is untrusted: it joins the message as
- * quoted data, and its size is bounded.
+ * The resources of MCP servers that a message mentions as `@server:uri`. Their content is untrusted: it is attached as quoted
+ * data, and its size is bounded.
  */
 import { PawlError, type UserPart } from "../../index.js";
 import type { McpResourceContent, McpServer } from "../../tools/mcp/index.js";
@@ -15,10 +15,10 @@ const maxCharacters = 64 * 1024;
 const maxBase64Characters = Math.ceil(1_000_000 / 3) * 4;
 /** The maximum number of resources that are read for one message. */
 const maxResources = 20;
-/** The maximum length of what a server says about a failure. */
+/** The maximum length of a server's error message; columns. */
 const maxErrorCharacters = 500;
 
-/** What mentions bring to a message, by the mention without its `@`. */
+/** The parts that mentions add to a message, keyed by the mention without its `@`. */
 export type MentionedResources = ReadonlyMap<string, readonly UserPart[]>;
 
 type ResourceMention = { readonly mention: string; readonly started: StartedServer; readonly uri: string };
@@ -32,7 +32,7 @@ export function findResourceMentions(text: string, servers: Pick<StartedServers,
   });
 }
 
-/** @throws PawlError `bad_input` if one of them cannot be read, or if there are too many */
+/** @throws PawlError `bad_input` if a resource cannot be read, or if there are too many */
 export async function readMentionedResources(
   mentions: readonly ResourceMention[],
   signal: AbortSignal,
@@ -40,7 +40,7 @@ export async function readMentionedResources(
   if (mentions.length > maxResources)
     throw new PawlError(
       "bad_input",
-      `The message mentions ${mentions.length} resources of MCP servers, and it can have ${maxResources}. Nothing was sent.`,
+      `The message mentions ${mentions.length} resources of MCP servers, but at most ${maxResources} are allowed. Nothing was sent.`,
     );
   const read = mentions.map(async ({ mention, started, uri }) => {
     try {
@@ -57,7 +57,7 @@ export async function readMentionedResources(
 
 type ResourceParts = {
   readonly parts: readonly UserPart[];
-  /** How much joins the message, for the person. */
+  /** The size of the attached content, for the person. */
   readonly size: string;
 };
 
@@ -81,7 +81,7 @@ export async function readResource(server: McpServer, uri: string, signal: Abort
   };
 }
 
-/** A picture or a PDF; none for other content, and for one that is too large. */
+/** A picture or a PDF; empty for other content and for a file that is too large. */
 function toFilePart(content: McpResourceContent): readonly UserPart[] {
   const { uri, type, mediaType } = content;
   if (type !== "data" || content.data.length > maxBase64Characters) return [];
@@ -95,7 +95,7 @@ function formatContent(content: McpResourceContent): string {
   return `[${content.uri}: ${content.mediaType ?? "bytes"}, which is ${isTooLarge ? "too large" : "not text"}]`;
 }
 
-/** @throws PawlError `bad_input` if the server does not run */
+/** @throws PawlError `bad_input` if the server is not running */
 export function requireRunning({ name, server, off }: StartedServer): McpServer {
   if (server !== null) return server;
   const why =

@@ -1,15 +1,15 @@
 /**
- * What a session does now, as the lists for a person say it.
+ * The progress of a session, as lists for a person show it.
  */
 import type { SessionSummary } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 
-/** Whether a run is under way, waits or was interrupted, or a message waits that begins one. */
+/** Whether a run is under way, waits or was interrupted, or a queued message is about to begin one. */
 export function isUnfinished({ activity, inbox }: Pick<SessionSummary, "activity" | "inbox">): boolean {
   return activity !== "resting" || inbox > 0;
 }
 
-/** `waits_for_person`: for an answer. `waits`: for a time, a signal, a result or another agent. `interrupted`: nobody drives it. */
+/** `waits_for_person`: for an answer. `waits`: for a time, a signal, a result or another agent. `interrupted`: no process drives it. */
 export type Progress = "running" | "waits_for_person" | "waits" | "interrupted";
 
 /** The progress of a session that is unfinished. */

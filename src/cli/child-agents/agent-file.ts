@@ -1,10 +1,10 @@
 /**
- * Child agents in files: `NAME.md` with front matter and a system prompt, in the form that other programs use as well.
+ * Child agents in files: `NAME.md` with front matter and a system prompt, in the format that other programs also use.
  *
- * 1. A file only restricts: its tools are a part of the parent's, and the permission rules of the session still apply. Only
- *    `permissionMode: acceptEdits` grants something, and the question of trust says so.
- * 2. Keys and tools that Pawl does not have are left out and reported. A file that restricts its agent in a way that Pawl does not
- *    have is off.
+ * 1. A file only restricts: its tools are a subset of the parent's, and the permission rules of the session still apply. Only
+ *    `permissionMode: acceptEdits` grants something, and the trust question says so.
+ * 2. Keys and tools that Pawl does not know are ignored and reported. A file that restricts its agent in a way that Pawl does not
+ *    support is off.
  */
 import { join } from "node:path";
 import { parseFrontMatterText } from "../../tools/sources/front-matter.js";
@@ -27,7 +27,7 @@ export type AgentFile = TextFile & {
   /** `provider/model`, or a name of the setting `models`; null for the parent's model. */
   readonly model: string | null;
   readonly mode: AgentMode;
-  /** Whether the model is told to start it in the background. */
+  /** Whether the tool's description asks the model to start the agent in the background. */
   readonly background: boolean;
   readonly limits: { readonly maxSteps?: number; readonly maxTokens?: number; readonly maxCostUsd?: number };
   readonly prompt: string;
@@ -37,7 +37,7 @@ export type AgentFile = TextFile & {
 
 export type AgentFiles = TextFiles<AgentFile>;
 
-/** The folders of agents within a project folder. If two have an agent of the same name, the first one that is trusted counts. */
+/** The folders of agents within a project folder. If two define an agent with the same name, the first trusted one is used. */
 export const folderAgentsNames = [".pawl/agents", ".claude/agents"] as const;
 
 /** A longer description is cut: the descriptions of all agents are in each request. */
@@ -77,7 +77,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
   const { value, list, keys, ignoredLines } = parsed;
   const [ignoredLine] = ignoredLines;
   if (ignoredLine !== undefined)
-    throw new Error(`its line ${truncate(toOneLine(ignoredLine), maxShown)} is not read: write it as key: value`);
+    throw new Error(`its line ${truncate(toOneLine(ignoredLine), maxShown)} cannot be read: write it as key: value`);
   if (keys.includes("disallowedTools"))
     throw new Error("its disallowedTools would have no effect: list the tools that it may have under tools");
   const name = value("name") ?? file.name;
@@ -88,7 +88,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
   const description = value("description");
   if (description === undefined) throw new Error("it has no description");
   const prompt = parsed.body.trim();
-  if (prompt === "") throw new Error("it has no text, which would be the system prompt");
+  if (prompt === "") throw new Error("it has no text below the front matter: write the system prompt there");
   const tools = parseTools(list("tools"));
   const { mode, note } = parseMode(value("permissionMode"));
   const model = value("model");
@@ -113,7 +113,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
   };
 }
 
-/** The tools of other programs under their names there. The first name of a tool is the usual one. */
+/** Maps the tool names of other programs to Pawl's tools. The first name of a tool is the usual one. */
 export const toolsElsewhere: ReadonlyMap<string, string> = new Map([
   ["Read", "read_file"],
   ["NotebookRead", "read_file"],
@@ -185,12 +185,12 @@ function parseMode(word: string | undefined): { readonly mode: AgentMode; readon
     default:
       return {
         mode: "ask",
-        note: `permissionMode: ${truncate(toOneLine(word), maxShown)} is unknown. Calls ask. Known are default, acceptEdits, plan and dontAsk.`,
+        note: `permissionMode: ${truncate(toOneLine(word), maxShown)} is unknown. Calls ask. Known modes: default, acceptEdits, plan and dontAsk.`,
       };
   }
 }
 
-/** @throws Error if it is not a number above 0 that a limit can have: a limit that cannot be read must not be dropped */
+/** @throws Error unless it is a valid limit above 0: an invalid limit must not be ignored */
 function parsePositive(key: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
@@ -199,7 +199,7 @@ function parsePositive(key: string, text: string | undefined): number | undefine
   return number;
 }
 
-/** `color` is how other programs show an agent. Leaving it out changes nothing that an agent does, so it is not reported. */
+/** `color` only affects how other programs show an agent, so it is ignored without a report. */
 const knownKeys: ReadonlySet<string> = new Set([
   ...[
     "name",
@@ -229,19 +229,19 @@ function formatList(words: readonly string[]): string {
   return [...shown, ...(more === 0 ? [] : [`${more} more`])].join(", ");
 }
 
-/** What trusting the file does, as the question of trust lists it. */
+/** The effects of trusting the file, as the trust question lists them. */
 export function describeAgentEffects({ name, tools, model, mode }: AgentFile): readonly string[] {
   const modes: { readonly [Mode in AgentMode]: readonly string[] } = {
     ask: [],
-    edits: ["lets that agent write files of this folder without a question"],
+    edits: ["lets that agent write files of this folder without asking"],
     read: ["lets that agent only read"],
-    deny: ["denies that agent what would ask you"],
+    deny: ["denies that agent every call that would ask you"],
   };
   return [
     `adds the agent ${name}, which the model may start with this text`,
     tools === null
       ? "gives that agent all tools of the session"
-      : `gives that agent, of the tools of the session: ${tools.join(", ") || "none"}`,
+      : `gives that agent these tools of the session: ${tools.join(", ") || "none"}`,
     ...(model === null ? [] : [`sends its conversation to the model ${model}`]),
     ...modes[mode],
   ];

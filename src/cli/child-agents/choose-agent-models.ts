@@ -11,7 +11,7 @@ import { describeMisspelledAgents, resolveAgents } from "./resolve-agents.js";
 type AgentModel = {
   readonly model: Model;
   readonly timeouts: ModelTimeouts;
-  /** The agent's calls fail, also if there are fallbacks: the file may name its model for its price, or for where it runs. */
+  /** The agent's calls fail, even if there are fallbacks: the file may have chosen the model for its price or for where it runs. */
   readonly isUnusable?: true;
 };
 
@@ -53,7 +53,7 @@ export async function chooseAgentModels(
     if (modelName === null) return { file, model: null };
     if (modelsElsewhere.has(modelName) && !Object.hasOwn(configured.models, modelName)) {
       notes.push(
-        `The agent ${name} asks for the model ${modelName}, and the setting models has no such name: it uses the session's model.`,
+        `The agent ${name} asks for the model ${modelName}, which the setting models does not define: it uses the session's model.`,
       );
       return { file, model: null };
     }
@@ -69,7 +69,7 @@ export async function chooseAgentModels(
     const why = explainMissingPrice(file, model, agent.model === null ? {} : configured.limits);
     return why === null ? agent : turnOff(file, model.id, why);
   };
-  // One after the other, so that the messages are in the order of the list.
+  // Sequential, so that the messages are in the order of the list.
   const agents: AgentWithModel[] = [];
   for (const file of list) agents.push(await chooseFor(file));
   return { agents, problems: [...problems, ...describeMisspelledAgents(configured, all), ...notes] };
@@ -89,12 +89,12 @@ function explainMissingPrice(
   return `there is a limit in dollars, and the model ${id} of ${path} has no known price. Use another model.`;
 }
 
-/** The files as they are, for commands that never call their models. */
+/** The agents without their models, for commands that never call them. */
 export function withoutModels(files: readonly AgentFile[]): readonly AgentWithModel[] {
   return files.map((file) => ({ file, model: null }));
 }
 
-/** It has a price, so that a limit in dollars does not refuse the whole session because of it. */
+/** It has a price, because a limit in dollars would otherwise refuse the whole session. */
 function createUnusableModel(id: string, why: string): Model {
   return {
     id,

@@ -1,7 +1,7 @@
 /**
  * The agents of files as tools: each call is its own session, which the calling session waits for.
  *
- * 1. A child has a part of its parent's tools, with the same guards, and works in the same folder.
+ * 1. A child has a subset of its parent's tools, with the same guards, and works in the same folder.
  * 2. A child has no agents, so the depth is 1.
  * 3. A child's background processes are stopped when its run ends, because neither the calling session nor `/ps` knows of them.
  */
@@ -41,9 +41,9 @@ export type AgentToolsDeps = {
   /** The hooks of the agent with this name. */
   readonly hooksFor: (agent: string) => readonly Hook[];
   readonly promptCache: PromptCache;
-  /** The limits of each run. A file can only lower them. At most 60 steps without a number in the file. */
+  /** The limits of each run. A file can only lower them. Without a limit in the file, a run has at most 60 steps. */
   readonly limits: ConfiguredLimits;
-  /** The sources of context of an agent, given whether it has a tool. */
+  /** Creates an agent's context sources. `hasTool`: whether the agent has a tool. */
   readonly createSources: (hasTool: (name: string) => boolean) => readonly ContextSource[];
   /** Stops the background processes of a session. */
   readonly stopProcesses: (sessionId: string) => Promise<void>;
@@ -115,7 +115,7 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
   });
 }
 
-/** Other programs name all tools of an MCP server `mcp__SERVER` or `mcp__SERVER__*`. `mcp__SERVER__TOOL` is that tool alone. */
+/** Other programs name all tools of an MCP server `mcp__SERVER` or `mcp__SERVER__*`. `mcp__SERVER__TOOL` is a single tool. */
 function matchesTool(allowed: string, name: string): boolean {
   if (allowed === name) return true;
   if (allowed.endsWith("__*")) return name.startsWith(allowed.slice(0, -1));

@@ -34,7 +34,7 @@ export type ResolvedAgents = {
   readonly all: readonly ResolvedAgent[];
   /** The agents that are on. */
   readonly list: readonly ResolvedAgent[];
-  /** Why files are ignored that could not be read as agents. */
+  /** Why files that could not be read as agents are ignored. */
   readonly ignored: readonly string[];
   /** Why files are ignored (`ignored` and files that others replace), and which parts of others have no effect. Files that only wait for trust are not included. */
   readonly problems: readonly string[];
@@ -70,15 +70,15 @@ export function listConfiguredAgents(configured: Configured): readonly ResolvedA
   );
 }
 
-/** Identifies what the files say, for processes that keep an agent as long as its files are the same. */
+/** Hashes the files, for processes that keep an agent as long as its files are unchanged. */
 export function hashAgentFiles(files: readonly AgentFile[]): string {
   const contents = files.map(({ path, text }) => [path, text]);
   return createHash("sha256").update(JSON.stringify(contents)).digest("hex");
 }
 
 /**
- * The agents that the setting `tools.off` probably misspells, in whole sentences. A name that is like no agent is not reported: another
- * folder may have that agent.
+ * The agents that the setting `tools.off` probably misspells, in whole sentences. A name that resembles no agent is not reported:
+ * another folder may have that agent.
  */
 export function describeMisspelledAgents(configured: Configured, all: readonly AgentFile[]): readonly string[] {
   const names = all.map(({ name }) => name);
@@ -89,7 +89,7 @@ export function describeMisspelledAgents(configured: Configured, all: readonly A
     if (nearest === undefined) return [];
     return [
       toOneLine(
-        `The setting tools.off names ${tool}, and there is no such agent. Do you mean ${nameAgentTool({ name: nearest })}?`,
+        `The setting tools.off names ${tool}, but there is no such agent. Do you mean ${nameAgentTool({ name: nearest })}?`,
       ),
     ];
   });

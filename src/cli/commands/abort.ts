@@ -1,5 +1,5 @@
 /**
- * `pawl abort`: ends a run, even of another process, and waits until it has ended.
+ * `pawl abort`: ends a run, even one in another process, and waits until it has ended.
  */
 import type { RunResult } from "../../index.js";
 import { createPassiveAgent } from "../agent/passive-agent.js";
@@ -18,20 +18,20 @@ export async function abort(id: string, options: AbortOptions, terminal: Termina
     const summary = await getSession(store, id);
     const { sessionId, info } = summary;
     const session = createPassiveAgent(store, info?.agent).session(sessionId);
-    const wasUnderWay = isUnfinished(summary);
-    if (wasUnderWay) await session.abort({ by: "pawl abort" });
-    const result = wasUnderWay ? await awaitOutcome(session) : await session.result();
+    const wasInProgress = isUnfinished(summary);
+    if (wasInProgress) await session.abort({ by: "pawl abort" });
+    const result = wasInProgress ? await awaitOutcome(session) : await session.result();
     if (options.json === true) terminal.json({ sessionId, result });
-    else terminal.out(formatMessage(sessionId, result, wasUnderWay));
+    else terminal.out(formatMessage(sessionId, result, wasInProgress));
     return exitCodes.done;
   } finally {
     await store.close();
   }
 }
 
-function formatMessage(sessionId: string, result: RunResult | null, wasUnderWay: boolean): string {
+function formatMessage(sessionId: string, result: RunResult | null, wasInProgress: boolean): string {
   const id = shortId(sessionId);
   const status = result?.status ?? "nothing ran";
-  if (!wasUnderWay) return `Session ${id} has no run under way (${status}).\n`;
+  if (!wasInProgress) return `Session ${id} has no run in progress (${status}).\n`;
   return status === "aborted" ? `Aborted ${id}.\n` : `The run of ${id} had already ended (${status}).\n`;
 }

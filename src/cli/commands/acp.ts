@@ -78,8 +78,8 @@ type AgentsOptions = Pick<Parameters<typeof createFolderAgent>[0], "store" | "ho
 };
 
 /**
- * One agent for each folder and model. If agents in files change, or are trusted or no longer trusted, there is another one. The rules
- * that a person adds last as long as the process.
+ * Creates one agent for each folder and model, and a new one when agent files or their trust change. The rules that a person adds last as
+ * long as the process.
  */
 function createAgents({ store, home, options, printMessage }: AgentsOptions) {
   const agentsByKey = new Map<string, Promise<AcpAgent>>();
@@ -87,7 +87,7 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
   const topSessions = createTopSessions(store);
   const servers = new Map<string, Promise<StartedServers>>();
 
-  /** The servers of a folder are started once, whatever the model. */
+  /** Starts the servers of a folder once, for all models. */
   function getServers(
     root: string,
     { trust }: ResolvedConfiguration = resolveConfiguration({ root, home }),

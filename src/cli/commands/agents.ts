@@ -1,5 +1,5 @@
 /**
- * `pawl agents`: lists the sessions that work, wait or were interrupted; those that an agent started are below it.
+ * `pawl agents`: lists the sessions that are running, waiting or interrupted, with child sessions below their parents.
  */
 import { listRunningSessions, type RunningSession } from "../agent/running-sessions.js";
 import { exitCodes } from "../exit.js";
@@ -25,7 +25,7 @@ export async function agents({ all, json }: AgentsOptions, terminal: Terminal): 
     for (const line of renderRunningSessions(shown, { columns, now: Date.now(), hasFolders: all === true }))
       terminal.out(`${line}\n`);
     const more = elsewhere === 0 ? "" : ` ${formatCount(elsewhere, "session")} in other folders: pawl agents --all.`;
-    if (here.length === 0) terminal.hint(`No agent is at work here.${more}\n`);
+    if (here.length === 0) terminal.hint(`No agents are running here.${more}\n`);
     else terminal.hint(`${formatAdvice(here)}${more}\n`);
     return exitCodes.done;
   } finally {
@@ -38,6 +38,6 @@ function formatAdvice(sessions: readonly RunningSession[]): string {
   return [
     ...(has("running") ? ["To follow: pawl agents attach ID. To stop: pawl agents stop ID."] : []),
     ...(has("waits_for_person") ? ["To answer: pawl approvals, or pawl --session ID."] : []),
-    ...(has("interrupted") ? ["To go on: pawl resume ID, or pawl worker."] : []),
+    ...(has("interrupted") ? ["To continue: pawl resume ID, or pawl worker."] : []),
   ].join(" ");
 }

@@ -59,7 +59,7 @@ export async function answer(verb: Verb, id: string, options: AnswerCommandOptio
   const outcome = await decideIn(store, verb, id, options, terminal).finally(() => store.close());
   if (!outcome.isFirst) return outcome.isSame ? exitCodes.done : exitCodes.usage;
   if (options.resume !== true) return exitCodes.done;
-  // Loaded only here: it brings the model, the tools and the permissions, which an answer alone does not need.
+  // Imported lazily: it loads the model, the tools and the permissions, which an answer alone does not need.
   const { resume } = await import("./resume.js");
   return resume(outcome.sessionId, options, terminal);
 }
@@ -104,11 +104,11 @@ function assertHash({ inputHash = "", id }: PendingCall, hash: string | undefine
   if (!inputHash.startsWith(hash))
     throw new PawlError(
       "bad_input",
-      `The input of ${id} has another hash: it has changed. Look at it again with pawl approvals.`,
+      `The input of ${id} has changed: its hash does not match --hash. Review it again with pawl approvals.`,
     );
 }
 
-/** The answers that an option stands for. A call takes at most one of them. */
+/** The answers that each option can mean. A call accepts at most one of them. */
 const namesByOption = {
   edit: ["edit"],
   input: ["edit"],
@@ -120,7 +120,7 @@ const namesByOption = {
 
 const optionNames = Object.keys(namesByOption) as readonly (keyof typeof namesByOption)[];
 
-/** An interrupted call has no plain yes and no plain no. */
+/** An interrupted call accepts neither a plain yes nor a plain no. */
 const namesByVerb: { readonly [verb in Verb]: readonly AnswerChoice["name"][] } = {
   approve: ["allow"],
   deny: ["deny", "decline", "undone"],
@@ -165,7 +165,7 @@ const adviceByReason: { readonly [why in PendingCall["why"]]: string } = {
   recovery:
     'The call had started, and its outcome is unknown. Say how it ended: pawl approve with --rerun, --result "…" or --failed.',
   external: 'The call runs elsewhere. Give its result with --result "…", or use --failed --note "why".',
-  tool: 'Its tool asks. Answer with --reply "…", as JSON or as text, or deny it.',
+  tool: 'The tool asks a question. Answer it with --reply "…", as JSON or as text, or deny it.',
 };
 
 function createWrongAnswerError({ id, why }: PendingCall, verb: Verb, option: string | undefined): PawlError {
@@ -196,7 +196,7 @@ async function editInput(input: Json): Promise<string> {
   if (editor === undefined)
     throw new PawlError("bad_configuration", "No editor is set. Set EDITOR, or give the input with --input '{…}'.");
   const text = await editText(editor, JSON.stringify(input, null, 2));
-  if (text === null) throw new PawlError("bad_input", "The editor ended with an error. No answer was sent.");
+  if (text === null) throw new PawlError("bad_input", "The editor exited with an error. No answer was sent.");
   return text;
 }
 
@@ -295,16 +295,16 @@ const firstDecisionTexts: { readonly [type in GivenAnswer["type"]]: string } = {
   approve: "was approved",
   modify: "was approved with changes",
   deny: "was denied",
-  rerun: "was to run again",
+  rerun: "was set to run again",
   result: "got its result",
   fail: "was counted as failed",
-  expired: "expired before anybody answered",
+  expired: "expired before it was answered",
   reply: "was answered",
   decline: "was declined",
 };
 
 function formatFirstDecision(first: GivenAnswer | null): string {
-  if (first === null) return "no longer waits.";
+  if (first === null) return "is no longer waiting.";
   const { overruled } = first;
   const person = overruled === undefined ? first.by : overruled.by;
   const by = person === undefined ? "" : ` by ${sanitize(person)}`;
@@ -313,7 +313,7 @@ function formatFirstDecision(first: GivenAnswer | null): string {
   return `${firstDecisionTexts[overruled?.answer ?? first.type]}${by} ${formatAgo(first.at, Date.now())}${denied}${note}.`;
 }
 
-/** Describes which process continues the session, or which command does. */
+/** Describes which process or which command continues the session. */
 async function formatNextStep(
   store: Store,
   { sessionId, session: { agent, top = sessionId } }: PendingCall,
@@ -326,6 +326,6 @@ async function formatNextStep(
       : `\n${formatCount(others, "more call")} of this session ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
   if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues the session.${more}`;
   if (agent !== agentName && !isFolderChild(agent))
-    return `The program of the agent "${sanitize(agent)}", or a worker of it, continues the session.${more}`;
+    return `The program of the agent "${sanitize(agent)}", or its worker, continues the session.${more}`;
   return `A window that has the session open, or a running pawl worker, continues it. Otherwise: pawl resume ${sanitize(shortId(top))}${more}`;
 }

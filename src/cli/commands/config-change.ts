@@ -31,7 +31,7 @@ function resolveFile({ folder, project, root = "." }: ChangeOptions): string {
   return join(folder === true ? resolveFolder(root) : resolveUserConfigurationFolder(process.env), configurationName);
 }
 
-const trustNote = "A changed file of a folder is not trusted. Look at it and trust it: pawl trust\n";
+const trustNote = "The folder's file has changed, so it is no longer trusted. Review and trust it: pawl trust\n";
 
 export function set(key: string, value: string, options: ChangeOptions, terminal: Terminal): number {
   const path = resolveFile(options);
@@ -60,7 +60,7 @@ export async function edit(options: ChangeOptions, terminal: Terminal): Promise<
   const draftText = existsSync(draft) ? readConfigurationText(draft) : null;
   const initialText = (draftText ?? currentText ?? templateText).replace(/\n$/, "");
   const text = await editText(editor, initialText, configurationName);
-  if (text === null) throw new PawlError("bad_configuration", "The editor ended with an error. Nothing was changed.");
+  if (text === null) throw new PawlError("bad_configuration", "The editor exited with an error. Nothing was changed.");
   const isUnchanged = draftText === null && text === `${initialText}\n`;
   if (!isUnchanged) writeOrSaveDraft(path, draft, text);
   if (options.json === true) terminal.json({ path, changed: !isUnchanged });
@@ -75,7 +75,7 @@ function writeOrSaveDraft(path: string, draft: string, text: string): void {
   } catch (error) {
     if (!(error instanceof PawlError)) throw error;
     writeFileSync(draft, text, { mode: 0o600 });
-    const message = `${error.message} The file is as it was. Your text is in ${draft}: "pawl config edit" goes on with it.`;
+    const message = `${error.message} The file is unchanged. Your text is in ${draft}: "pawl config edit" continues with it.`;
     throw new PawlError("bad_configuration", message, { cause: error });
   }
   rmSync(draft, { force: true });

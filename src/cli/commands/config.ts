@@ -70,7 +70,7 @@ export function get(key: string, options: ConfigOptions, terminal: Terminal): nu
     );
     throw new PawlError(
       "bad_input",
-      `${sanitize(key)} is not set.${suggestion === undefined ? ' "pawl config" lists what is.' : ` Did you mean ${suggestion}?`}`,
+      `${sanitize(key)} is not set.${suggestion === undefined ? ' "pawl config" lists the settings.' : ` Did you mean ${suggestion}?`}`,
     );
   }
   if (options.json === true) terminal.json(found);
@@ -110,9 +110,9 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
   const problems = [...commands.problems, ...agents.problems, ...describeMisspelledAgents(configured, agents.all)];
   if (options.json === true) terminal.json({ ok: true, files, problems, ...(notice === null ? {} : { off: notice }) });
   else {
-    const emptyNote = "There is no pawl.config.json, no file of MCP servers, and no command, agent or hook in a file.";
+    const emptyNote = "There is no pawl.config.json, no MCP servers file, and no file with a command, agent or hook.";
     const lines = [
-      files.length === 0 ? emptyNote : `Well: ${files.map(sanitize).join(", ")}`,
+      files.length === 0 ? emptyNote : `Valid: ${files.map(sanitize).join(", ")}`,
       ...[...problems, ...(notice === null ? [] : [notice])].map(sanitize),
     ];
     for (const line of lines) terminal.out(`${line}\n`);

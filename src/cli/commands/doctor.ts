@@ -1,5 +1,5 @@
 /**
- * `pawl doctor`: checks what Pawl needs, and whether it can write where it keeps sessions.
+ * `pawl doctor`: checks what Pawl needs, and whether it can write to its session store.
  */
 import { randomUUID } from "node:crypto";
 import { existsSync, rmSync, statSync } from "node:fs";
@@ -175,10 +175,10 @@ async function checkPostgres(connection: PostgresConnection): Promise<Finding> {
   return { ...noted(`${what}; ${differs}. Waits end early or late by that much`), details };
 }
 
-/** Writes, syncs and reads a message in a session of its own, and removes that session. */
+/** Writes, syncs and reads a message in a temporary session, and removes the session. */
 async function measureWrite(store: Store): Promise<Finding> {
   const sessionId = `doctor-${randomUUID()}`;
-  // Held, so that no worker takes it for a session with work.
+  // Claimed, so that no worker picks up the session.
   const holder = { id: sessionId, host: "doctor", pid: process.pid, startedAt: 0 };
   await store.claim(sessionId, { holder, now: Date.now(), leaseMs: 60_000 });
   const startedAt = performance.now();
@@ -194,7 +194,7 @@ async function measureWrite(store: Store): Promise<Finding> {
   }
 }
 
-/** In a temporary store beside the real one, which is removed. */
+/** Measures a write in a temporary store next to the real one, and removes that store. */
 async function checkWriting(folder: string): Promise<Finding> {
   const path = join(folder, `doctor-${process.pid}.db`);
   try {
@@ -251,23 +251,23 @@ async function checkModel(home: string): Promise<Finding> {
   return model.id === "demo" ? noted(why) : ok(why);
 }
 
-/** Of this folder, and the person's own. A file that cannot be used fails the check with its place. */
+/** Checks the hooks of this folder and the person's own. An invalid file fails the check, with its path. */
 function checkHooks(home: string): Finding {
   const hooks = listHooks(readFolderTrust(resolveFolder("."), home));
   const off = hooks.find((hook) => hook.off !== null);
   const counted = formatCount(hooks.length, "hook");
-  if (off !== undefined) return noted(`${counted}; those of ${off.path} are off: ${off.off}`);
+  if (off !== undefined) return noted(`${counted}; the hooks of ${off.path} are off: ${off.off}`);
   return ok(hooks.length === 0 ? "no hooks in files" : `${counted} in files; /hooks lists them`);
 }
 
 const maxHomeBytes = 2 * 1024 ** 3;
 
-/** Of this folder, with its settings. */
+/** Checks the sandbox of this folder, with its settings. */
 function checkSandbox(): Finding {
   const { sandbox, why, size } = openFolderSandbox(".");
   if (why !== null) return noted(why);
   const what = `${sandbox.describe()[0]}; pawl sandbox shows what they see`;
   return size.bytes < maxHomeBytes
     ? ok(what)
-    : noted(`${what}. Their home has ${formatSize(size)}: pawl sandbox clean removes it`);
+    : noted(`${what}. Their home folder takes up ${formatSize(size)}: pawl sandbox clean removes it`);
 }

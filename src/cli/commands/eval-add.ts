@@ -1,5 +1,5 @@
 /**
- * `pawl eval add`: makes a case from a recorded session.
+ * `pawl eval add`: creates a case from a recorded session.
  */
 import { existsSync } from "node:fs";
 import { join, relative } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * `pawl eval --watch`: plays the evals again whenever a file of the folder changes. Each time in a new process, because a loaded
- * module cannot be reloaded.
+ * `pawl eval --watch`: plays the evals again whenever a file of the folder changes. Each play is a new process, because a
+ * loaded module cannot be reloaded.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,10 +12,10 @@ import type { Terminal } from "../terminal/terminal.js";
 /** Editors write a file in several steps, and tools write several files. */
 const settleMs = 200;
 
-/** Folders that evals and tools write to, and that nobody edits; and what SQLite writes next to a database. */
+/** Folders that evals and tools write to and people do not edit, and the files that SQLite writes next to a database. */
 const ignored = /(?:^|[\\/])(?:node_modules|\.git|\.pawl)(?:[\\/]|$)|-(?:shm|wal|journal)$/;
 
-/** An agent that an eval imports may open its store, which writes to the file. That must not play the eval again. */
+/** An agent that an eval imports may open its store, which writes to the file. Such a write must not play the eval again. */
 function isDatabase(path: string): boolean {
   const signature = Buffer.from("SQLite format 3\0", "latin1");
   try {
@@ -33,14 +33,14 @@ function isDatabase(path: string): boolean {
   }
 }
 
-/** Resolves when a signal stops it. */
+/** Watches the folder until a signal stops it. */
 export async function watchFolder(folder: string, terminal: Terminal): Promise<number> {
   let child: ChildProcess | null = null;
   let isChanged = false;
   let timer: NodeJS.Timeout | undefined;
   const ended = new AbortController();
 
-  /** Plays once no other play runs: one that is being stopped may still wait for a model. */
+  /** Plays after the previous play has exited: a play that is being stopped may still wait for a model. */
   function start(): void {
     if (child !== null) {
       isChanged = true;

@@ -98,7 +98,7 @@ function checkOutputs(files: readonly string[], { save, baseline }: EvalCommandO
   if (named.length > 0)
     throw new PawlError(
       "bad_input",
-      `${named.join(" and ")} needs a single eval, but there are ${files.length}. Name the file of one.`,
+      `${named.join(" and ")} needs a single eval, but there are ${files.length}. Name one eval file.`,
     );
 }
 
@@ -172,7 +172,7 @@ function formatProgress(name: string, { done, total, paidUsd }: ownEvals.EvalPro
   return `${sanitize(name)}: ${done} of ${formatCount(total, "trial")}${failures}, $${paidUsd.toFixed(4)} paid`;
 }
 
-/** The library as the file imports it: its agents belong to that copy, which may not be the one of this program. */
+/** The library as the eval file imports it: its agents belong to that copy, which may differ from this program's. */
 async function loadEvals(file: string): Promise<Evals> {
   let path: string;
   try {
@@ -199,7 +199,7 @@ async function loadEval(file: string): Promise<ownEvals.EvalOptions> {
   );
 }
 
-/** The error of a module that the eval imports says where it is in its stack alone. */
+/** An error in a module that the eval imports has its location only in the stack. */
 function explainLoadFailure(file: string, cause: unknown): string {
   const {
     code,
@@ -217,13 +217,13 @@ function explainLoadFailure(file: string, cause: unknown): string {
   if (missing.endsWith(".js") && existsSync(missing.replace(/js$/, "ts")))
     return `${shown} could not be loaded: ${showPath(missing)} is missing, but there is a .ts file of that name. Compile first, and import the compiled agent.`;
   const what = cause instanceof Error ? `${name}: ${message}` : String(cause);
-  const [, place, line] = /(file:\/\/\/[^\s)]+?):(\d+)/.exec(stack) ?? [];
+  const [, location, line] = /(file:\/\/\/[^\s)]+?):(\d+)/.exec(stack) ?? [];
   const where =
-    place === undefined ? findSyntaxError(file, name) : ` (${showPath(fileURLToPath(place))}, line ${line})`;
+    location === undefined ? findSyntaxError(file, name) : ` (${showPath(fileURLToPath(location))}, line ${line})`;
   return `${shown} could not be loaded: ${sanitize(what)}${where}.`;
 }
 
-/** Node does not say in a `SyntaxError` of an imported module where it is. */
+/** Node's `SyntaxError` for an imported module has no location. */
 function findSyntaxError(file: string, name: string): string {
   if (name !== "SyntaxError") return "";
   const { stderr } = spawnSync(process.execPath, ["--check", resolve(file)], { encoding: "utf8" });
@@ -235,7 +235,7 @@ function showPath(path: string): string {
   return sanitize(relative(process.cwd(), path));
 }
 
-/** With `isFresh`, answers of earlier runs are replaced: those of this run are kept, and shared between variants. */
+/** With `isFresh`, the answers of this run replace those of earlier runs, and are shared between variants. */
 function openAnswers(
   { openAnswers: open }: Evals,
   answers: string | ownEvals.KeptAnswers,

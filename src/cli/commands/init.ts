@@ -48,7 +48,7 @@ function findKey(environment: Environment): KeyName | null {
   return defaultModels.map(({ key }) => key).find((key) => (environment[key] ?? "") !== "") ?? null;
 }
 
-/** The client that each key needs. The library has none of them. */
+/** The client that each key needs. The library depends on none of them. */
 const clientPackages: { readonly [key in KeyName]: string } = {
   ANTHROPIC_API_KEY: "@ai-sdk/anthropic",
   OPENAI_API_KEY: "@ai-sdk/openai",
@@ -129,7 +129,7 @@ function formatResult(path: string, files: readonly string[], next: readonly str
     key === null
       ? "It needs no key: without one, it uses the demo model, which is not an LLM."
       : `It uses the key in ${key}. With PAWL_MODEL=demo, it uses the demo model, which needs none.`;
-  return `Created an agent in ${sanitize(where)}: ${files.length} files. Its README.md says what each is for.
+  return `Created an agent in ${sanitize(where)}: ${files.length} files. Its README.md explains each of them.
 ${model}
 
 Next:

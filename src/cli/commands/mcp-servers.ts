@@ -27,7 +27,7 @@ import { formatCount, sanitize, toOneLine } from "../terminal/text.js";
 export type McpServersOptions = { readonly root?: string; readonly json?: true };
 export type McpFileOptions = McpServersOptions & { readonly folder?: true };
 export type McpAddOptions = McpFileOptions & {
-  /** `NAME=VALUE`, each. */
+  /** Each is `NAME=VALUE`. */
   readonly env?: readonly string[];
   readonly header?: readonly string[];
 };
@@ -53,11 +53,11 @@ export function add(name: string, words: readonly string[], options: McpAddOptio
   const entry = toServerEntry(words, options);
   updateServersFile(path, name, (servers) => {
     if (!Object.hasOwn(servers, name)) return { ...servers, [name]: entry };
-    throw new PawlError("bad_input", `${path} has a server ${name} already. Remove it first: pawl mcp remove ${name}`);
+    throw new PawlError("bad_input", `${path} already has a server ${name}. Remove it first: pawl mcp remove ${name}`);
   });
   const next =
     options.folder === true
-      ? `Everybody who works on this folder is asked about it. Look at it and trust it: pawl trust`
+      ? `Everyone who works on this folder is asked to trust it. Review and trust it: pawl trust`
       : `Try it: pawl mcp test ${name}`;
   if (options.json === true) terminal.json({ name, path });
   else terminal.out(`${sanitize(`Added ${name} to ${path}.`)}\n${next}\n`);
@@ -94,7 +94,8 @@ export function remove(name: string, options: McpFileOptions, terminal: Terminal
   updateServersFile(path, name, (servers) => {
     const { [name]: removed, ...others } = servers;
     if (removed !== undefined) return others;
-    const where = options.folder === true ? "" : ` For one of the folder's file: pawl mcp remove --folder ${name}`;
+    const where =
+      options.folder === true ? "" : ` To remove it from the folder's file: pawl mcp remove --folder ${name}`;
     throw new PawlError("bad_input", `${path} has no server ${name}.${where}`);
   });
   if (options.json === true) terminal.json({ name, path });
@@ -104,7 +105,7 @@ export function remove(name: string, options: McpFileOptions, terminal: Terminal
 
 type Servers = { readonly [name: string]: Json };
 
-/** Writes the file whole. All else in it stays, except its comments. */
+/** Rewrites the file. Everything else in it is preserved, except comments. */
 function updateServersFile(path: string, name: string, update: (servers: Servers) => Servers): void {
   const file = readServersFile(path);
   const parsed = parseJson(stripComments(file?.text ?? "{}"));
@@ -125,7 +126,7 @@ function updateServersFile(path: string, name: string, update: (servers: Servers
 export async function list(options: McpServersOptions, terminal: Terminal): Promise<number> {
   const servers = resolveServers(resolveFolders(options));
   if (servers.length === 0 && options.json !== true)
-    terminal.out("There is no MCP server. Add one: pawl mcp add NAME -- COMMAND\n");
+    terminal.out("There are no MCP servers. Add one: pawl mcp add NAME -- COMMAND\n");
   for (const one of servers) {
     const hasLogin = one.transport !== null && (await isLoggedIn(one.transport));
     if (options.json === true) terminal.json({ ...toServerRecord(one), ...(hasLogin ? { loggedIn: true } : {}) });
@@ -140,7 +141,10 @@ export async function test(name: string, options: McpServersOptions, terminal: T
   const found = requireServer(name, resolveServers(folders));
   const { transport, sandbox, off } = found;
   if (transport === null || off !== null)
-    throw new PawlError("bad_configuration", `The MCP server ${name} is not started: ${off}. It is in ${found.path}.`);
+    throw new PawlError(
+      "bad_configuration",
+      `The MCP server ${name} is not started: ${off}. It is configured in ${found.path}.`,
+    );
   const target = sanitize(formatServerTarget(transport, sandbox));
   terminal.status(`… ${target}`);
   try {
@@ -175,6 +179,6 @@ export function requireServer(name: string, servers: readonly ResolvedServer[]):
   const names = servers.map((server) => server.name).join(", ");
   throw new PawlError(
     "bad_input",
-    `There is no MCP server ${name}.${names === "" ? "" : ` There are: ${names}.`} To add one: pawl mcp add ${name} -- COMMAND`,
+    `There is no MCP server ${name}.${names === "" ? "" : ` Known servers: ${names}.`} To add one: pawl mcp add ${name} -- COMMAND`,
   );
 }

@@ -1,5 +1,5 @@
 /**
- * `pawl notices`: lists the notices of the store that are not delivered, and changes them.
+ * `pawl notices`: lists the undelivered notices of the store, and retries or removes them.
  */
 import { PawlError } from "../../index.js";
 import { createOutbox, type NoticeRow, type Outbox } from "../../notices/index.js";

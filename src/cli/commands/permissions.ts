@@ -22,17 +22,17 @@ import { sanitize } from "../terminal/text.js";
 export type PermissionsOptions = { readonly root?: string; readonly json?: true; readonly user?: true };
 
 function createFolderPermissions({ root = "." }: PermissionsOptions) {
-  const place = { root: resolveFolder(root), home: resolveHome(process.env) };
-  const { unasked, sandbox } = toAgentSettings(resolveConfiguration(place));
-  const permissions = createPermissions({ allowAll: false, ...place, reading: unasked, ask: sandbox.ask });
-  return { permissions, openSandbox: () => openCommandSandbox(place, sandbox, permissions) };
+  const folders = { root: resolveFolder(root), home: resolveHome(process.env) };
+  const { unasked, sandbox } = toAgentSettings(resolveConfiguration(folders));
+  const permissions = createPermissions({ allowAll: false, ...folders, reading: unasked, ask: sandbox.ask });
+  return { permissions, openSandbox: () => openCommandSandbox(folders, sandbox, permissions) };
 }
 
 export function list(options: PermissionsOptions, terminal: Terminal): number {
   const rules = createFolderPermissions(options).permissions.rules();
   if (options.json === true) for (const rule of rules) terminal.json(toPlainRule(rule));
   else if (rules.length === 0)
-    terminal.out("No rule has been kept. Tools and commands that only read run; everything else asks.\n");
+    terminal.out("No rules are stored. Tools and commands that only read run without asking; everything else asks.\n");
   else for (const rule of rules) terminal.out(`${sanitize(formatRule(rule))}\n${formatNoteLine(rule)}`);
   return exitCodes.done;
 }
@@ -64,9 +64,9 @@ export async function add(
 ): Promise<number> {
   const parsedVerdict = verdicts.find((one) => one === verdict);
   if (parsedVerdict === undefined)
-    throw new PawlError("bad_input", `A rule does not ${JSON.stringify(verdict)}. Say allow, ask or deny.`);
-  const place = { permissions: createFolderPermissions(options).permissions, session: null, by: resolveUserName() };
-  const storedRule = await saveRule(place, options.user === true ? "user" : "project", parsedVerdict, { rule });
+    throw new PawlError("bad_input", `Invalid verdict ${JSON.stringify(verdict)}: expected allow, ask or deny.`);
+  const target = { permissions: createFolderPermissions(options).permissions, session: null, by: resolveUserName() };
+  const storedRule = await saveRule(target, options.user === true ? "user" : "project", parsedVerdict, { rule });
   if (options.json === true) terminal.json(toPlainRule(storedRule));
   else terminal.out(`${sanitize(formatRule(storedRule))}\n${formatNoteLine(storedRule)}`);
   return exitCodes.done;
@@ -76,13 +76,13 @@ export async function remove(text: string, options: PermissionsOptions, terminal
   const { permissions } = createFolderPermissions(options);
   const matchingRules = permissions.rules().filter((rule) => isRuleNamed(rule, text.trim()));
   if (matchingRules.length === 0)
-    throw new PawlError(
-      "bad_input",
-      `No rule ${JSON.stringify(text)} has been kept. "pawl permissions" lists the rules.`,
-    );
+    throw new PawlError("bad_input", `There is no rule ${JSON.stringify(text)}. "pawl permissions" lists the rules.`);
   for (const rule of matchingRules) {
     if (!(await removeRule({ permissions, session: null, by: resolveUserName() }, rule)))
-      throw new PawlError("bad_input", `${sanitize(rule.rule)} is a rule of the folder. Change its pawl.config.json.`);
+      throw new PawlError(
+        "bad_input",
+        `${sanitize(rule.rule)} comes from the folder. Change the folder's pawl.config.json.`,
+      );
     if (options.json === true) terminal.json(toPlainRule(rule));
     else terminal.out(`Removed: ${sanitize(formatRule(rule))}\n`);
   }

@@ -14,8 +14,8 @@ export async function migrate(options: MigrateOptions, terminal: Terminal): Prom
   const { from, to } = await withPostgres(() => migrateTables(requireDatabase()));
   if (options.json === true) terminal.json({ from, to });
   else if (from === to) terminal.out(`The tables are up to date: version ${to}.\n`);
-  else if (from === null) terminal.out(`Made the tables: version ${to}.\n`);
-  else terminal.out(`Brought the tables from version ${from} to version ${to}.\n`);
+  else if (from === null) terminal.out(`Created the tables: version ${to}.\n`);
+  else terminal.out(`Upgraded the tables from version ${from} to version ${to}.\n`);
   return exitCodes.done;
 }
 

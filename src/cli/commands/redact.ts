@@ -36,7 +36,7 @@ export function redact(id: string, options: RedactCommandOptions, terminal: Term
     const result = await createClient({ store })
       .session(sessionId)
       .redact({ ...target, by: resolveUserName(), ...(note === undefined ? {} : { note }) });
-    // It repeats what the session has, and may contain the text in another form.
+    // The log of a background run repeats content of the session, and may contain the text in another form.
     for (const redacted of listFamily(result)) removeLog(resolveHome(process.env), redacted.sessionId);
     if (options.json === true) terminal.json(result);
     else terminal.out(formatReport(result));
@@ -68,7 +68,7 @@ function formatReport(result: RedactionResult): string {
   if (results.length === 0) return `Nothing to remove was found in ${sanitize(shortId(result.sessionId))}.\n`;
   const lines = results.map((one) => `Removed from ${formatRemoved(one)} of ${sanitize(shortId(one.sessionId))}.`);
   const reminder =
-    "Copies elsewhere keep it: exports, backups, and what the model's provider was sent. If it was a key or a password, change it.";
+    "Copies elsewhere still contain it: exports, backups, and data sent to the model provider. If it was a key or a password, change it.";
   return `${lines.join("\n")}\n${reminder}\n`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `pawl sessions rename`: gives a session another title, as `/rename` does in a conversation.
+ * `pawl sessions rename`: changes the title of a session, as `/rename` does in a conversation.
  *
  * A session at rest gets the title at once. If a run is in progress, the process that drives it sets the title. This command
  * must not continue that run, so if no process drives it, the title waits in the session's inbox.
@@ -25,8 +25,8 @@ export function rename(id: string, words: readonly string[], options: JsonOption
     if (options.json === true)
       return terminal.json({ renamed: sessionId, title: storedTitle, ...(waits ? { waits } : {}) });
     const short = sanitize(shortId(sessionId));
-    terminal.out(`${short} is called from now on: ${toOneLine(terminal.redaction.text(storedTitle))}\n`);
+    terminal.out(`${short} is now called: ${toOneLine(terminal.redaction.text(storedTitle))}\n`);
     if (waits)
-      terminal.hint(`No process drives its run, so lists have the title when it goes on: pawl resume ${short}\n`);
+      terminal.hint(`No process drives its run, so the title changes when the run continues: pawl resume ${short}\n`);
   });
 }

@@ -53,7 +53,7 @@ function formatReport({ sessionId, entries, difference, redactedFrom }: Replay):
   const redactionNote =
     redactedFrom === undefined
       ? ""
-      : `From entry ${redactedFrom} on, content was redacted: the entries there can only be checked to be possible.\n`;
+      : `Content was redacted from entry ${redactedFrom} on, so the replay only checks that those entries are possible.\n`;
   if (difference === null)
     return `Replayed ${id}: ${entries} ${entries === 1 ? "entry" : "entries"}, no difference.\n${redactionNote}`;
   const [recorded, present] = excerpts(difference.recorded, difference.present);

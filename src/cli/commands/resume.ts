@@ -23,7 +23,7 @@ import { sanitize } from "../terminal/text.js";
 export async function resume(id: string | undefined, options: DriveOptions, terminal: Terminal): Promise<number> {
   return withSessionDriver(options, terminal, async ({ store, drive }) => {
     const named = id === undefined ? await findSessionToResume(store) : await getSession(store, id);
-    // A child goes on with the session that waits for it.
+    // A child session is continued through the session that waits for it.
     const isChild = named.info?.top !== undefined && isFolderChild(named.info.agent);
     const summary = isChild ? await getSession(store, named.info.top) : named;
     const { sessionId, info, seq, holder } = summary;
@@ -56,7 +56,7 @@ export async function resume(id: string | undefined, options: DriveOptions, term
   });
 }
 
-/** Without an id: the newest session of this folder whose run has not ended; else the newest, of which the person is told why not. */
+/** The newest session of this folder with an unfinished run; else the newest session, so that the error explains why it has ended. */
 async function findSessionToResume(store: Store): Promise<SessionSummary> {
   const root = resolveFolder(".");
   const unfinished = await findUnfinishedSession(store, root);

@@ -1,5 +1,5 @@
 /**
- * `pawl run --background`: gives the task to a process of its own, and says how to find, follow and stop it.
+ * `pawl run --background`: runs the task in a separate process, and prints how to find, follow and stop it.
  */
 import { randomUUID } from "node:crypto";
 import { exitCodes } from "../exit.js";
@@ -29,7 +29,7 @@ export async function runInBackground(options: RunCommandOptions, terminal: Term
       const id = sanitize(shortId(sessionId));
       terminal.out(`${id}\n`);
       terminal.hint(
-        `Process ${pid} works on it, and goes on when this terminal is closed. Its output: ${sanitize(log)}\nTo look: pawl agents. To follow: pawl resume ${id}. To stop: pawl agents stop ${id}\n`,
+        `Process ${pid} works on it, and keeps running when this terminal is closed. Its output: ${sanitize(log)}\nTo list: pawl agents. To follow: pawl resume ${id}. To stop: pawl agents stop ${id}\n`,
       );
     }
     return exitCodes.done;
@@ -39,8 +39,8 @@ export async function runInBackground(options: RunCommandOptions, terminal: Term
 }
 
 /**
- * The arguments of the process: those of this one, with the session and without what it must not do again. Questions wait, because
- * nobody can be asked.
+ * The arguments of the background process: those of this process plus the session, without options that must not be repeated.
+ * Questions wait, because there is no one to ask.
  */
 export function toBackgroundWords(words: readonly string[], sessionId: string): readonly string[] {
   const end = words.indexOf("--");

@@ -25,7 +25,7 @@ export type RunCommandOptions = DriveOptions &
     readonly root?: string;
     readonly session?: string;
     readonly continue?: true;
-    /** Let another process do it, which goes on when this one ends. */
+    /** Runs the task in a separate process, which outlives this one. */
     readonly background?: true;
     /** A file with the JSON Schema that the answer must fit. */
     readonly outputSchema?: string;
@@ -35,7 +35,7 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
   const { outputSchema } = options;
   const output = outputSchema === undefined ? undefined : readOutputSchema(outputSchema);
   const { task, named, piped } = await readTask(words, terminal);
-  // Who names a session, or lets calls wait, needs it after this process.
+  // A session that is named, or has waiting calls, must outlive this process.
   const needsDurableStore = options.session !== undefined || options.continue === true || options.park === true;
   const runTask = async ({ store, drive }: SessionDriver) => {
     const folder = resolveFolder(options.root ?? ".");
@@ -67,13 +67,13 @@ export async function run(words: readonly string[], options: RunCommandOptions, 
 
 type Task = {
   readonly task: string;
-  /** The words whose `@path` names a file that joins the task. */
+  /** The words in which `@path` adds a file to the task. */
   readonly named: string;
   readonly piped: readonly UserPart[];
 };
 
 /**
- * The task, from the arguments or from standard input. What is piped beside a task joins it as data.
+ * Reads the task from the arguments or from standard input. Input that is piped in addition to a task is added to it as data.
  * @throws PawlError `bad_input` if there is no task
  */
 async function readTask(words: readonly string[], terminal: Terminal): Promise<Task> {
@@ -95,9 +95,9 @@ async function readTask(words: readonly string[], terminal: Terminal): Promise<T
 
 async function readPipedParts({ err, style }: Terminal): Promise<readonly UserPart[]> {
   const piped = await readPipedInput();
-  if (piped.type === "refused") err(`${style("yellow", `Standard input does not join the task: ${piped.why}.`)}\n`);
+  if (piped.type === "refused") err(`${style("yellow", `Standard input is not part of the task: ${piped.why}.`)}\n`);
   if (piped.type !== "text") return [];
-  if (piped.isCut) err(`${style("yellow", "Standard input is too long: only its beginning joins the task.")}\n`);
+  if (piped.isCut) err(`${style("yellow", "Standard input is too long: only its beginning is part of the task.")}\n`);
   return [createDataPart(`From standard input${piped.isCut ? ", its beginning" : ""}:`, piped.text)];
 }
 
@@ -124,7 +124,7 @@ function createBusyError({ sessionId, status, activity }: SessionSummary): PawlE
       ? "waits for an answer"
       : activity === "waiting"
         ? "has a run that sleeps, or waits for a signal or another session"
-        : "has a run that is under way or was interrupted";
+        : "has a run that is in progress or was interrupted";
   return new PawlError(
     "session_busy",
     `Session ${id} ${obstacle}. First continue it (pawl resume ${id}) or end it (pawl abort ${id}).`,

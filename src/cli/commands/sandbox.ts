@@ -52,7 +52,9 @@ export function clean({ root = ".", json }: SandboxCommandOptions, terminal: Ter
   if (json === true) terminal.json({ removed: isRemoved, bytes: size.bytes });
   else
     terminal.out(
-      isRemoved ? `Removed the home of commands (${formatSize(size)}).\n` : "There is no home of commands here yet.\n",
+      isRemoved
+        ? `Removed the home folder of commands (${formatSize(size)}).\n`
+        : "Commands have no home folder here yet.\n",
     );
   return exitCodes.done;
 }

@@ -1,5 +1,5 @@
 /**
- * `pawl schedule`: makes, lists and changes the schedules of the store.
+ * `pawl schedule`: creates, lists and changes the schedules of the store.
  */
 import { resolve } from "node:path";
 import { text } from "node:stream/consumers";
@@ -7,13 +7,12 @@ import {
   createMemoryStore,
   createSchedules,
   PawlError,
-  type PostedRun,
   type Schedule,
   type ScheduleInfo,
-  type SlotRow,
   type Store,
   textOf,
 } from "../../index.js";
+import type { PostedRun, SlotRow } from "../../store.js";
 import { agentName } from "../agent/agent-name.js";
 import { exitCodes } from "../exit.js";
 import { openStore } from "../files/session-store.js";
@@ -92,7 +91,7 @@ async function readInput(words: readonly string[]): Promise<string> {
   if (read !== "") return read;
   throw new PawlError(
     "bad_input",
-    'There is nothing to ask the agent. Give it, as in pawl schedule add morning "0 8 * * *" "What is new?"',
+    'There is no task for the agent. Give one, as in pawl schedule add morning "0 8 * * *" "What is new?"',
   );
 }
 
@@ -143,7 +142,7 @@ export async function next(given: string, { zone, count, json }: NextOptions, te
   };
   const isId = /^[\w.-]+$/.test(given);
   if (isId && zone !== undefined)
-    throw new PawlError("bad_input", `--zone is for cron expressions. The schedule ${given} has a time zone.`);
+    throw new PawlError("bad_input", `--zone is for cron expressions. The schedule ${given} already has a time zone.`);
   if (isId)
     return withSchedules(async (schedules) => {
       const slots = await schedules.next(given, options);
@@ -174,7 +173,7 @@ async function applyChange(
   switch (what) {
     case "pause": {
       const result = await schedules.pause(id);
-      return { result, message: `${id} is paused. To go on: pawl schedule resume ${id}` };
+      return { result, message: `${id} is paused. To continue: pawl schedule resume ${id}` };
     }
     case "resume": {
       const result = await schedules.resume(id);
@@ -210,7 +209,7 @@ function describeNext({ paused, nextAt, timezone }: ScheduleInfo): string {
   return nextAt === null ? "no more slots" : `next ${formatTime(nextAt, timezone)}`;
 }
 
-/** The newest run, for a slot or on request. `ScheduleInfo.last` leaves out those on request. */
+/** Finds the newest run, for a slot or on request. `ScheduleInfo.last` omits runs on request. */
 function findLastRun(slots: readonly SlotRow[]): PostedRun | undefined {
   for (const { slot, sessionId, runId } of slots)
     if (sessionId !== undefined && runId !== undefined) return { slot, sessionId, runId };
@@ -223,7 +222,7 @@ async function describeLast(store: Store, last: PostedRun | undefined): Promise<
   const { sessionId, runId, slot } = last;
   const at = `last ${formatTime(slot, "UTC")}`;
   const isPosted = (await store.inbox(sessionId)).some(({ id }) => id === `run/${runId}`);
-  if (isPosted) return `${at}: has not begun. Is a worker running?`;
+  if (isPosted) return `${at}: has not started. Is a worker running?`;
   const summary = await store.describe(sessionId);
   return `${at}: ${summary === null ? "its session was deleted" : `${summary.status} (session ${sanitize(sessionId)})`}`;
 }
@@ -237,11 +236,11 @@ function formatSlot({ slot, outcome, count, isMinimum, sessionId }: SlotRow, tim
 const outcomeNames: { readonly [Outcome in SlotRow["outcome"]]: string } = {
   posted: "run",
   missed: "missed",
-  overlap: "skipped: the last run was not over",
+  overlap: "skipped: the last run was still in progress",
   manual: "run on request",
 };
 
-/** In the schedule's zone and in UTC, so that a mistake in the zone shows. One that cannot be shown must not hide the other schedules. */
+/** Adds UTC to the schedule's zone, so that a wrong zone is noticed. A time that cannot be formatted must not hide the other schedules. */
 function formatTime(time: number, timezone: string): string {
   try {
     const utc = new Date(time).toISOString().replace(".000Z", "Z");

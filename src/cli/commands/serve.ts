@@ -57,10 +57,10 @@ export type ServeOptions = DriveOptions &
 
 const graceMs = 5_000;
 
-/** Sockets at a time: all streams that a server has by default, and as many other requests. */
+/** The maximum number of open sockets: the default limit of streams, and as many other requests. */
 const maxConnections = 4_000;
 
-/** @param onPage receives the link of the inspector, which is then not printed; nor is the token */
+/** @param onPage receives the link of the inspector; then neither the link nor the token is printed */
 export async function serve(
   module: string | undefined,
   options: ServeOptions,
@@ -116,7 +116,7 @@ export async function serve(
     // A second signal exits at once. No run is lost: it is due for another process.
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
       process.once(signal, () => process.exit(exitCodes.interrupted));
-    terminal.err(`Exiting: what runs has ${graceMs / 1_000} s to settle.\n`);
+    terminal.err(`Exiting: running work has ${graceMs / 1_000} s to settle.\n`);
     await server.close({ graceMs });
     return exitCodes.done;
   } finally {
@@ -203,7 +203,7 @@ async function createServedFolderAgent(
 
 function formatGreeting(url: string, { agents }: Server, link: string | null, token: string | null): string {
   const runsNote =
-    agents.length === 0 ? "Runs are carried out elsewhere." : `Runs of ${agents.join(", ")} are carried out here.`;
+    agents.length === 0 ? "Runs are executed elsewhere." : `Runs of ${agents.join(", ")} are executed here.`;
   const tokenNote = token === null ? "" : `Token, for this start only: ${token}\n`;
   const pageNote = link === null ? "" : `Inspector, a link for one browser within 10 minutes: ${link}\n`;
   return `Pawl listens on ${url}\n${tokenNote}${pageNote}${runsNote}\n`;

@@ -30,7 +30,7 @@ export async function withStore(
 
 export type ListCommandOptions = JsonOption & {
   readonly limit: number;
-  /** Sessions of all folders. Absent: of the current folder, and those that work in no folder. */
+  /** Lists the sessions of all folders. Absent: those of the current folder, and those without a folder. */
   readonly all?: true;
 };
 
@@ -98,7 +98,7 @@ function formatTable(
   return [terminal.styleOut("dim", line(headers)), ...rows.map(line)].map((text) => `${text}\n`).join("");
 }
 
-/** The last part of the folder's path, which tells folders apart in a narrow table; "." for the current folder. */
+/** The last part of the folder's path, which distinguishes folders in a narrow table; "." for the current folder. */
 function formatFolder(folder: string | undefined, root: string): string {
   if (folder === undefined) return "-";
   return folder === root ? "." : truncate(toOneLine(basename(folder) || folder), maxFolderWidth);

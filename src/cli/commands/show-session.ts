@@ -1,5 +1,5 @@
 /**
- * `pawl sessions show`: prints the transcript of a session, with those of its children.
+ * `pawl sessions show`: prints the transcripts of a session and its children.
  */
 import type { Agent, SessionSummary } from "../../index.js";
 import { createPassiveAgent } from "../agent/passive-agent.js";

@@ -57,7 +57,7 @@ function formatHeading(runId: string, run: LoopTrace): string {
   const ended = findRecord(run, "run_finished");
   const facts =
     ended === undefined
-      ? ["under way"]
+      ? ["in progress"]
       : [
           `${ended.status} (${ended.reason})`,
           formatCount(ended.steps, "step"),

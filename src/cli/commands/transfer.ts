@@ -27,7 +27,7 @@ export function exportLogs(ids: readonly string[], options: ExportOptions, termi
   if (options.raw !== true && (isAll || ids.length > 1))
     throw new PawlError(
       "bad_input",
-      "Several sessions are exported only as a complete copy. Add --raw: then keys and passwords in them are not redacted.",
+      "Several sessions can only be exported as a complete copy. Add --raw: keys and passwords are then not redacted.",
     );
   return withStore(async (store) => {
     const found: string[] = [];
@@ -70,7 +70,7 @@ export async function importFile(file: string | undefined, options: JsonOption, 
       });
       if (options.json === true) terminal.json(imported);
       else
-        terminal.out(`Imported ${formatCount(imported.sessions, "session")} (entries of their logs: ${imported.entries}).
+        terminal.out(`Imported ${formatCount(imported.sessions, "session")} (log entries: ${imported.entries}).
 `);
     },
     { creates: true },

@@ -44,7 +44,7 @@ export async function trust(options: TrustOptions, terminal: Terminal): Promise<
     if (options.hash !== folderTrustNow.hash)
       throw new PawlError(
         "bad_configuration",
-        `What ${root} brings has the hash ${folderTrustNow.hash}, not the given one. Look at it with "pawl trust --show".`,
+        `The files of ${root} have the hash ${folderTrustNow.hash}, not the given one. Review them with "pawl trust --show".`,
       );
     trustFiles(root, home, untrusted, resolveUserName(), options.sandbox);
     return reportTrust(root, home, options, terminal);
@@ -69,7 +69,7 @@ function reportTrust(root: string, home: string, { json }: TrustOptions, termina
     const all = files.length > 0 && files.every(({ isTrusted }) => isTrusted);
     terminal.json({ folder: root, isTrusted: all, ...(files.length === 0 ? {} : { hash, files: shown }) });
   } else if (files.length === 0)
-    terminal.out(`${sanitizeStrictly(root)} brings ${nothingToTrustText}: there is nothing to trust.\n`);
+    terminal.out(`${sanitizeStrictly(root)} has ${nothingToTrustText}: there is nothing to trust.\n`);
   else {
     for (const file of files) terminal.out(`${describeFile(file).join("\n")}\n${formatTrust(file)}\n`);
     terminal.out(`hash ${hash}\n`);
@@ -89,7 +89,7 @@ async function askWhichToTrust(
   if (!terminal.isInteractive)
     throw new PawlError(
       "bad_configuration",
-      `Nobody can be asked here whether to trust ${root}. Without a terminal: pawl trust --hash ${hash}`,
+      `Without a terminal, pawl cannot ask whether to trust ${root}. To trust these files: pawl trust --hash ${hash}`,
     );
   const chosen: Choice[] = [];
   const interruptions = listenForInterruptions(terminal);

@@ -15,7 +15,7 @@ export async function ui(options: UiOptions, terminal: Terminal): Promise<number
   const printLink = (link: string) => {
     if (options.open === true) openInBrowser(link);
     // Only the link goes to standard output, so that another program can read it.
-    terminal.err("The inspector. The link lets in one browser, within 10 minutes:\n");
+    terminal.err("The inspector. The link signs in one browser, within 10 minutes:\n");
     terminal.out(`${link}\n`);
   };
   const link = await fetchRunningServerLink(resolveHome(process.env), process.env.PAWL_STORE);
@@ -25,7 +25,7 @@ export async function ui(options: UiOptions, terminal: Terminal): Promise<number
   }
   return serve(undefined, { ...options, host: "127.0.0.1" }, terminal, (started) => {
     printLink(started);
-    terminal.err("Ctrl-C ends it.\n");
+    terminal.err("Ctrl-C stops it.\n");
   });
 }
 

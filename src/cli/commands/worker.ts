@@ -2,15 +2,16 @@
  * `pawl worker`: continues the sessions that are due: those of the command line, each with its own folder, model and tools,
  * or those of the agents of a module.
  *
- * In sessions of the command line, the worker has its own permissions (`--yes`, `--allow-shell`). It does not take over those that a run started with.
+ * In sessions of the command line, the worker has its own permissions (`--yes`, `--allow-shell`). It does not inherit the permissions
+ * that a run started with.
  */
 import { createServer as createHttpServer } from "node:http";
+import type { SessionBinding } from "../../core/index.js";
 import {
   type Agent,
   createWorker,
   type Observer,
   PawlError,
-  type SessionBinding,
   type Store,
   type WorkerOptions,
   type WorkerReport,
@@ -38,7 +39,7 @@ import type { Terminal } from "../terminal/terminal.js";
 export type WorkerCommandOptions = Omit<DriveOptions, "model"> & {
   readonly once?: true;
   readonly concurrency: number;
-  /** Absent: figures are not served. */
+  /** Absent: metrics are not served. */
   readonly metricsPort?: number;
   /** Default: 127.0.0.1 */
   readonly metricsHost?: string;
@@ -66,7 +67,7 @@ export async function worker(
   const more = { ...(scores === undefined ? {} : { scores }), ...(notices === undefined ? {} : { notices }) };
   const runner = createWorker({ store, agents, concurrency, onReport, ...more });
   const shutdownWatch = stopOnSignal(interruptions, () => {
-    terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
+    terminal.err(`Exiting: running tools have ${graceMs / 1_000} s to finish.\n`);
     return runner.stop({ graceMs });
   });
   let closeServer = () => {};
@@ -91,12 +92,12 @@ export async function worker(
 function checkMetricsOptions({ metricsPort, metricsHost, tokenFile }: WorkerCommandOptions): void {
   if (metricsPort !== undefined || (metricsHost === undefined && tokenFile === undefined)) return;
   const option = metricsHost === undefined ? "--token-file" : "--metrics-host";
-  throw new PawlError("bad_input", `${option} is for the figures of the worker. Add --metrics-port, or leave it out.`);
+  throw new PawlError("bad_input", `${option} is for the metrics of the worker. Add --metrics-port, or leave it out.`);
 }
 
 /**
- * Serves the figures of the worker to anyone with the token.
- * @returns closes the server
+ * Serves the metrics of the worker to anyone with the token.
+ * @returns a function that closes the server
  */
 async function serveMetrics(
   metricsOptions: Pick<MetricsServerOptions, "store" | "worker" | "metrics">,
@@ -150,7 +151,7 @@ function formatReportError(report: WorkerReport): string {
   return "error" in report ? formatError(report.error, false) : "";
 }
 
-/** On Ctrl-C and on SIGTERM: takes no more sessions, lets tools that run finish, and exits. */
+/** On Ctrl-C or SIGTERM, takes no more sessions, lets running tools finish, and exits. */
 function stopOnSignal({ stop, shutdown }: Interruptions, shutDown: () => Promise<void>) {
   let shuttingDown: Promise<void> | null = null;
   const begin = () => {
@@ -173,7 +174,7 @@ type WorkerDeps = {
   readonly terminal: Terminal;
 };
 
-/** One agent for each folder and model. If agents or hooks in files change, or are trusted or no longer trusted, there is another one. */
+/** Creates one agent for each folder and model, and a new one when agent files, hook files or their trust change. */
 function createAgents({ store, home, observers, options, terminal }: WorkerDeps) {
   const models = new Map<string, Promise<ChosenModel>>();
   const agents = new Map<string, Promise<Agent>>();
@@ -181,11 +182,11 @@ function createAgents({ store, home, observers, options, terminal }: WorkerDeps)
   async function createAgentFor(name: string, root: string): Promise<Agent> {
     const configured = resolveConfiguration({ root, home });
     const modelName = name === "" ? configured.model : name;
-    // The names of a folder count there alone.
+    // A folder's model aliases apply only in that folder.
     const key = JSON.stringify([modelName, modelName === undefined ? null : findAlias(modelName, configured.models)]);
     const chosen = models.get(key) ?? chooseConfiguredModel(modelName, options, configured);
     models.set(key, chosen);
-    // The failure may pass, for example a missing key. The next session tries again.
+    // The failure may be temporary, for example a missing key. The next session tries again.
     chosen.catch(() => models.delete(key));
     const { model, timeouts } = await chosen;
     const { agents: childAgents, fallbacks, problems } = await chooseOtherModels(configured, options, model);

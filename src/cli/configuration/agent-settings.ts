@@ -1,12 +1,12 @@
 /**
- * What the settings say of an agent, as the agent takes it.
+ * The settings of an agent, in the form that the agent takes.
  */
 import type { PromptCache } from "../../index.js";
 import { findSettingValue, type ResolvedConfiguration } from "./resolve-configuration.js";
 
 export type AgentSettings = {
   readonly systemPromptEnd: string | undefined;
-  /** Null if no setting says whether there is a shell. */
+  /** Null if no setting turns the shell on or off. */
   readonly shellIsOn: boolean | null;
   readonly shell: {
     readonly timeoutMs: number;
@@ -17,7 +17,7 @@ export type AgentSettings = {
   readonly unasked: readonly string[];
   readonly toolsOff: ReadonlySet<string>;
   readonly skillsOff: readonly string[];
-  /** Null if no setting says how providers are asked to cache prompts. */
+  /** Null if no setting configures prompt caching. */
   readonly promptCache: PromptCache | null;
   readonly contextFiles: { readonly names: readonly string[]; readonly maxBytes: number };
 };

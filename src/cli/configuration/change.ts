@@ -109,9 +109,9 @@ function parseSettingValue({ type }: SettingKind, key: string, value: string): J
 
 function createUnknownKeyError(key: string): PawlError {
   if (/^permissions\b/.test(key))
-    return new PawlError("bad_input", "Rules have commands of their own, for example: pawl permissions add allow RULE");
+    return new PawlError("bad_input", "Rules have their own commands, for example: pawl permissions add allow RULE");
   const suggestion = nearestName(key, settingNames);
   const suggestionNote =
-    suggestion === undefined ? `There are: ${settingNames.join(", ")}.` : `Did you mean ${suggestion}?`;
-  return new PawlError("bad_input", `${JSON.stringify(key)} is no setting. ${suggestionNote}`);
+    suggestion === undefined ? `Known settings: ${settingNames.join(", ")}.` : `Did you mean ${suggestion}?`;
+  return new PawlError("bad_input", `${JSON.stringify(key)} is not a setting. ${suggestionNote}`);
 }

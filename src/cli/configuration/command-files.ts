@@ -2,8 +2,8 @@
  * Commands in files: `/NAME` sends the text of `NAME.md` in a folder `commands`, which is next to the person's
  * `pawl.config.json` or in the `.pawl` of a folder.
  *
- * 1. A text runs nothing: a `!` in it is plain text, and an `@` does not name a file.
- * 2. No file replaces a built-in command of pawl.
+ * 1. The text of a command runs nothing: a `!` in it is plain text, and an `@` does not name a file.
+ * 2. No file can override a built-in command of pawl.
  */
 import { join } from "node:path";
 import { isCommandName } from "../command-names.js";

@@ -110,7 +110,7 @@ function createUnknownSettingError(
   const path = parentPath.map((one) => `${one}.`).join("");
   const suggestion = nearestName(name, all);
   return createError(
-    `${path}${name} is no setting. ${suggestion === undefined ? `It knows ${all.join(", ")}` : `Did you mean ${path}${suggestion}`}`,
+    `${path}${name} is not a setting. ${suggestion === undefined ? `Known settings: ${all.join(", ")}` : `Did you mean ${path}${suggestion}`}`,
   );
 }
 

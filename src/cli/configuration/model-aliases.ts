@@ -56,12 +56,12 @@ const memberRules: { readonly [name in keyof ModelAlias]-?: readonly [(value: Js
 export function findAliasesProblem(value: Json): string | null {
   if (!isJsonObject(value)) return 'must be an object, such as { "fast": { "use": "ollama/qwen3" } }';
   const names = Object.keys(value);
-  if (names.length > maxAliases) return `may name ${maxAliases} models`;
+  if (names.length > maxAliases) return `may name at most ${maxAliases} models`;
   for (const name of names) {
     if (!new RegExp(aliasPattern).test(name))
       return `may not name a model ${JSON.stringify(name)}: letters, digits, _ . -`;
     const problem = findAliasProblem(value[name] ?? null);
-    if (problem !== null) return `has a fault in ${name}: ${problem}`;
+    if (problem !== null) return `is invalid in ${name}: ${problem}`;
   }
   return null;
 }
@@ -70,7 +70,7 @@ function findAliasProblem(alias: Json): string | null {
   if (!isJsonObject(alias)) return "it must be an object";
   for (const [name, value] of Object.entries(alias)) {
     const member = Object.hasOwn(memberRules, name) ? memberRules[name as keyof ModelAlias] : undefined;
-    if (member === undefined) return `it knows ${Object.keys(memberRules).join(", ")}, and not ${JSON.stringify(name)}`;
+    if (member === undefined) return `${JSON.stringify(name)} is not one of ${Object.keys(memberRules).join(", ")}`;
     const [isValid, requirement] = member;
     if (!isValid(value)) return `${name} ${requirement}`;
   }

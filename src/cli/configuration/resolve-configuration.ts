@@ -108,7 +108,7 @@ function formatTrustNotice(trust: FolderTrust): string | null {
   const others = untrusted.filter(({ kind }) => kind !== "command" && kind !== "agent");
   const files = others.map(({ path, before, effects }) => {
     const why = before === null ? "is not trusted" : "has changed since it was trusted";
-    return `${path} ${why}, so it does not count that it ${effects.join("; ")}.`;
+    return `${path} ${why}, so this is off: it ${effects.join("; ")}.`;
   });
   const all = [
     ...files,
@@ -121,7 +121,7 @@ function formatTrustNotice(trust: FolderTrust): string | null {
       ),
     ),
   ];
-  return all.length === 0 ? null : `${all.join(" ")} To look at it and decide: pawl trust`;
+  return all.length === 0 ? null : `${all.join(" ")} To review and decide: pawl trust`;
 }
 
 const maxNamed = 5;

@@ -8,10 +8,10 @@ import { maxFallbacks, type SettingKind, settingDefaults, settingTable } from ".
 type JsonObject = { readonly [name: string]: Json };
 
 export function createConfigurationSchema(): JsonObject {
-  const entries = Object.entries(settingTable).map(([place, { kind, about }]) => {
-    const value = settingDefaults[place];
+  const entries = Object.entries(settingTable).map(([key, { kind, about }]) => {
+    const value = settingDefaults[key];
     const described = { description: about, ...toSchema(kind), ...(value === undefined ? {} : { default: value }) };
-    return [place.split("."), described] as const;
+    return [key.split("."), described] as const;
   });
   const { properties = {} } = createObjectSchema(entries);
   return {
@@ -29,13 +29,13 @@ export function createConfigurationSchema(): JsonObject {
 
 type Entry = readonly [names: readonly string[], schema: JsonObject];
 
-/** An object whose members are at these places. */
+/** Creates the schema of an object from the paths and schemas of its members. */
 function createObjectSchema(entries: readonly Entry[]): JsonObject {
   const names = [...new Set(entries.map(([[name = ""]]) => name))];
   const createMemberSchema = (name: string): Json => {
     const own = entries.filter(([[first]]) => first === name);
-    const whole = own.find(([places]) => places.length === 1);
-    return whole?.[1] ?? createObjectSchema(own.map(([places, schema]) => [places.slice(1), schema]));
+    const whole = own.find(([path]) => path.length === 1);
+    return whole?.[1] ?? createObjectSchema(own.map(([path, schema]) => [path.slice(1), schema]));
   };
   return {
     type: "object",

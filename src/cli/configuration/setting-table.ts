@@ -1,6 +1,6 @@
 /**
- * The settings of `pawl.config.json`, each said once. What reads the file, `pawl config`, the trust in a folder and the JSON Schema
- * all go by this table.
+ * The settings of `pawl.config.json`. This table is the single source for parsing the file, `pawl config`, the trust in a folder and the
+ * JSON Schema.
  */
 import type { Json, PromptCache } from "../../index.js";
 import { readHostPattern } from "../../tools/sandbox/hosts.js";
@@ -9,7 +9,7 @@ import { readingNames } from "../permissions/known-commands.js";
 import { themes } from "../terminal/text-style.js";
 import { findAliasesProblem, isModelName, isVariableName } from "./model-aliases.js";
 
-/** What a value may be. */
+/** The type of a value. */
 export type SettingKind =
   | { readonly type: "text" }
   | { readonly type: "whole number" }
@@ -28,7 +28,7 @@ export type SettingKind =
 export type SettingRule = {
   readonly kind: SettingKind;
   readonly about: string;
-  /** What it does if a folder sets it, in words: the value stands behind. */
+  /** The effect if a folder sets it. The value is shown after these words. */
   readonly effect?: string;
 };
 
@@ -37,8 +37,8 @@ const promptCaches: readonly PromptCache[] = ["auto", "5m", "1h", "off"];
 const wholeNumberKind = { type: "whole number" } as const;
 const stringList = { type: "texts" } as const;
 
-/** By the place in the file. */
-export const settingTable: { readonly [place: string]: SettingRule } = {
+/** Keyed by the path in the file. */
+export const settingTable: { readonly [key: string]: SettingRule } = {
   model: {
     kind: { type: "text" },
     about: "The model of new sessions: provider/model, or demo.",
@@ -46,13 +46,12 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   },
   models: {
     kind: { type: "models" },
-    about: "Names of your own for models, with their settings. A name of two files counts as the stronger file has it.",
-    effect: "names models, where they answer and the keys that they get",
+    about: "Your own names for models, with their settings. If two files have the same name, the stronger file wins.",
+    effect: "names models, their addresses and the keys that they get",
   },
   fallbacks: {
     kind: { type: "names of models" },
-    about:
-      "Models to try in order when a model has been given up: provider/model, or names of your own. Default: none.",
+    about: "Models to try in order after a model has failed: provider/model, or your own names. Default: none.",
     effect: "sets the models that take over when one fails, and so who gets the conversation",
   },
   promptCache: {
@@ -62,32 +61,33 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   },
   "limits.maxSteps": {
     kind: wholeNumberKind,
-    about: "The most model calls of a run.",
+    about: "The maximum number of model calls in a run.",
     effect: "sets the limit maxSteps",
   },
   "limits.maxTokens": {
     kind: wholeNumberKind,
-    about: "The most tokens of a run, input and output together.",
+    about: "The maximum number of tokens in a run, input and output together.",
     effect: "sets the limit maxTokens",
   },
   "limits.maxCostUsd": {
     kind: { type: "number" },
-    about: "The most that a run may cost, in US dollars.",
+    about: "The maximum cost of a run, in US dollars.",
     effect: "sets the limit maxCostUsd",
   },
   "limits.maxWallClockMs": {
     kind: wholeNumberKind,
-    about: "The most milliseconds of a run.",
+    about: "The maximum duration of a run, in milliseconds.",
     effect: "sets the limit maxWallClockMs",
   },
   "systemPrompt.append": {
     kind: { type: "text" },
-    about: "Text behind the system prompt.",
+    about: "Text that is appended to the system prompt.",
     effect: "adds to the system prompt",
   },
   "shell.on": {
     kind: { type: "yes or no" },
-    about: "Whether the agent can run commands. Without it: in a conversation that asks; elsewhere with --allow-shell.",
+    about:
+      "Whether the agent can run commands. Default: in conversations, which ask first; elsewhere only with --allow-shell.",
     effect: "decides whether the agent can run commands on this machine",
   },
   "shell.sandbox": {
@@ -126,10 +126,10 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
     about: "outside: commands in the sandbox run without a question, unless they ask for more than it gives.",
     effect: "decides which commands run without a question",
   },
-  "shell.timeoutMs": { kind: wholeNumberKind, about: "The most milliseconds of a command." },
+  "shell.timeoutMs": { kind: wholeNumberKind, about: "The maximum duration of a command, in milliseconds." },
   "shell.env": {
     kind: { type: "names of variables" },
-    about: "Variables of yours that commands get beside basic ones such as PATH.",
+    about: "Your environment variables that commands get in addition to basic ones such as PATH.",
     effect: "gives commands these variables of yours",
   },
   "shell.unasked": {
@@ -144,13 +144,13 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   },
   "context.files": {
     kind: { type: "names of files" },
-    about: "Names of the files for agents; of each folder, the first that exists counts.",
+    about: "Names of the files with instructions for agents. In each folder, the first file that exists is used.",
     effect: "gives the model the files named",
   },
-  "context.maxBytes": { kind: wholeNumberKind, about: "The most bytes of all these files together." },
+  "context.maxBytes": { kind: wholeNumberKind, about: "The maximum size of all these files together, in bytes." },
   "skills.off": {
     kind: stringList,
-    about: "Skills that the model is not told of, by their names.",
+    about: "Skills that are hidden from the model, by their names.",
     effect: "turns skills off",
   },
   "ui.theme": {
@@ -169,7 +169,7 @@ export const settingTable: { readonly [place: string]: SettingRule } = {
   },
 };
 
-/** What holds without any file. A setting that is not here has no default of its own. */
+/** The defaults. A setting that is not listed here has no default value. */
 export const settingDefaults: { readonly [key: string]: Json } = {
   "shell.sandbox": "auto",
   "shell.hosts": [],
@@ -190,11 +190,11 @@ export const settingDefaults: { readonly [key: string]: Json } = {
   "ui.bell": "off",
 };
 
-/** Says what is wrong with a value; null if nothing is. */
+/** Describes what is wrong with a value; null if it is valid. */
 export function findSettingProblem(kind: SettingKind, value: Json): string | null {
   switch (kind.type) {
     case "text":
-      return typeof value === "string" && value.trim() !== "" ? null : "must be a text";
+      return typeof value === "string" && value.trim() !== "" ? null : "must be a string that is not empty";
     case "whole number":
       return Number.isSafeInteger(value) && Number(value) > 0 ? null : "must be a number above 0, without a fraction";
     case "number":
@@ -226,7 +226,7 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
     case "names of models":
       return isList(value, (one) => typeof one === "string" && isModelName(one)) && value.length <= maxFallbacks
         ? null
-        : `must be a list of at most ${maxFallbacks} models: provider/model, or names of your own`;
+        : `must be a list of at most ${maxFallbacks} models: provider/model, or your own names`;
   }
 }
 

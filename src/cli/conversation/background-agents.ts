@@ -1,6 +1,6 @@
 /**
- * The agents that the session has started in the background: shows their questions, and carries them on while the conversation is
- * open. No worker runs on most machines.
+ * The session's background agents: shows their questions, and drives them while the conversation is open, because no worker runs on
+ * most machines.
  */
 import type { Agent, State, Store, StreamItem } from "../../index.js";
 import { isUnfinished } from "../agent/session-progress.js";
@@ -19,13 +19,13 @@ export type BackgroundAgentsDeps = {
 };
 
 export type BackgroundAgents = {
-  /** Follows an agent and carries it on, unless another process does. */
+  /** Follows an agent and drives it, unless another process does. */
   readonly follow: (child: { readonly childId: string; readonly callKey: string }) => void;
-  /** Follows those of the session that have not ended. */
+  /** Follows the session's background agents that have not ended. */
   readonly followAll: (state: State) => void;
-  /** Carries an agent on after an answer. Nothing happens if the session has no such agent. */
+  /** Continues an agent after an answer. A no-op if the session has no such agent. */
   readonly carryOn: (childId: string) => void;
-  /** How many have not ended. */
+  /** The number of agents that have not ended. */
   readonly countUnfinished: () => Promise<number>;
 };
 
@@ -79,7 +79,7 @@ export function createBackgroundAgents(deps: BackgroundAgentsDeps): BackgroundAg
   };
 }
 
-/** The line of the call has ended, so only questions are shown. */
+/** The line of the agent's call has already ended, so only questions are shown. */
 function isShown(
   item: StreamItem,
 ): item is Extract<StreamItem, { readonly type: "approval_requested" | "approval_answered" | "tool_result" }> {

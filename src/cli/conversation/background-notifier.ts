@@ -1,6 +1,6 @@
 /**
  * Reports background processes of a conversation. When one ends, the person is notified and the process is removed from the
- * session's data. So the next start of the program reports only processes that were running when the program ended.
+ * session's data. So the next start of the program reports only processes that were running when it ended.
  */
 import type { Agent } from "../../index.js";
 import { type BackgroundProcess, type BackgroundProcesses, createBackgroundProcesses } from "../../tools/index.js";

@@ -1,5 +1,5 @@
 /**
- * The options of a conversation, and what its talks share.
+ * The options of a conversation, and the dependencies that its talks share.
  */
 import type { Store } from "../../index.js";
 import type { FolderAgentFlags } from "../agent/agent-choices.js";
@@ -10,7 +10,7 @@ import type { ServerManager } from "./server-manager.js";
 
 export type ConversationOptions = FolderAgentFlags & {
   readonly model?: string;
-  /** How long to wait for the beginning of an answer; milliseconds. */
+  /** How long to wait for the first chunk of a response; milliseconds. */
   readonly timeout?: number;
   readonly root?: string;
   readonly session?: string;

@@ -45,7 +45,7 @@ import { runTalk, type TalkSetup } from "./run-talk.js";
 import { createServerManager } from "./server-manager.js";
 import { createSessionControl, type SessionControl } from "./session-control.js";
 
-/** Milliseconds that tools have to finish when a run is left, and that a stopped run has to end. */
+/** How long tools have to finish when the person leaves a run, and how long a stopped run has to end; milliseconds. */
 const graceMs = 5_000;
 
 /** @param task the first message, if there is one. @returns the exit code */
@@ -91,7 +91,7 @@ export async function converse(
   }
 }
 
-/** The prompt on the screen goes by the person's own file alone. What is in force in the folder may have it otherwise. */
+/** The early prompt uses only the person's own configuration file, which the folder's configuration may override. */
 function createFront(
   { screenReader }: ConversationOptions,
   settings: readonly ResolvedSetting[],
@@ -115,7 +115,7 @@ async function findFirstSession({ store, root, options }: ConversationDeps): Pro
   if (options.session !== undefined) {
     const found = await getSession(store, options.session);
     if (found.info?.agent === agentName) return found;
-    throw new PawlError("agent_mismatch", `Session ${shortId(found.sessionId)} is not one of pawl.`);
+    throw new PawlError("agent_mismatch", `Session ${shortId(found.sessionId)} was not started by pawl.`);
   }
   if (options.continue !== true) return null;
   return getLatestSession(store, root, "Leave out --continue to start one.");
@@ -128,7 +128,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
   let text = task;
   let draft: string | undefined;
   let canAsk = true;
-  const saidProblems = new Set<string>();
+  const shownProblems = new Set<string>();
   for (let isFirst = true; ; isFirst = false) {
     const root = resolveFolder(summary?.info?.root ?? conversation.root);
     const configured = resolveConfiguration({ root, home: conversation.home });
@@ -151,12 +151,12 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
         : null;
     const notes = [
       untrusted.length === 0 ? configured.notice : null,
-      // A talk after `/trust` may have more agents. What was said stays on the screen.
-      ...problems.filter((one) => !saidProblems.has(one)),
+      // A talk after `/trust` may have more agents. Problems that were already shown are not repeated.
+      ...problems.filter((problem) => !shownProblems.has(problem)),
       unsandboxed,
       ...formatServerNotes(conversation.servers.current(), restartCommand),
     ];
-    for (const problem of problems) saidProblems.add(problem);
+    for (const problem of problems) shownProblems.add(problem);
     for (const note of notes.filter((one) => one !== null))
       control.say(wrapNote(sanitize(conversation.terminal.redaction.text(note)), front.columns(), "yellow"));
     const end = await runTalk(conversation, {
@@ -178,7 +178,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
       control.say(wrapNote(sanitize(conversation.terminal.redaction.text(failure)), front.columns(), "yellow"));
     summary = end.next.sessionId === null ? null : await store.describe(end.next.sessionId);
     modelName = end.next.model ?? modelName;
-    // What was trusted counts from the beginning, so the talk begins anew, with the same first message.
+    // Trust is read when a talk begins, so a new talk begins with the same first message.
     [text, draft] = [end.next.isTrusted === true ? text : "", end.next.draft];
   }
 }
@@ -187,7 +187,7 @@ type NewTalk = Pick<TalkSetup, "root" | "configured" | "hasShell" | "chosen"> &
   Pick<ChosenAgents, "agents"> &
   Pick<ChosenFallbacks, "fallbacks"> & { readonly sessionId: string };
 
-/** The agent of a talk, and the control of its session. Each of them uses the other. */
+/** Creates a talk's agent and the control of its session, which use each other. */
 function createTalk(
   { store, home, options, background, servers, front, terminal }: ConversationDeps,
   { root, configured, hasShell, sessionId, chosen, agents, fallbacks }: NewTalk,
@@ -209,7 +209,7 @@ function createTalk(
     fallbacks,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
-    onContextFiles: (paths) => control.say([lineOf(`Goes by ${paths.join(", ")}`, "dim")]),
+    onContextFiles: (paths) => control.say([lineOf(`Using ${paths.join(", ")}`, "dim")]),
     onHookCommand: (name) => control.showHook(name),
     // A mode that was chosen before the first message applies to the first call.
     beforeFirstCall: () => control.mode.storePending(),
@@ -242,12 +242,12 @@ function explainNoSandbox(
   return whyNotSandboxed(openCommandSandbox(folders, toAgentSettings(configured).sandbox, permissions));
 }
 
-/** A person is there and asked about each command. With `--yes` nobody is asked, so the shell has to be allowed. */
+/** A person is asked about each command. With `--yes` no one is asked, so the shell has to be allowed explicitly. */
 function hasShell({ yes, allowShell }: ConversationOptions, configured: ResolvedConfiguration): boolean {
   return allowShell ?? toAgentSettings(configured).shellIsOn ?? yes !== true;
 }
 
-/** Ends the run or lets it go, and says how to go on. */
+/** Ends or leaves the run, and shows how to continue. */
 async function leaveConversation(
   { front, store, loss, background, terminal }: ConversationDeps,
   control: SessionControl,
@@ -264,7 +264,7 @@ async function leaveConversation(
     control.say(wrapNote(sanitize(terminal.redaction.text(failure)), front.columns(), "yellow"));
   if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
-    control.say(wrapNote(`To go on: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
+    control.say(wrapNote(`To continue: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
   }
   if (agentsAtWork > 0) control.say(wrapNote(formatAgentsAtWork(agentsAtWork), front.columns(), "yellow"));
   front.changed();
@@ -275,5 +275,5 @@ async function leaveConversation(
 
 function formatAgentsAtWork(count: number): string {
   const agents = count === 1 ? "1 agent in the background has" : `${count} agents in the background have`;
-  return `${agents} not ended. When you go on, they go on; without you, pawl worker carries them on. pawl agents lists them.`;
+  return `${agents} not ended. Background agents continue with this session, or in a pawl worker. pawl agents lists them.`;
 }

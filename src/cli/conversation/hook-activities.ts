@@ -1,18 +1,18 @@
 /**
- * The commands of hooks that run now, for the activity line of the view.
+ * The hook commands that are running, for the activity line of the view.
  */
 import { truncate } from "../terminal/text.js";
 import type { Activity } from "./view/fold.js";
 import type { ViewState } from "./view/view-state.js";
 
 export type HookActivities = {
-  /** Puts the command that began first in place of the view's activity. */
+  /** Shows the command that started first, instead of the view's activity. */
   readonly showIn: (state: ViewState) => ViewState;
-  /** @returns called when the command has ended */
+  /** @returns a function to call when the command has ended */
   readonly start: (name: string) => () => void;
 };
 
-/** Leaves room for the time and for how to stop the run, on a screen of 40 columns. */
+/** Leaves room for the time and for `esc stops` on a screen of 40 columns. */
 const maxHookName = 24;
 
 export function createHookActivities(onChange: () => void): HookActivities {

@@ -1,8 +1,8 @@
 /**
- * Composes the messages of a conversation: the text, the data that joined it, and the files and resources that it mentions.
+ * Composes the messages of a conversation: the text, attached data, and the files and resources that the text mentions.
  *
- * 1. Messages are sent in the order in which the person typed them: while one reads the resources that it mentions, later ones wait.
- * 2. If a resource cannot be read, nothing is sent. What joined the message then joins the next one.
+ * 1. Messages are sent in the order in which the person typed them: while a message waits for its resources, later messages wait too.
+ * 2. If a resource cannot be read, nothing is sent. Data that was attached to the message is then attached to the next one.
  */
 import type { UserPart } from "../../index.js";
 import { type ComposeOptions, composeMessage } from "../agent/attachments.js";
@@ -13,7 +13,7 @@ import type { Activity } from "./view/fold.js";
 type MessageComposer = {
   /** Adds data to the next message. */
   readonly join: (part: UserPart) => void;
-  /** @param named the text whose mentions join the message. @param send gets the message, at once if it mentions no resource */
+  /** @param named the text whose mentions are attached. @param send receives the message, synchronously if it mentions no resource */
   readonly compose: (text: string, named: string, send: (input: readonly UserPart[]) => void) => void;
   /** Whether a message waits for its resources. */
   readonly isReading: () => boolean;
@@ -23,7 +23,7 @@ type MessageComposer = {
 
 type MessageComposerDeps = Pick<ComposeOptions, "root" | "mayReach" | "whyRefused"> & {
   readonly servers: Pick<StartedServers, "all">;
-  /** Called with why a file did not join. */
+  /** Called with the reason why a file was not attached. */
   readonly onProblem: (problem: string) => void;
   /** Called when a message begins to wait for its resources, and with null when it no longer waits. */
   readonly onActivity: (activity: Activity | null) => void;
@@ -33,7 +33,7 @@ type MessageComposerDeps = Pick<ComposeOptions, "root" | "mayReach" | "whyRefuse
 export function createMessageComposer(deps: MessageComposerDeps): MessageComposer {
   const { servers, onProblem, onActivity, fail, ...files } = deps;
   let joined: readonly UserPart[] = [];
-  /** The last of the messages that wait. */
+  /** Settles when the last waiting message was sent; null if no message waits. */
   let last: Promise<void> | null = null;
   let reading: AbortController | null = null;
 

@@ -3,7 +3,7 @@
  *
  * 1. The rule is durable before the call is approved.
  * 2. Other open questions that the rule settles are answered by it as well.
- * 3. A rule of the session is kept in the session that the person sees, and applies to the agents that it calls.
+ * 3. A session rule is stored in the session that the person sees, and also applies to the agents that the session calls.
  */
 import type { Agent } from "../../index.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -53,7 +53,7 @@ export function createRuleActions({ agent, permissions, control, columns, by }: 
   async function keep(question: OpenQuestion, { rules }: RuleOffer, scope: StorageScope): Promise<void> {
     for (const rule of rules)
       await saveRule({ permissions, session, by }, scope, "allow", { rule, call: question.callKey });
-    say(`From now on ${scopeTexts[scope]}: ${rules.map(shortenRule).join(", ")}. /permissions takes it back.`);
+    say(`Allowed from now on ${scopeTexts[scope]}: ${rules.map(shortenRule).join(", ")}. /permissions removes rules.`);
     control.answer(question, { type: "approve" });
     const sessionRules = await loadSessionRules();
     for (const other of control.view.questions.all()) {
@@ -66,7 +66,7 @@ export function createRuleActions({ agent, permissions, control, columns, by }: 
   async function explain(question: OpenQuestion): Promise<void> {
     const call = { tool: question.name, readOnly: false, input: question.input };
     const decision = question.why === "policy" ? await permissions.decide(call, await loadSessionRules()) : undefined;
-    say([explainQuestion(question), decision?.why].filter((one) => one !== undefined).join(" "));
+    say([explainQuestion(question), decision?.why].filter((reason) => reason !== undefined).join(" "));
   }
 
   return {

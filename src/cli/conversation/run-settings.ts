@@ -3,8 +3,8 @@
  * thinks.
  *
  * 1. A setting is stored in the session's data, so it applies in every process that shows the session.
- * 2. A run that began before its budget was set is stopped by this process, after a model call. So is each run if the price of a model
- *    is not known: the library refuses such limits, but the calls of the other models still count.
+ * 2. If a run began before its budget was set, this process stops it after a model call. It does the same for every run if a
+ *    model's price is unknown: the library refuses such limits, but the calls of the other models still count.
  */
 import type { Json, StartOptions } from "../../index.js";
 import { createStoredValue, type StoredValue, type ValueSession } from "./stored-value.js";
@@ -13,7 +13,7 @@ import { createStoredValue, type StoredValue, type ValueSession } from "./stored
 export const effortLevels = ["low", "medium", "high"] as const;
 export type Effort = (typeof effortLevels)[number];
 
-/** An absent setting is the agent's. */
+/** If a setting is absent, the agent's own applies. */
 export type RunSettings = {
   /** The maximum cost of a run; US dollars. */
   readonly budget?: number;
@@ -28,7 +28,7 @@ export type RunSettingsStore = StoredValue<RunSettings> & {
   readonly unpriced: readonly string[];
   /** The options of the next run. */
   readonly options: () => Pick<StartOptions, "limits" | "providerOptions">;
-  /** Applies the budget to a run in progress, although it began before the budget was set. */
+  /** Applies the budget to a run that began before the budget was set. */
   readonly watch: (runId: string) => void;
   /** The budget, if the run has spent it; null if the run continues. */
   readonly findSpentBudget: (runId: string, costUsd: number | undefined) => number | null;
@@ -74,14 +74,14 @@ export function createRunSettingsStore(
 function readRunSettings(value: Json | undefined): RunSettings {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
   const { budget, effort: named } = value as { readonly [key: string]: Json | undefined };
-  const effort = effortLevels.find((one) => one === named);
+  const effort = effortLevels.find((level) => level === named);
   return {
     ...(typeof budget === "number" && budget > 0 ? { budget } : {}),
     ...(effort === undefined ? {} : { effort }),
   };
 }
 
-/** Each provider has its own name for the setting, and reads only the options under its own name. */
+/** Each provider has its own name for the setting, and reads only the options under its name. */
 function toProviderOptions(effort: Effort): NonNullable<StartOptions["providerOptions"]> {
   return {
     anthropic: { effort },

@@ -73,7 +73,7 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
       custom: custom.list,
       command: commands.run,
       runOwn: (commandLine) => void ownCommands.run(commandLine),
-      // All that are running are stopped.
+      // All three are called, so that everything that runs is stopped.
       stopOwn: () => [commands.stop(), ownCommands.stop(), control.stopReading()].includes(true),
       fileNames: () => listFileNames(root, talkEnded.signal),
       resourceNames: () => listResourceNames(servers.current(), talkEnded.signal),

@@ -1,5 +1,5 @@
 /**
- * The MCP servers of a conversation. They outlive a session, because all sessions work on the same folder.
+ * The MCP servers of a conversation. They outlive sessions, because all sessions work on the same folder.
  */
 import { isDeepStrictEqual } from "node:util";
 import { formatServersToStart, type ResolvedServer, resolveServers } from "../mcp/resolve-servers.js";
@@ -32,7 +32,7 @@ export function createServerManager(home: string, onStart: (names: string, skip:
       if (isDeepStrictEqual(serversToStart, startedSet)) return;
       const names = formatServersToStart(serversToStart);
       const skipController = new AbortController();
-      const skip = () => skipController.abort(new Error("it had not answered when you went on without it"));
+      const skip = () => skipController.abort(new Error("it had not answered when you skipped the wait"));
       if (names !== "") onStart(names, skip);
       await current.close();
       startedSet = serversToStart;

@@ -1,7 +1,7 @@
 /**
  * One session of a conversation: starts and steers its runs, answers its questions, and feeds its items to the view.
  *
- * 1. Everything that is shown of the session comes from its stream, so it looks the same after a restart.
+ * 1. The session is shown only from its stream, so it looks the same after a restart.
  * 2. The view yields while many items arrive, so that keys are still handled.
  */
 import { setImmediate, setTimeout } from "node:timers/promises";
@@ -36,13 +36,13 @@ export type SessionControlDeps = {
   readonly agent: Agent;
   /** The ids of the agent's models: its own, then its fallbacks. */
   readonly models: readonly string[];
-  /** Those, and the models of the agent's agents, whose price is not known. */
+  /** The ids of the models without a known price, including those of the agent's agents. */
   readonly unpriced: readonly string[];
   readonly store: Store;
   readonly sessionId: string;
   /** The folder of the session. */
   readonly root: string;
-  /** Whether the permission rules let a file join a message. */
+  /** Whether the permission rules let a file be attached to a message. */
   readonly mayReach: Permissions["mayReach"];
   /** Returns why the model's provider would refuse a file. */
   readonly whyRefused?: Model["whyRefused"];
@@ -61,7 +61,7 @@ export type SessionControl = {
   readonly view: View;
   /** The settings of the next runs. */
   readonly choices: RunSettingsStore;
-  /** The mode, which decides which calls run without a question. */
+  /** The mode, which decides which calls run without asking. */
   readonly mode: SessionMode;
   /** Shows the session so far, and continues its run if one was interrupted. */
   readonly open: () => Promise<void>;
@@ -69,20 +69,20 @@ export type SessionControl = {
   readonly join: (part: UserPart) => void;
   /**
    * Starts a run. A run in progress gets the text before its next model call; if a run is being stopped, the text starts the next
-   * run. Files and resources that are mentioned in the text, or in `named`, join it.
+   * run. Files and resources that are mentioned in the text, or in `named`, are attached.
    */
   readonly send: (text: string, named?: string) => void;
   /** Whether a message waits for the resources that it mentions. */
   readonly isReading: () => boolean;
   /** Stops a message that waits for its resources: it is not sent. @returns whether there was one */
   readonly stopReading: () => boolean;
-  /** Makes the text the next run. */
+  /** Queues the text as the next run. */
   readonly queue: (text: string) => void;
   /** Starts the queued runs, after a run was stopped. */
   readonly startQueued: () => void;
   /** Removes the last queued run. @returns its text; null if there is none */
   readonly takeBack: () => string | null;
-  /** The current text of the file that a call would change; null if it changes none, or the file is not known. */
+  /** The current text of the file that a call would change; null if it changes no file, or if the text is unknown. */
   readonly fileOf: (question: OpenQuestion) => string | null;
   readonly stop: () => void;
   /** Stops the run, and waits at most `maxMs` for its end. */
@@ -91,16 +91,16 @@ export type SessionControl = {
   readonly say: (lines: readonly Line[]) => void;
   /** Shows an activity outside the session, such as a command; null if there is none. */
   readonly setOwn: (activity: Activity | null) => void;
-  /** Shows that a hook's command runs. @returns called when it has ended */
+  /** Shows that a hook's command runs. @returns a function to call when the command has ended */
   readonly showHook: (name: string) => () => void;
   readonly fail: (error: unknown) => void;
-  /** How many agents in the background have not ended. */
+  /** The number of background agents that have not ended. */
   readonly countBackgroundAgents: () => Promise<number>;
   /** Ends the stream and shuts the agent down. A run that is still in progress is interrupted after `graceMs`. */
   readonly close: (graceMs: number) => Promise<void>;
 };
 
-/** What is still open of the events up to `until`: calls that wait for an answer, and agents that work in the background. */
+/** The work that is still open at the entry `until`: calls that wait for an answer, and background agents. */
 type Replayed = {
   readonly until: number;
   readonly callKeys: ReadonlySet<string>;
@@ -120,7 +120,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   const view: View = { ...ownView, state: () => hooks.showIn(ownView.state()) };
   const choices = createRunSettingsStore(session, by, deps.unpriced);
   const mode = createSessionMode(session, by);
-  /** While earlier events are replayed: what is still open of them. Null afterwards. */
+  /** The open work while earlier events are replayed; null afterwards. */
   let replayed: Replayed | null = null;
   const closing = new AbortController();
   const alarm = createSleepAlarm(() => resumeRun());
@@ -154,7 +154,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     const redact = redaction.stream();
     let isAtStepStart = after === 0;
     let sliceEnd = performance.now() + sliceMs;
-    /** Draws what is there, and lets keys be handled. */
+    /** Draws the current state, and lets keys be handled. */
     const yieldToKeys = async () => {
       onChange();
       await setImmediate();
@@ -182,7 +182,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         for (const _ of view.showInSteps(isQuestion(item) ? item : redactedItem, columns(), Date.now()))
           if (performance.now() >= sliceEnd) await yieldToKeys();
       }
-      // The call names the agent in its questions, so it is shown first.
+      // The agent's questions take its name from the call, so the call is shown first.
       if (item.type === "tool_result" && item.startedChild !== undefined && isAtWork(item.startedChild))
         background.follow({ childId: item.startedChild, callKey: item.callKey });
       if (replayed === null) applyChoices(item);
@@ -379,7 +379,7 @@ const agentItems: ReadonlySet<string> = new Set([
 type Interrupted = Extract<RunResult, { readonly status: "interrupted" }>;
 
 const interruptionTexts: { readonly [Reason in Interrupted["reason"]]: string } = {
-  store_failed: "The store failed, so the run stopped here. Carry it on with /resume.",
+  store_failed: "The store failed, so the run stopped here. Continue it with /resume.",
   shutdown: "",
   left: "",
   lease_lost: "Another process drives this session now.",

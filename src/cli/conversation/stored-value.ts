@@ -15,7 +15,7 @@ type Patch = Parameters<Session["setData"]>[0];
 export type StoredValue<Value> = {
   readonly current: () => Value;
   /**
-   * Computes the next value from the current one, after the changes before it have ended. If there is a session, the value is
+   * Computes the next value from the current one, after all earlier changes have ended. If there is a session, the value is
    * durable when the promise resolves. If it rejects, the value is unchanged.
    */
   readonly change: (update: (current: Value) => Value) => Promise<Value>;

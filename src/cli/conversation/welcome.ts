@@ -15,7 +15,7 @@ import { wrapNote } from "./lines/view-lines.js";
 type WelcomeDeps = {
   readonly store: Store;
   readonly root: string;
-  /** What is lost when the command ends, and why; null if everything is stored. */
+  /** Why the session is lost when the command ends; null if sessions are stored. */
   readonly loss: string | null;
   readonly version: string;
   readonly options: { readonly model?: string };
@@ -45,7 +45,7 @@ export async function renderWelcome(
   const otherSessions = await store.list({ agent: agentName, root, parent: null, limit: 100 });
   const hint =
     otherSessions.length === 0
-      ? "Ask for something, or type / for commands. Esc stops. Nothing is lost by a kill."
+      ? "Ask for something, or type / for commands. Esc stops. Nothing is lost if pawl is killed."
       : `${formatCount(otherSessions.length, "session")} here: /resume`;
   notes.push(...wrapNote(hint, front.columns(), "dim"));
   return notes;

@@ -1,5 +1,5 @@
 /**
- * Asks a person about a call: yes, no, edit, or always, by a rule that is kept (CLI-2).
+ * Asks a person about a call: yes, no, edit, or always, which stores a rule (CLI-2).
  *
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
@@ -19,17 +19,17 @@ import { formatQuestionTitle } from "./question-title.js";
 import { formatReplyChoices, haveNumbers, listReplyChoices } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
-/** "Always" is an answer of the terminal only: it keeps a rule, and allows the call by it. */
+/** Only the terminal offers "always": it stores a rule that allows the call. */
 const always = { name: "always", key: "a", word: "always", prompt: "[a]lways…", takes: "nothing" } as const;
 
 type LineChoice = AnswerChoice | typeof always;
 
-/** The answers that a person can give by a line. */
+/** The answers that a person can type. */
 function listLineChoices({ why }: Pick<PendingApproval, "why">): readonly LineChoice[] {
   return [...listAnswerChoices(why), ...(why === "policy" ? [always] : [])];
 }
 
-/** Reads a person's answer: its key or its word, and a text. Null if the line is not clear: then the caller asks again. */
+/** Parses a person's answer: its key or its word, and optional text. Null if the line is not clear: then the caller asks again. */
 export function parseReply(
   line: string,
   approval: Pick<PendingApproval, "why">,
@@ -68,7 +68,7 @@ export async function askApproval(approval: PendingApproval, context: AskContext
     if (line === null) return null;
     const reply = parseReply(line, approval);
     if (reply === null) terminal.err(`  Not understood. ${formatReplyHint(approval)}.\n`);
-    // An edit that was left, and "always" without a rule, are understood and lead back to the question.
+    // A cancelled edit, and "always" without a rule, are valid and lead back to the question.
     const decision = reply === null ? null : await toDecision(reply.choice, reply.text, approval, context);
     if (decision !== null) return decision;
   }
@@ -85,7 +85,7 @@ async function askToolQuestion(
   terminal.err(`${style("yellow", "?")} ${style("bold", sanitizeStrictly(name))} asks:${formatQuestion(question)}\n`);
   if (url !== undefined) terminal.err(`  ${sanitizeStrictly(url)}\n`);
   const choices = formatReplyChoices(schema);
-  // A text of several lines may have numbers of its own, as a plan has.
+  // A question of several lines may contain numbers, as a plan does.
   if (choices.length > 0 && question.includes("\n")) terminal.err("\n");
   for (const choice of choices) terminal.err(`${choice}\n`);
   if (schema !== undefined && choices.length === 0)
@@ -113,7 +113,7 @@ function formatReplyHint(approval: PendingApproval): string {
   return keys.includes("n") ? `${hint}; n may have a reason: n, because …` : hint;
 }
 
-/** Characters of the call in the prompt. */
+/** The columns of the call in the prompt. */
 const maxTitleColumns = 40;
 const minTitleColumns = 10;
 /** Columns that are left for the answer. */
@@ -134,7 +134,7 @@ function formatPrompt(approval: PendingApproval, columns: number): string {
   return `  Allow ${title}? ${keys}`;
 }
 
-/** Offers the narrowest rules that allow such calls, and keeps the one that is picked. @returns whether one was */
+/** Offers the narrowest rules that allow such calls, and stores the chosen rule. @returns whether one was chosen */
 async function offerRules(approval: PendingApproval, context: AskContext): Promise<boolean> {
   const { terminal, agent, sessionId, permissions, interruptions } = context;
   const session = agent.session(sessionId);

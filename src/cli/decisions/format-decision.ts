@@ -12,7 +12,7 @@ const decisionWords: { readonly [answer: string]: string | undefined } = {
   fail: "counted as failed",
   reply: "answered",
   decline: "declined",
-  expired: "nobody answered in time",
+  expired: "not answered in time",
 };
 
 export function formatDecisionType(answer: string): string {

@@ -26,8 +26,8 @@ export type PendingCall = StoredApproval & {
 };
 
 /**
- * All waiting calls; the one that has waited longest is first. The description of a session is redacted. The call itself is
- * not: a person must see what would run.
+ * Lists all waiting calls, oldest first. The description of a session is redacted. The call itself is not: a person must see what
+ * would run.
  */
 export async function listPendingCalls(store: Store, redaction?: Redaction): Promise<readonly PendingCall[]> {
   const found: StoredApproval[] = [];
@@ -91,7 +91,7 @@ export function requireOneMatch(
   const lines = found.map((call) => `  ${formatListed(call, Date.now(), style)}`);
   throw new PawlError(
     "bad_input",
-    `${JSON.stringify(id)} names ${found.length} calls. Give the id of one:\n${lines.join("\n")}`,
+    `${JSON.stringify(id)} matches ${found.length} calls. Give the id of one:\n${lines.join("\n")}`,
   );
 }
 

@@ -10,7 +10,7 @@ export type ReplyChoice = {
   readonly label: string;
 };
 
-/** The choices with a key of their own: 1 to 9. */
+/** The number of choices that have their own key: 1 to 9. */
 export const maxChoiceKeys = 9;
 
 /** The choices of a question; empty if it is answered in the person's own words. */
@@ -28,7 +28,7 @@ export function haveNumbers(choices: readonly ReplyChoice[]): boolean {
   });
 }
 
-/** What stands before a choice. */
+/** The mark in front of a choice. */
 export function formatChoiceMark(choices: readonly ReplyChoice[], at: number): string {
   return haveNumbers(choices) ? String(at + 1) : "-";
 }

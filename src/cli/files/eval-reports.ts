@@ -1,5 +1,6 @@
 /**
- * The latest report of each eval whose logs were kept. They are next to the sessions, so that any server of those can show them.
+ * The latest report of each eval whose logs were kept. They are stored next to the sessions, so that any server of the sessions
+ * can show them.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
@@ -23,7 +24,7 @@ export function toFileName(name: string): string {
   return `${readable}-${createHash("sha256").update(name).digest("hex").slice(0, 12)}`;
 }
 
-/** Reads the reports, by name, without those of other versions. */
+/** Reads the reports, sorted by name. Reports in another format version are skipped. */
 export function readEvalReports(home: string): readonly Report[] {
   return listFiles(toFolder(home)).flatMap((path) => {
     try {

@@ -28,14 +28,17 @@ export function readFolderFile(root: string, path: string, maxSize = maxBytes): 
   }
 }
 
-/** The hash of a file's content, as stores have it; null if there is no file, undefined if it cannot be read. */
+/** The hash of a file's content, as stores compute it; null if there is no file, undefined if it cannot be read. */
 export function hashFolderFile(root: string, path: string): string | null | undefined {
   const file = readFolderFile(root, path);
   if (file.type === "missing") return null;
   return file.type === "file" ? createHash("sha256").update(file.bytes).digest("hex") : undefined;
 }
 
-/** Whether the open file is at this path, which had no links: a parent folder may have become a link before the opening. */
+/**
+ * Whether the open file is the one at this path. The path had no links, but a parent folder may have become one before the file was
+ * opened.
+ */
 function isSameFile(path: string, { dev, ino }: Stats, file: number): boolean {
   if (process.platform === "linux") return readlinkSync(`/proc/self/fd/${file}`) === path;
   const current = lstatSync(path);

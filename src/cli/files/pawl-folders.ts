@@ -1,5 +1,5 @@
 /**
- * Where Pawl keeps what no command and no server may see, wherever it is.
+ * Pawl's own files and folders, which commands and servers must not see.
  */
 import { resolveUserConfigurationFolder } from "./configuration-folder.js";
 import { listStoreFiles } from "./store-location.js";

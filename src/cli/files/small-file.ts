@@ -1,7 +1,7 @@
 /**
- * Reads files that should be small: settings, rules, texts that join a message.
+ * Reads files that should be small: settings, rules, files that are attached to a message.
  *
- * 1. A file is opened once and checked before it is read. At most its bound is in memory, even if the file grows meanwhile.
+ * 1. A file is opened once and checked before it is read. At most `maxBytes` are in memory, even if the file grows meanwhile.
  * 2. Anything but a regular file is refused. A pipe might never end.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
@@ -12,7 +12,7 @@ export type SmallFile =
 
 /**
  * @param flags additional flags of `open`
- * @param isExpectedFile whether the open file is the one that was meant
+ * @param isExpectedFile whether the open file is the intended one
  * @throws what `open` and `read` throw
  */
 export function readSmallFile(
@@ -25,8 +25,8 @@ export function readSmallFile(
   const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | flags);
   try {
     const stats = fstatSync(file);
-    if (!stats.isFile()) return { type: "refused", why: "it is no file" };
-    if (!isExpectedFile(stats, file)) return { type: "refused", why: "something else was put in its place meanwhile" };
+    if (!stats.isFile()) return { type: "refused", why: "it is not a regular file" };
+    if (!isExpectedFile(stats, file)) return { type: "refused", why: "it was replaced while it was being opened" };
     const bytes = stats.size > maxBytes ? null : readBounded(file, maxBytes, stats.size);
     if (bytes !== null) return { type: "file", bytes };
     return { type: "refused", why: `it is larger than ${maxBytes.toLocaleString("en-US")} bytes` };
@@ -52,7 +52,10 @@ function readBounded(file: number, maxBytes: number, expected: number): Buffer |
 
 const pieceBytes = 64 * 1024;
 
-/** The text of a file, as its bytes are in UTF-8; null if there is no file. @throws what `createError` makes of the reason */
+/**
+ * Reads a UTF-8 file, and keeps a byte order mark; null if there is no file.
+ * @throws the error that `createError` returns for the reason
+ */
 export function readSmallText(path: string, maxBytes: number, createError: (why: string) => Error): string | null {
   let result: SmallFile;
   try {

@@ -62,7 +62,7 @@ export function listStoreFiles(home: string): readonly string[] {
   return [home, ...[...files].flatMap((file) => suffixes.map((suffix) => `${file}${suffix}`))];
 }
 
-/** The store that was searched, for messages that something is not in it; with a store of this folder that was not searched. */
+/** Describes the searched store, for "not found" messages. Also mentions a store in this folder that was not searched. */
 export function describeSearchedStore(): string {
   const location = parseStoreLocation(resolveHome(process.env), process.env);
   if (location.type === "postgres") return "the PostgreSQL database";

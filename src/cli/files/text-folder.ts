@@ -2,7 +2,7 @@
  * Reads the Markdown files of a folder that each define one thing by name, such as a command or an agent.
  *
  * 1. The folder and its files are bounded. A file that is ignored is reported.
- * 2. The files that a project folder supplies are read within the project, also through links. They apply once they are trusted.
+ * 2. A project's files are read only within the project, even through links, and apply once they are trusted.
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -53,7 +53,7 @@ const extension = ".md";
 export function readUserTexts<File extends TextFile>(folder: string, kind: TextFileKind<File>): TextFiles<File> {
   return readTexts(folder, folder, kind, (path) => {
     const text = readSmallText(path, kind.maxBytes, (why) => new Error(why));
-    if (text === null) throw new Error("it leads to no file");
+    if (text === null) throw new Error("it is a broken link");
     return { text, real: path };
   });
 }
@@ -77,7 +77,7 @@ export function readProjectTexts<File extends TextFile>(
   let remainingBytes = maxTotalBytes;
   return readTexts(folder.real, shownFolder, kind, (path) => {
     const found = readFolderFile(root, path, maxBytes);
-    if (found.type !== "file") throw new Error(found.type === "refused" ? found.why : "it leads to no file");
+    if (found.type !== "file") throw new Error(found.type === "refused" ? found.why : "it is a broken link");
     if (found.bytes.length > remainingBytes)
       throw new Error(`the ${plural} of the folder have more than ${maxTotalBytes.toLocaleString("en-US")} bytes`);
     const text = decodeText(found.bytes);
@@ -126,8 +126,8 @@ export function resolveTexts<File extends TextFile>(
     }
     const off =
       scope === "folder" && first.scope === "user"
-        ? `you have ${noun} of this name yourself`
-        : `${first.path} has ${noun} of the same name`;
+        ? `you have ${noun} with the same name`
+        : `${first.path} has ${noun} with the same name`;
     replaced.push(toOneLine(`${file.path} is off: ${off}.`));
     return { ...file, scope, off };
   };
@@ -152,13 +152,13 @@ function readTexts<File extends TextFile>(
     return {
       list: [],
       problems: [
-        toOneLine(`${shownFolder} has more than ${maxEntries.toLocaleString("en-US")} files: none of them counts.`),
+        toOneLine(`${shownFolder} has more than ${maxEntries.toLocaleString("en-US")} files: none of them is read.`),
       ],
     };
   const list: File[] = [];
   const problems: string[] = [];
   if (files.length > maxFiles)
-    problems.push(`${shownFolder} has more than ${maxFiles} ${plural}: the first ${maxFiles} by name count.`);
+    problems.push(`${shownFolder} has more than ${maxFiles} ${plural}: only the first ${maxFiles} by name are read.`);
   for (const file of files.slice(0, maxFiles)) {
     const path = join(shownFolder, file);
     const name = file.slice(0, -extension.length);
@@ -196,7 +196,7 @@ function listTextFiles(folder: string): readonly string[] | null {
       entries.closeSync();
     }
   } catch {
-    // There is no folder, so there are no files.
+    // Without a readable folder, there are no files.
     return [];
   }
   return names.filter((name) => name.endsWith(extension)).sort();

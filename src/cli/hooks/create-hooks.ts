@@ -1,9 +1,9 @@
 /**
- * The hooks of files as hooks of an agent: each command is one library hook, so the log names it with its time and outcome.
+ * Turns the hooks in files into hooks of an agent. Each command is one library hook, so the log records its name, time and outcome.
  *
  * 1. A hook of the folder runs only if its file and the files that the file names are still those that were trusted.
- * 2. What a hook decided is in the log. Another process goes on from there, and does not ask the hook again.
- * 3. A failed hook is reported, and the run goes on, unless the hook has `onFailure: "closed"`.
+ * 2. The decision of a hook is in the log. Another process continues from there, and does not call the hook again.
+ * 3. A failed hook is reported, and the run continues, unless the hook has `onFailure: "closed"`.
  */
 
 import { textOfOutput } from "../../core/index.js";
@@ -34,7 +34,7 @@ export type CreateHooksDeps = {
   readonly root: string;
   readonly store: Store;
   readonly topSessions: TopSessions;
-  /** Gets what hooks say of calls to the permission check. */
+  /** Passes the verdicts of hooks to the permission check. */
   readonly verdicts: HookVerdicts;
   /** Runs a hook after a call, and records what the hook changes in the file that the call has written. */
   readonly runAfterCall: <Result>(
@@ -42,9 +42,9 @@ export type CreateHooksDeps = {
     context: HookContext,
     run: () => Promise<Result>,
   ) => Promise<Result>;
-  /** What the rules and the mode say of a call. */
+  /** Decides about a call by the rules and the mode. */
   readonly decide: Permissions["decide"];
-  /** Called with a hook's name when its command starts. @returns called when it has ended */
+  /** Called with a hook's name when its command starts. @returns a function that is called when the command has ended */
   readonly onCommand?: ((name: string) => () => void) | undefined;
 };
 
@@ -54,7 +54,7 @@ export function createHooks(
   agent: string | null,
   deps: CreateHooksDeps,
 ): readonly Hook[] {
-  // A permission is requested for the input that the other hooks have left.
+  // PermissionRequest hooks come last, because they get the input that the other hooks have left.
   const inOrder = hooks.toSorted((a, b) => Number(isPermissionHook(a)) - Number(isPermissionHook(b)));
   return inOrder.flatMap((hook) => {
     const points = createPoints(hook, agent, deps);
@@ -131,19 +131,19 @@ function createRunner(
   };
 }
 
-/** @throws Error if the hook is the folder's, and what it runs is not what was trusted */
+/** @throws Error if the hook belongs to the folder, and its files are not the files that were trusted */
 export function checkHookTrust({ trustedHash }: ResolvedHook, root: string): void {
   if (trustedHash !== null && readHooksHash(root) !== trustedHash)
     throw new Error("its file, or one that it runs, has changed since it was trusted: pawl trust");
 }
 
-/** The modes in the words of Claude Code. */
+/** The names of the modes in Claude Code. */
 const modeNames = { ask: "default", edits: "acceptEdits", plan: "plan" } as const;
 
-/** Sessions that are remembered as started. A server may have any number of them; the hook of a forgotten one is called again. */
+/** The maximum number of sessions that are remembered as started. The hook of a forgotten session is called again. */
 const maxStarted = 10_000;
 
-/** In each process, before the first run of a session. */
+/** Calls the hook in each process, before the first run of a session. */
 function createSessionStart({ matches }: ResolvedHook, run: RunHook, { store }: CreateHooksDeps): Points {
   const started = new Set<string>();
   const rememberStart = (sessionId: string) => {
@@ -185,7 +185,7 @@ function toRunChange(input: readonly UserMessage[], { context }: HookAnswer) {
   return { input: [...input, message] };
 }
 
-/** Text of hooks is marked, so that neither the model nor a reader takes it for a person's. */
+/** Marks text from hooks, so that neither the model nor a reader takes it for a person's. */
 const markText = (text: string) => `[hook] ${text}`;
 
 async function isAbout(
@@ -224,7 +224,7 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
   };
 }
 
-/** Called if a person would be asked. Another process that decides the call again asks the hook again. */
+/** Calls the hook if a person would be asked. Another process that decides the call again calls the hook again. */
 function createPermissionRequest(
   hook: ResolvedHook,
   run: RunHook,

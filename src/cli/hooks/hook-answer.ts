@@ -1,9 +1,9 @@
 /**
- * What the end of a command says, in the form of Claude Code.
+ * Parses the answer of a hook's command, in the format of Claude Code.
  *
  * 1. Exit code 0: the JSON on standard output counts, or its text if the event takes text. 2: it blocks, and standard error is the
  *    reason. Any other code: the hook has failed.
- * 2. An answer that cannot be read is a failure, so that a denial with a slip of the pen is not an approval.
+ * 2. An answer that cannot be read is a failure, so that a denial with a typo is not an approval.
  */
 import { parseJson } from "../../core/index.js";
 import type { Json } from "../../index.js";
@@ -19,11 +19,11 @@ export type HookAnswer = {
   readonly stop?: string;
   /** Why what follows is blocked. */
   readonly block?: string;
-  /** For the model. */
+  /** Text for the model. */
   readonly context?: string;
   /** Whether the call may run, for the permission check. */
   readonly verdict?: Exclude<HookVerdict, "deny">;
-  /** Why it asks. */
+  /** The question for the person. */
   readonly question?: string;
   /** The fields of the tool's input that change. */
   readonly input?: { readonly [field: string]: Json };
@@ -74,7 +74,7 @@ function readAnswerMembers(answer: Members, event: HookEvent): HookAnswer {
   };
 }
 
-/** The form of PermissionRequest: the hook answers instead of a person. */
+/** The answer format of PermissionRequest: the hook answers instead of a person. */
 function readRequestDecision({ behavior, message, interrupt, updatedInput }: Members): HookAnswer {
   const reason = readText("message", message)?.trim();
   if (behavior === "deny" && interrupt === true) return { stop: reason || "A hook ends the run." };

@@ -2,7 +2,7 @@
  * Reads hooks from a file: `hooks.json` next to the person's `pawl.config.json`, and `.pawl/hooks.json` in a folder. The format is that
  * of Claude Code, so that scripts for it run unchanged.
  *
- * 1. An unknown event or key is an error that says where it is. A hook that is dropped would guard nothing.
+ * 1. An unknown event or key is an error with its location. A hook that is silently dropped would guard nothing.
  * 2. A matcher is a list of names with wildcards, not a regular expression, so matching takes linear time.
  */
 import { homedir } from "node:os";
@@ -45,7 +45,7 @@ export type ConfiguredHook = {
   readonly matcher: string;
   /** Whether the matcher selects a subject with any of these names. */
   readonly matches: (names: readonly string[]) => boolean;
-  /** The permission rule that a call must fit; null for every call. */
+  /** The permission rule that a call must match; null for every call. */
   readonly condition: Rule | null;
   readonly command: string;
   readonly timeoutMs: number;
@@ -107,7 +107,7 @@ function parseHooks(path: string, text: string): readonly ConfiguredHook[] {
       parseGroup(event as HookEvent, group, `hooks.${event}[${at}]`, createError),
     ),
   );
-  if (all.length > maxHooks) throw createFileError(path, `it has ${all.length} hooks; ${maxHooks} are the most`);
+  if (all.length > maxHooks) throw createFileError(path, `it has ${all.length} hooks; the maximum is ${maxHooks}`);
   return all;
 }
 
@@ -224,12 +224,12 @@ function createFileError(path: string, why: string): PawlError {
 const rootVariables =
   /\$(?:(?:CLAUDE_PROJECT_DIR|PAWL_PROJECT_DIR|PWD)\b|\{(?:CLAUDE_PROJECT_DIR|PAWL_PROJECT_DIR|PWD)(?::?[-=?+][^}]*)?\})|\$\(pwd\)|`pwd`/g;
 
-/** The command line as it names files, with `.` for the folder's root. */
+/** The command line with `.` in place of the folder's root. */
 export function replaceRootVariables(command: string): string {
   return command.replace(rootVariables, ".");
 }
 
-/** What trusting the file does, as the question of trust lists it. */
+/** The effects of trusting the file, as the trust question lists them. */
 export function describeHooksEffects({ hooks }: HooksFile): readonly string[] {
   if (hooks.length === 0) return [];
   return [

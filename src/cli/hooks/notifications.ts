@@ -8,7 +8,7 @@ import { runHookCommand } from "./run-hook-command.js";
 import { trackNotification } from "./running-notifications.js";
 import { type TranscriptDeps, withTranscript } from "./transcript-file.js";
 
-/** Runs the hooks at each question, also of the agents that the agent calls. */
+/** Runs the hooks at each question, including questions of the agents that the agent calls. */
 export function createNotifier(hooks: readonly ResolvedHook[], { store, root }: TranscriptDeps): readonly Observer[] {
   return hooks.flatMap((hook): readonly Observer[] => {
     if (hook.event !== "Notification") return [];

@@ -11,7 +11,7 @@ import { type ConfiguredHook, folderHooksName, type HooksFile, readUserHooks } f
 export type ResolvedHook = ConfiguredHook & {
   readonly scope: "user" | "folder";
   readonly path: string;
-  /** What was trusted: the hash of the file, and of the files that it may run. Null for the person's own hooks. */
+  /** The trusted hash of the file and of the files that it may run. Null for the person's own hooks. */
   readonly trustedHash: string | null;
   /** Why the hook is off; null if it is on. */
   readonly off: string | null;

@@ -15,7 +15,7 @@ export type CommandEnd = { readonly code: number; readonly stdout: string; reado
 const maxOutputBytes = 256 * 1024;
 const killGraceMs = 1_000;
 
-/** What is left after a command's time is up: it is killed, and its output is read to the end. */
+/** The time after a command's timeout to kill it and to read its remaining output; milliseconds. */
 export const afterTimeoutMs = killGraceMs + 5_000;
 
 /**
@@ -57,7 +57,7 @@ export async function runHookCommand(
   }
 }
 
-/** A file without a name: commands can also open it as `/dev/stdin`, which they cannot with a socket. */
+/** An unlinked file, which commands can also open as `/dev/stdin`, unlike a socket. */
 function openInputFile(text: string): number {
   const folder = mkdtempSync(join(tmpdir(), "pawl-hook-"));
   try {

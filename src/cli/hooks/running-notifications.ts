@@ -1,6 +1,6 @@
 /**
- * The commands of Notification hooks that run now. Every command of `pawl` waits for them at its end, so this loads nothing that
- * starts them.
+ * Tracks the running commands of Notification hooks. Every command of `pawl` waits for them at its end, so this module does not import
+ * the code that starts them.
  */
 
 const running = new Set<Promise<unknown>>();
@@ -12,7 +12,7 @@ export function trackNotification<Result>(work: Promise<Result>): Promise<Result
   return work.finally(() => running.delete(work));
 }
 
-/** Waits for commands that run, for at most 5 seconds. */
+/** Waits for running commands, for at most 5 seconds. */
 export async function finishNotifications(): Promise<void> {
   if (running.size === 0) return;
   let timer: NodeJS.Timeout | undefined;

@@ -18,7 +18,7 @@ export type SessionEnd = {
   readonly reason: SessionEndReason;
 };
 
-/** Nothing is run for a session without an entry. @returns the failures, in sentences */
+/** Runs nothing for a session without entries. @returns the failures, as sentences */
 export async function runSessionEndHooks(
   hooks: readonly ResolvedHook[],
   { store, root, sessionId, reason }: SessionEnd,
@@ -28,7 +28,7 @@ export async function runSessionEndHooks(
   try {
     if ((await store.describe(sessionId)) === null) return [];
   } catch (error) {
-    // A store that fails has ended the run with an error of its own.
+    // A store that fails has ended the run with its own error.
     return [`The SessionEnd hooks did not run: ${error instanceof Error ? error.message : String(error)}`];
   }
   const failures = await Promise.all(

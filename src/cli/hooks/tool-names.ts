@@ -1,5 +1,5 @@
 /**
- * Tool calls in the words of Claude Code, which scripts of hooks read, and back.
+ * Translates tool calls to the names of Claude Code, which hook scripts expect, and back.
  */
 import { relative, resolve } from "node:path";
 import type { Json } from "../../index.js";

@@ -1,5 +1,5 @@
 /**
- * The conversation as a file, for hooks: each line is a message as Claude Code writes it. The file is made when a command starts and
+ * The conversation as a file, for hooks: each line is a message as Claude Code writes it. The file is created when a command starts and
  * removed when the command has ended.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -29,7 +29,7 @@ export async function withTranscript<Result>(
   }
 }
 
-/** Empty for a session that has not begun. */
+/** Empty for a session that has not started. */
 async function loadMessages(store: Store, sessionId: string): Promise<readonly Message[]> {
   try {
     return await createClient({ store }).session(sessionId).messages();
@@ -40,7 +40,7 @@ async function loadMessages(store: Store, sessionId: string): Promise<readonly M
 }
 
 function toLine(message: Message, sessionId: string, root: string): Json {
-  // The results of calls come in messages of the user there.
+  // In that format, tool results are in messages of the user.
   const role = message.role === "assistant" ? "assistant" : "user";
   const content = message.parts.flatMap((part) => toContent(part, root));
   return { type: role, sessionId, cwd: root, message: { role, content } };

@@ -1,6 +1,6 @@
 /**
  * The resources and prompts that the MCP servers list, for completion and help. The names are untrusted. A server that does not
- * answer, or fails, lists nothing.
+ * respond, or fails, lists nothing.
  */
 import type { McpPrompt, McpServer } from "../../tools/mcp/index.js";
 import type { StartedServers } from "./start-servers.js";

@@ -8,7 +8,7 @@ import { resolveHome } from "../files/store-location.js";
 import { createPermissions } from "../permissions/permissions.js";
 import type { ServerSandbox } from "./server-sandbox.js";
 
-/** @throws PawlError `sandbox_missing` if there is none here: a server that is to run in one never runs without */
+/** @throws PawlError `sandbox_missing` if there is no sandbox here: a server that requires one never runs without it */
 export function openServerSandbox(name: string, settings: ServerSandbox, root: string): CommandSandbox {
   const home = resolveHome(process.env);
   const permissions = createPermissions({ allowAll: false, root, home });

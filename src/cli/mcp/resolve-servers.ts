@@ -49,7 +49,7 @@ export function resolveServers(
     ...(trust.servers?.servers ?? []).map(({ name, transport, sandbox: own, problem }): ResolvedServer => {
       const sandbox = own ?? (transport?.type === "stdio" && isInSandbox ? {} : null);
       const untrusted = isFolderTrusted ? undefined : "its file is not trusted: pawl trust";
-      const shadowed = userNames.has(name) ? "you have a server of this name yourself" : undefined;
+      const shadowed = userNames.has(name) ? "your own file has a server with this name" : undefined;
       const off = problem ?? shadowed ?? untrusted ?? null;
       return { name, scope: "folder", path: trust.servers?.path ?? "", transport, sandbox, off };
     }),

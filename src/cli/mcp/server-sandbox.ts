@@ -1,5 +1,5 @@
 /**
- * The sandbox of an MCP server, which a file of servers asks for with `"sandbox": { "hosts": ["api.example.org"] }`. The server then
+ * The sandbox of an MCP server, which a servers file requests with `"sandbox": { "hosts": ["api.example.org"] }`. The server then
  * sees and reaches what commands do, with its own hosts and its own home: commands must not change what runs with its secrets.
  */
 import type { Json } from "../../core/index.js";
@@ -13,7 +13,7 @@ const keys = ["hosts", "addresses", "show", "write"] as const;
 
 const isKey = (name: string): name is (typeof keys)[number] => keys.some((key) => key === name);
 
-/** Returns a string that says what is wrong if it is invalid. */
+/** Returns a string that describes the problem if the value is invalid. */
 export function parseServerSandbox(value: Json): ServerSandbox | string {
   if (!isJsonObject(value)) return 'sandbox must be an object, as in "sandbox": { "hosts": ["api.example.org"] }';
   for (const [key, list] of Object.entries(value)) {

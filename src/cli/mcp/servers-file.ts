@@ -54,7 +54,7 @@ function parseServers(path: string, text: string): readonly ConfiguredServer[] {
     );
   const all = Object.entries(servers);
   if (all.length > maxServers)
-    throw createFileError(path, `it names ${all.length} servers; ${maxServers} are the most`);
+    throw createFileError(path, `it names ${all.length} servers; the maximum is ${maxServers}`);
   return all.map(([name, value]) => parseServer(name, value));
 }
 
@@ -84,7 +84,7 @@ function parseServer(name: string, value: Json): ConfiguredServer {
 /** The types that programs write for streamable HTTP. */
 const httpTypes: ReadonlySet<Json> = new Set(["http", "streamable-http", "streamableHttp"]);
 
-/** Returns a string that says what is wrong if the transport is invalid. */
+/** Returns a string that describes the problem if the transport is invalid. */
 function parseTransport(members: Members): McpTransport | string {
   const { type, command, args = [], env = {}, url, headers = {}, cwd } = members;
   if (type === "sse")
@@ -93,14 +93,14 @@ function parseTransport(members: Members): McpTransport | string {
   if (command !== undefined && url !== undefined) return "it has command and url; leave one of them out";
   if (url !== undefined) {
     if (type !== undefined && !httpTypes.has(type)) return 'the type of a server with a url is "http"';
-    if (typeof url !== "string") return "url must be a text";
-    return isStringRecord(headers) ? { type: "http", url, headers } : "headers must be an object of texts";
+    if (typeof url !== "string") return "url must be a string";
+    return isStringRecord(headers) ? { type: "http", url, headers } : "headers must be an object of strings";
   }
   if (type !== undefined && type !== "stdio") return 'the type of a server with a command is "stdio"';
-  if (typeof command !== "string" || command.trim() === "") return "command must be a text";
-  if (!Array.isArray(args) || !args.every((arg) => typeof arg === "string")) return "args must be a list of texts";
-  if (!isStringRecord(env)) return "env must be an object of texts";
-  if (cwd !== undefined && typeof cwd !== "string") return "cwd must be a text";
+  if (typeof command !== "string" || command.trim() === "") return "command must be a string";
+  if (!Array.isArray(args) || !args.every((arg) => typeof arg === "string")) return "args must be a list of strings";
+  if (!isStringRecord(env)) return "env must be an object of strings";
+  if (cwd !== undefined && typeof cwd !== "string") return "cwd must be a string";
   return { type: "stdio", command, args: args as readonly string[], env, ...(cwd === undefined ? {} : { cwd }) };
 }
 

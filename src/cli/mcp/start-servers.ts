@@ -1,8 +1,8 @@
 /**
- * Starts the MCP servers that are in force, and gives their tools to the agent.
+ * Starts the MCP servers that are on, and gives their tools to the agent.
  *
- * 1. A server that cannot be started is told, and the others work.
- * 2. Rules of the person decide about each call: what a server says of its tools allows nothing.
+ * 1. A server that cannot be started is reported, and the others work.
+ * 2. The person's rules decide about each call: what a server claims about its tools allows nothing.
  */
 import { resolve } from "node:path";
 import { type AnyTool, createRedaction, estimateTokens, PawlError } from "../../index.js";
@@ -20,19 +20,19 @@ import { expandVariables } from "./servers-file.js";
 export type StartedServer = ResolvedServer & {
   /** Null if it is off or could not be started. */
   readonly server: McpServer | null;
-  /** Ends it, with its sandbox. */
+  /** Stops it, with its sandbox. */
   readonly close: () => Promise<void>;
   readonly tools: readonly AnyTool[];
-  /** Why it could not be started, and what of it cannot be used. */
+  /** Why it could not be started, and which of its tools cannot be used. */
   readonly problems: readonly string[];
-  /** The end of what it has written to its standard error. It may have control characters. */
+  /** The end of its standard error. It may contain control characters. */
   readonly log: () => string;
 };
 
 export type StartedServers = {
   readonly all: readonly StartedServer[];
   readonly tools: readonly AnyTool[];
-  /** The present version of a tool, by the name that rules have for it. */
+  /** The current version of a tool, by the name that rules have for it. */
   readonly versionOf: FindVersion;
   readonly close: () => Promise<void>;
 };
@@ -41,7 +41,7 @@ export const noServers: StartedServers = { all: [], tools: [], versionOf: () => 
 
 /**
  * @param root the folder in which they run
- * @param signal ends the wait for those that have not answered yet
+ * @param signal ends the wait for servers that have not responded yet
  */
 export async function startServers(
   servers: readonly ResolvedServer[],
@@ -51,7 +51,7 @@ export async function startServers(
   return combineServers(await Promise.all(servers.map((one) => startServer(one, root, signal))));
 }
 
-/** The same servers; the one of this name is ended and started again. */
+/** Returns the servers with the server of this name restarted. */
 export async function restartServer(
   started: StartedServers,
   name: string,
@@ -66,7 +66,7 @@ export async function restartServer(
   return combineServers(await Promise.all(started.all.map(restart)));
 }
 
-/** The same servers; the one of this name also offers these new or changed tools. */
+/** Returns the servers with these new or changed tools of one server accepted. */
 export function acceptTools(started: StartedServers, name: string, names: readonly string[]): StartedServers {
   const accept = (one: StartedServer): StartedServer => {
     if (one.name !== name || one.server === null) return one;
@@ -86,22 +86,22 @@ function combineServers(all: readonly StartedServer[]): StartedServers {
 }
 
 /**
- * What a person should know of servers that are not as they are named. They may have control characters.
+ * Notes for a person about servers with problems or large tools. They may contain control characters.
  *
- * @param retry the command that starts one again
+ * @param retry the command that starts a server again
  */
 export function formatServerNotes({ all }: StartedServers, retry = "pawl mcp test"): readonly string[] {
   return all.flatMap(({ name, path, server, off, problems, tools }) => [
     ...problems.map((problem) => `MCP server ${name}: ${problem}`),
-    ...(server === null && off === null ? [`  It is in ${path}; to try it again: ${retry} ${name}`] : []),
+    ...(server === null && off === null ? [`  It is configured in ${path}. To try it again: ${retry} ${name}`] : []),
     ...formatCostNotes(name, path, tools),
   ]);
 }
 
-/** Tokens of one server's tools that a person is told of: more than the built-in tools take together. */
+/** From this many tokens of a server's tools, the person gets a note. The built-in tools take less together. */
 const noteworthyTokens = 4_000;
 
-/** Requests have the descriptions and the schemas of all tools that are not deferred. */
+/** Requests contain the descriptions and the schemas of all tools that are not deferred. */
 function formatCostNotes(name: string, path: string, tools: readonly AnyTool[]): readonly string[] {
   const specifications = tools.map((tool) => ({ name: tool.name, description: tool.description, input: tool.input }));
   const tokens = estimateTokens(JSON.stringify(specifications));
@@ -109,7 +109,7 @@ function formatCostNotes(name: string, path: string, tools: readonly AnyTool[]):
   const figure = tokens.toLocaleString("en-US");
   return [
     `MCP server ${name}: its ${formatCount(tools.length, "tool")} take about ${figure} tokens.`,
-    `  It is in ${path}. Every request has them, unless all servers take more than a tenth of the model's context window: then the model finds them.`,
+    `  It is configured in ${path}. Every request contains them, unless all servers take more than a tenth of the model's context window: then the model searches for them.`,
   ];
 }
 
@@ -136,26 +136,26 @@ async function startServer(one: ResolvedServer, root: string, signal?: AbortSign
   }
 }
 
-/** Cut between two lines: a secret that is cut in two could no longer be told and masked. */
+/** Cuts between two lines: a secret that is cut in two could no longer be recognized and masked. */
 function trimToWholeLines(stderrText: string): string {
   return stderrText.length > maxLog ? stderrText.slice(stderrText.indexOf("\n") + 1) : stderrText;
 }
 
-/** Why a server cannot be used, and what to look at. */
+/** Explains why a server cannot be used, and what to check. */
 export function explainFailure(error: unknown, name: string, transport: McpTransport): string {
   const message = redactServerText(error instanceof Error ? error.message : String(error), name, transport);
   const isMissing = transport.type === "stdio" && /\bENOENT\b/.test(message);
   return isMissing ? `${message} Is ${transport.command} installed, and on your PATH?` : message;
 }
 
-/** What a server says, without the values of its own variables that are named as secrets. */
+/** Removes the values of the server's own variables that are named as secrets. */
 function redactServerText(text: string, name: string, transport: McpTransport): string {
   if (transport.type === "http") return text;
   try {
     const { env } = expandVariables(name, transport, process.env) as typeof transport;
     return createRedaction({ values: listSecrets(env ?? {}) })(text);
   } catch {
-    // A variable that it needs is not set: it was not started.
+    // The server was not started, because a variable that it needs is not set.
     return text;
   }
 }
@@ -197,7 +197,7 @@ export async function connectServer(
 /** The name that rules have for a server's tool. */
 const toRuleName = (server: string, tool: string) => `mcp__${server}__${tool.slice(server.length + 1)}`;
 
-/** The rule that allows the present version of a tool. */
+/** The rule that allows the current version of a tool. */
 export function formatVersionRule(server: McpServer, tool: string): string {
   const name = toRuleName(server.name, tool);
   return `${name}@${findVersion(server, name)?.hash}`;
@@ -212,7 +212,7 @@ function findVersion(server: McpServer | null, tool: string): ToolVersion | unde
   return { hash, isChanged: server.changed().includes(ownName) };
 }
 
-/** What providers take as the name of a tool. */
+/** The maximum length of a tool's name that providers accept. */
 const maxName = 64;
 
 /** The tools under the names that rules have for them, such as `mcp__docs__search`, and what cannot be used. */

@@ -10,7 +10,7 @@ import { type Rule, writesFiles } from "./rule.js";
 
 /** Each hidden file is an argument of bubblewrap, which takes a few thousand. */
 const defaultLimits = { maxEntries: 200_000, maxFiles: 1_000 };
-/** Large folders in which nobody denies files by a pattern. */
+/** Large folders in which patterns do not deny files. */
 const skipped: ReadonlySet<string> = new Set(["node_modules", ".git"]);
 
 /**
@@ -37,20 +37,20 @@ export async function findClosedFiles(
       signal?.throwIfAborted();
       examined += 1;
       if (examined > limits.maxEntries)
-        throw createError(`${limits.maxEntries} files and folders would have to be searched for`);
+        throw createError(`${limits.maxEntries} files and folders would have to be searched for denied files`);
       const path = join(folder, name);
       if (patterns.some((pattern) => matchesWritten(pattern, path, root))) found.push(path);
       else if (isFolder(entry, path) && !skipped.has(name) && isWorthSearching(path)) queue.push(path);
     }
   }
-  if (found.length > limits.maxFiles) throw createError(`${limits.maxFiles} files would have to be hidden as`);
+  if (found.length > limits.maxFiles) throw createError(`${limits.maxFiles} files are denied by rules`);
   return found;
 }
 
 function createError(what: string): PawlError {
   return new PawlError(
     "bad_configuration",
-    `More than ${what} files that rules deny. The sandbox cannot hide them all from commands: write the rule for fewer folders, such as apps/*/.env.`,
+    `More than ${what}. The sandbox cannot hide them all from commands: write the rule for fewer folders, such as apps/*/.env.`,
   );
 }
 

@@ -28,13 +28,13 @@ export function parseCommandPattern(
   const program = programOf(words);
   if (program === "" || program === "*") throw createError("write the words of one command");
   if (words.some((word) => word.includes("*")))
-    throw createError("a * stands alone, after the last word; anywhere else it would be part of a word");
+    throw createError("a * must be a separate last word; anywhere else it would be part of a word");
   if (verdict === "allow" && anyFurther && runsItsArguments(program))
     throw createError(
       `the arguments of ${program} choose what runs, so it cannot be allowed with any arguments. Give all words of the command`,
     );
   if (verdict !== "allow" && program !== words[0])
-    throw createError("variables before a command count only in rules that allow");
+    throw createError("only rules that allow can have variables before the command");
   return { words, anyFurther, folder };
 }
 
@@ -42,7 +42,7 @@ export function parseCommandPattern(
 function splitFolder(words: readonly string[], verdict: "allow" | "ask" | "deny", createError: CreateRuleError) {
   const [first, folder = "", separator] = words;
   if (first !== "cd" || separator !== "&&") return { folder: null, words };
-  if (verdict !== "allow") throw createError("a rule that asks or denies holds in every folder, so leave out the cd");
+  if (verdict !== "allow") throw createError("a rule that asks or denies applies in every folder, so leave out the cd");
   if (/^\/|(^|\/)\.{1,2}(\/|$)/.test(folder)) throw createError("cd takes a folder below this one, without . and ..");
   return { folder: folder.replace(/\/$/, ""), words: words.slice(3) };
 }
@@ -63,7 +63,7 @@ export function commandOf(words: readonly string[]): readonly string[] {
   return own[0] === "git" && own[1] === "--no-pager" ? ["git", ...own.slice(2)] : own;
 }
 
-/** Splits a text into words and removes the quotes. Null if a quote is not closed. */
+/** Splits a string into words and removes the quotes. Null if a quote is not closed. */
 function splitWords(text: string): readonly string[] | null {
   const words: string[] = [];
   const rest = text.replace(/\s*((?:[^\s'"]|'[^']*'|"[^"]*")+)/gsy, (_, word: string) => {
@@ -94,7 +94,7 @@ export function allowsCommand(pattern: CommandPattern, command: PlainCommand): b
   return pattern.anyFurther && coversArguments(commandOf(words), further, isPattern);
 }
 
-/** A rule without a folder holds in each folder for commands that do the same in each. */
+/** A rule without a folder applies in every folder to commands that do the same everywhere. */
 function isInFolder({ folder }: CommandPattern, { folder: commandFolder, words }: PlainCommand): boolean {
   return folder === null
     ? commandFolder === "" || explainFolderControl(commandOf(words)) === null

@@ -1,5 +1,5 @@
 /**
- * What the rules say of a call.
+ * Decides what the rules say about a call.
  *
  * 1. Deny beats ask beats allow, over all rules together. A more specific rule does not win over a general one.
  * 2. A rule that allows must be sure of the whole call. A rule that denies or asks looks further.
@@ -30,9 +30,9 @@ import { coversVersion, explainVersionMismatch } from "./tool-version.js";
 export type RuleDecision = {
   readonly verdict: Verdict;
   readonly rule?: Rule;
-  /** Why no rule allows the call, for a person who wonders. */
+  /** Explains to a person why no rule allows the call. */
   readonly why?: string;
-  /** What a person who is asked about the call has to know. */
+  /** What a person has to know to decide about the call. */
   readonly question?: string;
   /** Whether the line may run something that a rule denies, but cannot be read. */
   readonly mayBeDenied?: true;
@@ -43,7 +43,7 @@ export type RuleDecision = {
 };
 
 /**
- * @param root the real path of the folder that relative paths are about
+ * @param root the real path of the folder that paths are relative to
  * @param reading the commands that may run unasked because they only read: `ls`, `git status`
  * @param reachable the hosts that every command may reach
  */
@@ -80,7 +80,7 @@ export async function decideByRules(
   return { verdict: "ask", why, ...questionField, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
 }
 
-/** It ends only what the session has started. */
+/** Tools that only end what the session has started. */
 const harmlessTools: ReadonlySet<string> = new Set(["stop_process", "stop_agent"]);
 
 async function createTest(
@@ -127,7 +127,7 @@ function createPathTest({ tool, input }: CallToDecide, root: string): RuleTest {
     path: real,
     catches(rule) {
       if (rule.about.kind !== "path") return isAboutTool(rule, tool);
-      // A rule about reading is about every tool with a path. One about writing is about those that write.
+      // A rule for a reading tool applies to every tool with a path, and a rule for a writing tool to the tools that write.
       if (rule.tool !== tool && writesFiles(rule.tool) && !writesFiles(tool)) return false;
       if (rule.verdict === "ask" && rule.tool !== tool && writesFiles(rule.tool) !== writesFiles(tool)) return false;
       return matchesAnyPath(rule.about.pattern, [writtenPath, real], root);
@@ -172,8 +172,8 @@ export function closesPath({ verdict, tool, about }: Rule, path: string, root: s
 const maxValues = 1_000;
 
 /**
- * Whether a rule closes a path that the input of another tool names: a server's tool may read it, or write it. What the
- * fields of a stranger mean is not known, so each string counts.
+ * Whether a rule closes a path that the input of another tool names: a tool of an MCP server may read or write it. The meaning
+ * of its fields is unknown, so each string counts.
  */
 function closesPathInInput(rule: Rule, input: Json, root: string): boolean {
   if (rule.verdict !== "deny" || rule.about.kind !== "path") return false;
@@ -188,13 +188,13 @@ function closesPathInInput(rule: Rule, input: Json, root: string): boolean {
   return false;
 }
 
-/** What lies outside of the folder is of no relative pattern, also not of `**`. */
+/** A relative pattern, even `**`, matches nothing outside of the folder. */
 function isInPattern(pattern: PathPattern, real: string, root: string): boolean {
   const subject = toSubject(pattern, real, root);
   return subject !== null && matchesPath(pattern, subject);
 }
 
-/** Whether a path, as it is written or as it really is, is one of the pattern. */
+/** Whether the pattern matches a path, as written or with its links resolved. */
 export function namesPath(pattern: PathPattern, path: string, root: string): boolean {
   const writtenPath = resolve(root, path);
   return matchesAnyPath(pattern, [writtenPath, resolveExistingPart(writtenPath)], root);
@@ -218,10 +218,10 @@ function matchesAnyPath(pattern: PathPattern, absolute: readonly string[], root:
   });
 }
 
-/** File systems that take two spellings for one file: a denial must not be passed by writing it otherwise. */
+/** Case-insensitive file systems: another spelling of a file must not bypass a denial. */
 const ignoresCase = process.platform === "darwin" || process.platform === "win32";
 
-/** The path as the pattern is about it; null if it lies outside of the folder, and the pattern is relative. */
+/** The path in the form that the pattern matches; null if the pattern is relative and the path lies outside of the folder. */
 function toSubject({ isAbsolute: isPatternAbsolute }: PathPattern, absolute: string, root: string): string | null {
   if (isPatternAbsolute) return absolute.split(sep).join("/").replace(/^\//, "");
   const inner = relative(root, absolute).split(sep).join("/");

@@ -35,7 +35,7 @@ export type GuardedTools = {
   readonly createPermissionCheck: (mode: AgentMode) => CanExecuteTool;
   /**
    * Whether the session is in plan mode when a call starts.
-   * @throws Error if plan mode, or a rule by now, denies the call
+   * @throws Error if plan mode or a current rule denies the call
    */
   readonly checkPlanMode: PlanModeCheck;
 };
@@ -51,7 +51,7 @@ const maxPending = 1_000;
 
 export type GuardedToolsOptions = {
   readonly permissions: Permissions;
-  /** Files that no tool writes. */
+  /** Files that no tool may write. */
   readonly protect: readonly string[];
   /** The sessions' store, to find the call of an earlier output. */
   readonly store: Store;
@@ -133,25 +133,25 @@ export function createGuardedTools({
 
 /** Why a call that was allowed must not start. */
 function formatLateDenial({ rule, why }: RuleDecision): string {
-  if (rule !== undefined) return `The rule ${rule.rule} denies this by now.`;
-  return why === undefined ? "The rules deny this by now." : `Denied by now: ${why.replace(/\.$/, "")}.`;
+  if (rule !== undefined) return `The rule ${rule.rule} now denies this.`;
+  return why === undefined ? "The rules now deny this." : `Now denied: ${why.replace(/\.$/, "")}.`;
 }
 
-/** A tool whose calls do not start in plan mode, whenever they were allowed. */
+/** Wraps a tool so that its calls do not start in plan mode, even if they were allowed earlier. */
 export function withPlanModeCheck(tool: AnyTool, check: PlanModeCheck): AnyTool {
   const { execute } = tool;
   if (execute === undefined || tool.readOnly === true) return tool;
   return {
     ...tool,
     async execute(input, context) {
-      // A later attempt goes on with what the first one has begun, for example after a question of the server.
+      // A later attempt continues the first one, for example after a question from the server.
       if (context.attempt === 1) await check(tool.name, input, context);
       return (await execute(input, context)) as unknown;
     },
   };
 }
 
-/** The decision of an agent that nobody is asked about. */
+/** Turns a question into a denial, for an agent that does not ask. */
 function denyQuestion(permission: Permission): Permission {
   const { verdict, rule = undefined } = typeof permission === "string" ? { verdict: permission } : permission;
   if (verdict !== "ask") return permission;

@@ -13,7 +13,7 @@ import type { RuleDecision } from "./decide.js";
 
 export type HookVerdict = {
   readonly verdict: "allow" | "ask";
-  /** What the person is asked. */
+  /** The question for the person. */
   readonly question?: string | undefined;
   /** The input of the call that the verdict is about. */
   readonly input: Json;
@@ -27,7 +27,7 @@ export type HookVerdicts = {
   readonly take: (callKey: string, input: Json) => HookVerdict | undefined;
 };
 
-/** A decision that is cut off leaves its verdict behind. The oldest ones are dropped. */
+/** An interrupted decision never takes its verdict. The oldest verdicts are dropped. */
 const maxVerdicts = 1_000;
 
 export function createHookVerdicts(): HookVerdicts {
@@ -48,7 +48,7 @@ export function createHookVerdicts(): HookVerdicts {
   };
 }
 
-/** The beginning of each question of a hook. The log keeps it, so other processes also know whose question it is. */
+/** The beginning of each question from a hook. It is in the log, so other processes also recognize such a question. */
 const questionPrefix = "A hook asks about this call";
 
 /** Whether a hook asked this. Only a person answers it: a rule that allows the call does not. */
@@ -56,7 +56,7 @@ export function isHookQuestion(question: string | undefined): boolean {
   return question?.startsWith(questionPrefix) === true;
 }
 
-/** The decision of the rules, changed by what a hook said. */
+/** Applies the verdict of a hook to the decision of the rules. */
 export function applyHookVerdict(decided: RuleDecision, hook: HookVerdict | undefined): RuleDecision {
   if (hook === undefined || decided.verdict === "deny") return decided;
   const path = decided.path === undefined ? {} : { path: decided.path };

@@ -29,7 +29,7 @@ function createHostNameTest(host: string, verdict: Verdict, createError: CreateR
   if (plain === "*") return () => true;
   const [, star, name = ""] = /^(\*\.)?(.*)$/.exec(plain) ?? [];
   const canonical = URL.canParse(`http://${name}/`) ? new URL(`http://${name}/`).hostname : "";
-  if (canonical === "" || name.includes("*")) throw createError("a * stands only at the beginning: *.example.org");
+  if (canonical === "" || name.includes("*")) throw createError("a * is allowed only at the beginning: *.example.org");
   return star === undefined ? (hostName) => hostName === canonical : (hostName) => hostName.endsWith(`.${canonical}`);
 }
 
@@ -43,7 +43,7 @@ function createAddressTest(
   const maxPrefix = family === "ipv4" ? 32 : 128;
   const prefix = bits === undefined ? maxPrefix : Number(bits);
   if (prefix > maxPrefix)
-    throw createError(`a range of ${family === "ipv4" ? "IPv4" : "IPv6"} has at most /${maxPrefix}`);
+    throw createError(`an ${family === "ipv4" ? "IPv4" : "IPv6"} range has at most /${maxPrefix}`);
   if (verdict === "allow" && prefix !== maxPrefix) throw createError("a range of addresses can be denied, not allowed");
   const list = new BlockList();
   list.addSubnet(address, prefix, family);

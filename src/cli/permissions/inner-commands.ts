@@ -85,7 +85,7 @@ const wrapperPrograms: { readonly [program: string]: readonly [valued: string, o
   ssh: ["BbcDEeFIiJLlmOoPpQRSWw", 1],
 };
 
-/** Their long options whose value may be the next word. */
+/** Long options of wrapper programs whose value may be the next word. */
 const valuedLongOptions: ReadonlySet<string> = new Set(
   `signal kill-after unset chdir split-string argv0 user group other-user prompt close-from adjustment class classdata
    max-args max-procs max-chars delimiter arg-file input output error interval format jobs

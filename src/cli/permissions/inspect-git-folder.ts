@@ -99,7 +99,7 @@ export async function inspectGitFolder(folder: string, root: string): Promise<Gi
 type OpenGit = {
   /** Runs Git in the folder, with the settings that turn programs off, and returns its output. */
   readonly runGit: (...args: readonly string[]) => Promise<string>;
-  /** The configuration that holds in the folder. */
+  /** The configuration that applies in the folder. */
   readonly repositorySettings: readonly Setting[];
   /** Why Git may run programs here although it only reads. */
   readonly risk: string | null;
@@ -123,7 +123,7 @@ async function openGit(
     );
     return { runGit, repositorySettings, risk: findRisk(repositorySettings, root) };
   } catch {
-    return { refused: "Git does not say what its configuration is here" };
+    return { refused: "Git cannot list its configuration here" };
   }
 }
 
@@ -209,25 +209,25 @@ function findRisk(all: readonly Setting[], root: string): string | null {
   );
   if (startingSetting !== undefined) return `this repository's configuration sets ${startingSetting.name}`;
   const isQuiet = all.some(({ scope, name }) => scope === "command" && name === "core.hookspath");
-  return isQuiet ? null : "this version of Git cannot be told to run no programs";
+  return isQuiet ? null : "this version of Git cannot be configured to run no programs";
 }
 
-/** Git inspects only submodules whose `ignore` demands it. It takes .gitmodules from the first of three places that has it. */
+/** Git inspects only submodules whose `ignore` demands it. It reads .gitmodules from the first of three sources that has it. */
 async function findSubmoduleRisk(runGit: OpenGit["runGit"], top: string): Promise<string | null> {
   const file = join(top, ".gitmodules");
-  const places = [
+  const sources = [
     ...(existsSync(file) ? [["--file", file]] : []),
     ["--blob", ":.gitmodules"],
     ["--blob", "HEAD:.gitmodules"],
   ];
-  const risks = await Promise.all(places.map((place) => ignoreRisk(runGit, place)));
+  const risks = await Promise.all(sources.map((source) => findIgnoreRisk(runGit, source)));
   return risks.find((risk) => risk !== null) ?? null;
 }
 
-async function ignoreRisk(runGit: OpenGit["runGit"], place: readonly string[]): Promise<string | null> {
+async function findIgnoreRisk(runGit: OpenGit["runGit"], source: readonly string[]): Promise<string | null> {
   try {
-    await runGit("config", ...place, "--get-regexp", "^submodule\\..*\\.ignore$");
-    return "this repository's .gitmodules says how submodules are looked into";
+    await runGit("config", ...source, "--get-regexp", "^submodule\\..*\\.ignore$");
+    return "this repository's .gitmodules configures how submodules are inspected";
   } catch (error) {
     // Git found no such setting, or no .gitmodules.
     const { code, stderr } = error as { readonly code?: unknown; readonly stderr?: unknown };

@@ -17,11 +17,12 @@ export function compilePathPattern(text: string, home: string, createError: Crea
   const pattern = text.trim().replace(/^\.\/(?=.)/, "");
   const expanded = pattern.startsWith("~/") ? `${home}${pattern.slice(1)}` : pattern;
   if (/^!|\{[^}]*,[^}]*\}|[?*+@!]\(/.test(expanded))
-    throw createError("only *, ? and ** have a meaning in paths. Write a rule for each alternative");
+    throw createError("paths support only *, ? and **. Write a rule for each alternative");
   const names = expanded.replace(/^\//, "").replace(/\/$/, "/**").split("/");
   if (names.some((name) => name === ".." || name === ".") && expanded !== ".")
-    throw createError("a path in a rule has no . or .. in it");
-  if (names.some((name) => name.includes("**") && name !== "**")) throw createError("** stands alone between slashes");
+    throw createError("a path in a rule cannot contain . or ..");
+  if (names.some((name) => name.includes("**") && name !== "**"))
+    throw createError("*** must be alone between slashes");
   return { isAbsolute: expanded.startsWith("/"), names: expanded === "." ? [] : names };
 }
 

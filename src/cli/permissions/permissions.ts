@@ -1,8 +1,8 @@
 /**
  * Which calls run without a question (SEC-5): calls of read-only tools, and calls that a rule of the person allows.
  *
- * 1. The rules are looked at for each call, so one that was taken away counts no more, whichever process took it away.
- * 2. If rules cannot be read, nothing runs without a question: one of them may deny it. With `--yes` it is denied.
+ * 1. The rules are read for each call, so a removed rule stops applying at once, whichever process removed it.
+ * 2. If rules cannot be read, every call asks, because one of the rules may deny it. With `--yes`, every call is denied.
  */
 import { join } from "node:path";
 import { type CanExecuteTool, type Json, PawlError } from "../../index.js";
@@ -31,22 +31,22 @@ import type { FindVersion } from "./tool-version.js";
 
 export type Permissions = {
   /**
-   * @param onDecided told the verdict, and which path it is about, before it is given
+   * @param onDecided called with the decision and its path, before the permission is returned
    * @param hook what hooks said about the call
    */
   readonly canExecuteTool: (
     ...args: [...Parameters<CanExecuteTool>, onDecided?: (decided: RuleDecision) => void, hook?: HookVerdict]
   ) => ReturnType<CanExecuteTool>;
-  /** What the rules, and `--yes`, say of a call. */
+  /** Decides about a call by the rules and `--yes`. */
   readonly decide: (call: CallToDecide, session?: SessionRules) => Promise<RuleDecision>;
-  /** Whether a call that a person is asked about runs without an answer by now. */
+  /** Whether the current rules allow a call that waits for a person's answer. */
   readonly isAllowed: (
     call: { readonly name: string; readonly input: Json; readonly question?: string | undefined },
     session?: SessionRules,
   ) => Promise<boolean>;
-  /** Whether a file or folder may be reached, by its absolute path: the file tools ask for each. */
+  /** Whether the file tools may reach a file or folder, by its absolute path. */
   readonly mayReach: (path: string, access: "read" | "write") => boolean;
-  /** Takes the tools of the MCP servers: rules for them are about versions. */
+  /** Sets how the versions of MCP tools are found: rules for these tools are about versions. */
   readonly useVersions: (find: FindVersion) => void;
   /** All rules in force. @throws PawlError `bad_configuration` if some cannot be read */
   readonly rules: (session?: SessionRules) => readonly Rule[];
@@ -70,7 +70,7 @@ export type PermissionOptions = {
   readonly allowAll: boolean;
   /** `outside`: a command in the sandbox asks only if it needs more than the sandbox gives. Default: `always`. */
   readonly ask?: "always" | "outside";
-  /** A call that nobody answers within this time counts as denied; milliseconds. Default: it waits for ever. */
+  /** A call that is not answered within this time counts as denied; milliseconds. Default: it waits forever. */
   readonly expiresInMs?: number | undefined;
   /** The commands that run unasked because they only read. Default: all that are known. */
   readonly reading?: readonly string[] | undefined;
@@ -97,16 +97,20 @@ export function createPermissions(options: PermissionOptions): Permissions {
   for (const verdict of ["allow", "deny"] as const)
     for (const rule of options[verdict] ?? [])
       optionRules.set(`${verdict} ${rule}`, compileRule(verdict, { rule }, "option"));
-  const kept = createCompiler();
+  const compileLists = createCompiler();
   const readConfiguredRules = (): readonly Rule[] => {
     const lists = resolveRules({ root, home, environment });
-    return [...kept(lists.user, "user"), ...kept(lists.folder, "folder"), ...kept(lists.project, "project")];
+    return [
+      ...compileLists(lists.user, "user"),
+      ...compileLists(lists.folder, "folder"),
+      ...compileLists(lists.project, "project"),
+    ];
   };
   const rules = (session?: SessionRules) => [
     ...optionRules.values(),
-    ...(session === undefined ? [] : kept(readSessionRules(session), "session")),
-    ...kept(files.project.read(), "project"),
-    ...kept(files.user.read(), "user"),
+    ...(session === undefined ? [] : compileLists(readSessionRules(session), "session")),
+    ...compileLists(files.project.read(), "project"),
+    ...compileLists(files.user.read(), "user"),
     ...readConfiguredRules(),
   ];
   let versionOf: FindVersion = () => undefined;
@@ -134,8 +138,9 @@ export function createPermissions(options: PermissionOptions): Permissions {
     if (allowAll && call.tool === personTool && decided.rule === undefined)
       return { verdict: "deny", why: "Nobody is asked with --yes: decide yourself, and say what you assumed." };
     if (decided.verdict !== "ask" || decided.isBeyondSandbox === true) return decided;
-    const isHeld = call.tool === "shell" && options.ask === "outside" && isSandboxed() && decided.rule === undefined;
-    if (isHeld && decided.mayBeDenied !== true) return { verdict: "allow" };
+    const isContained =
+      call.tool === "shell" && options.ask === "outside" && isSandboxed() && decided.rule === undefined;
+    if (isContained && decided.mayBeDenied !== true) return { verdict: "allow" };
     if (!allowAll) return decided;
     const path = decided.path === undefined ? {} : { path: decided.path };
     if (decided.mayBeDenied === true)
@@ -145,7 +150,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
       };
     return { verdict: "allow", ...path };
   };
-  /** A search asks about thousands of files, so the rules are as they were a moment ago. */
+  /** A search checks thousands of files, so the rules are cached for a moment. */
   let closedRulesCache: { readonly at: number; readonly rules: readonly Rule[] } | null = null;
   const readClosedPathRules = (): readonly Rule[] => {
     const now = performance.now();
@@ -156,7 +161,7 @@ export function createPermissions(options: PermissionOptions): Permissions {
       };
     return closedRulesCache.rules;
   };
-  // What cannot be read is told before anything runs.
+  // Unreadable rules are reported before anything runs.
   rules();
   return {
     root,

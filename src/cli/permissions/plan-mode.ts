@@ -1,7 +1,7 @@
 /**
  * Plan mode: nothing changes before the person has accepted a plan.
  *
- * 1. It is a mode of the session at the top, so it also holds for the agents that the session calls.
+ * 1. It is a mode of the session at the top, so it also applies to the agents that the session calls.
  * 2. No rule that allows something, not even `--yes`, lets a call run that plan mode denies.
  * 3. Commands run only in a sandbox in which the folder is read-only. Without a sandbox, only commands that just read run.
  */
@@ -18,7 +18,7 @@ export function isPlanning(session: SessionRules | undefined): boolean {
 /** Why plan mode denies a call, as part of a sentence. */
 export const planReason = `plan mode: nothing is changed before the person has accepted a plan. Read and think, and show the plan with ${planTool} if you have that tool`;
 
-/** These change nothing in the folder, and what they do otherwise is asked about as ever. */
+/** These tools change nothing in the folder. The rules decide about their other effects as usual. */
 const allowedTools: ReadonlySet<string> = new Set(["fetch_url", "stop_process"]);
 
 /**

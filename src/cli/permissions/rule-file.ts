@@ -67,9 +67,10 @@ function parseRules(path: string): RuleLists {
     throw createUnreadableError(path, error instanceof Error ? error.message : String(error));
   }
   if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw createUnreadableError(path, "it is no JSON object");
+    throw createUnreadableError(path, "it is not a JSON object");
   const { folder, ...lists } = value as { readonly [name: string]: unknown };
-  if (folder !== undefined && typeof folder !== "string") throw createUnreadableError(path, "its folder is no text");
+  if (folder !== undefined && typeof folder !== "string")
+    throw createUnreadableError(path, "its folder is not a string");
   return parseRuleLists(lists, (why) => createUnreadableError(path, why));
 }
 
@@ -95,14 +96,14 @@ function parseStoredRule(value: unknown, list: string, createError: (why: string
   };
   const isOptionalString = (member: unknown) => member === undefined || typeof member === "string";
   if (typeof rule !== "string" || ![by, at, call].every(isOptionalString) || Object.keys(others).length > 0)
-    throw createError(`${list} has a rule that is neither a text nor { rule, by, at, call }`);
+    throw createError(`${list} has a rule that is neither a string nor { rule, by, at, call }`);
   return value as StoredRule;
 }
 
 function createUnreadableError(path: string, why: string): PawlError {
   return new PawlError(
     "bad_configuration",
-    `The permission rules in ${path} cannot be read: ${why}. Correct the file, or delete it to begin without its rules.`,
+    `The permission rules in ${path} cannot be read: ${why}. Fix the file, or delete it to start without its rules.`,
   );
 }
 

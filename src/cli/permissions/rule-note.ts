@@ -13,7 +13,7 @@ import { isServerTool } from "./tool-version.js";
 export function findRuleNote({ verdict, tool, version, scope, about }: Rule): string | null {
   if (verdict !== "allow") return null;
   if (about.kind === "tool" && isServerTool(tool) && version === undefined && scope !== "option")
-    return "It is for no particular version of a tool, so each tool asks. Allow it always then, and that version is kept.";
+    return 'This rule is not for a particular version, so each tool still asks. Answer "always" then to allow that version.';
   if (about.kind === "tool") return tool === "shell" ? "This rule allows every command." : null;
   if (about.kind !== "command") return null;
   const { words, anyFurther } = about.pattern;

@@ -1,5 +1,5 @@
 /**
- * The rules that a person is offered when a call asks: the narrowest ones that spare them the next question.
+ * The rules that a person is offered when a call asks: the narrowest rules that avoid the next question.
  */
 import { posix } from "node:path";
 import type { Json } from "../../index.js";
@@ -23,19 +23,19 @@ import { isServerTool } from "./tool-version.js";
 
 export type RuleOffer = {
   readonly rules: readonly string[];
-  /** What the rules say, in words. */
+  /** Describes the rules. */
   readonly label: string;
-  /** What is to be known before the rule is kept. */
+  /** What the person should know before the rule is stored. */
   readonly note?: string;
-  /** Whether the rule may be kept for longer than the session. */
+  /** Whether the rule may be stored beyond the session. */
   readonly canPersist: boolean;
 };
 
-/** What is offered; or why nothing can be. */
+/** The offers, or why there are none. */
 export type RuleOffers = { readonly offers: readonly RuleOffer[] } | { readonly why: string };
 
 export type OfferOptions = {
-  /** Whether commands run in a sandbox: what a folder makes of them is then bounded. */
+  /** Whether commands run in a sandbox, which bounds what files of the folder can make them do. */
   readonly isSandboxed: boolean;
   /** The hosts that every command may reach. Default: none. */
   readonly reachable?: readonly HostPattern[];
@@ -45,7 +45,7 @@ export type OfferOptions = {
   readonly onlyReads: (command: PlainCommand) => Promise<boolean>;
   /** Whether a command may read the files that it gets as its input. */
   readonly readsInputsBelow: (command: PlainCommand) => boolean;
-  /** Of the called tool, if an MCP server has it. */
+  /** The version of the called tool, if it belongs to an MCP server. */
   readonly version?: ToolVersion | undefined;
   readonly platform?: NodeJS.Platform;
 };
@@ -115,7 +115,7 @@ async function createShellOffers(
   if (why !== undefined) return { why: `No rule can allow this line, because ${why}.` };
   if (!commands.every(readsInputsBelow))
     return {
-      why: "No rule can allow this line, because a command gets a file as its input that may not be read unasked.",
+      why: "No rule can allow this line, because the input of a command is a file that may not be read unasked.",
     };
   for (const command of commands) {
     const risk = await findFolderRisk(command, root);
@@ -133,14 +133,14 @@ async function createShellOffers(
   });
   const prefixes = commands.flatMap((command) => findCommandPrefix(command) ?? []);
   const prefixOffers = platform === "win32" || prefixes.length < commands.length ? [] : [toOffer(prefixes, false)];
-  // In a rule, * has a meaning of its own.
+  // In a rule, * has its own meaning.
   const isExpressible = commands.every(({ words }) => !words.some((word) => word.includes("*")));
   const offers = [...prefixOffers, ...(isExpressible ? [toOffer(commands.map(toWholeCommand), true)] : [])];
   if (commands.length === 0)
     return { why: "This line only reads. A rule asks about it, and no other rule is stronger." };
   if (offers.length > 0) return { offers };
   return {
-    why: "No rule can allow this line, because a * in a rule stands for any further words, and not for names of files.",
+    why: "No rule can allow this line, because a * in a rule matches any further words, not file names.",
   };
 }
 
@@ -148,7 +148,7 @@ async function createShellOffers(
 type RuleWords = { readonly words: readonly string[]; readonly folder: string };
 
 function explainNoRule({ words, isFed }: PlainCommand): string | null {
-  if (isFed && executesInput(words)) return `${programOf(words)} does what its input says`;
+  if (isFed && executesInput(words)) return `${programOf(words)} executes its input`;
   const isOdd = words.some((word) => word.includes("\n") || (word.includes("'") && word.includes('"')));
   if (isOdd) return "new lines and both kinds of quotes in a word cannot be written in a rule";
   return null;
@@ -197,7 +197,7 @@ function createPathOffers(tool: string, givenPath: string): readonly RuleOffer[]
 }
 
 function createWebOffers(text: string): RuleOffers {
-  if (!URL.canParse(text)) return { why: "No rule can allow this, because it is no address." };
+  if (!URL.canParse(text)) return { why: "No rule can allow this, because it is not an address." };
   const { host } = new URL(text);
   return { offers: [{ rules: [`fetch_url(${host})`], label: `fetch_url from ${host}`, canPersist: true }] };
 }

@@ -1,5 +1,5 @@
 /**
- * A call to decide, and what the rules of one kind of call have to say of it.
+ * A call to decide about, and the test of the rules against one kind of call.
  */
 import type { Json } from "../../index.js";
 import type { Rule } from "./rule.js";
@@ -15,11 +15,11 @@ export type CallToDecide = {
   readonly tool: string;
   readonly readOnly: boolean;
   readonly input: Json;
-  /** Of a tool of an MCP server, as the server lists it now. */
+  /** The version of an MCP server's tool, as the server lists it now. */
   readonly version?: ToolVersion | undefined;
 };
 
-/** Null as a rule: the call needs none. `question`: what a person who is asked about the call has to know. */
+/** A null rule means that the call needs none. `question`: what a person has to know to decide about the call. */
 export type AllowResult =
   | { readonly rule: Rule | null }
   | {
@@ -35,6 +35,6 @@ export type RuleTest = {
   readonly mayBeDenied: boolean;
   /** Whether the call asks for more than the sandbox gives. */
   readonly isBeyondSandbox?: boolean;
-  /** The real path of a call of a path tool: it is resolved once, and every rule is asked about this one. */
+  /** The real path of a call of a path tool: it is resolved once, and every rule is tested against it. */
   readonly path?: string;
 };

@@ -1,8 +1,8 @@
 /**
  * Permission rules as a person writes them: `shell(npm test *)`, `edit_file(src/**)`, `fetch_url(*.npmjs.org)`, `todo`.
  *
- * 1. A rule that cannot be read is an error, never a rule that is left out.
- * 2. What a rule allows is what its text says. No pattern is a regular expression.
+ * 1. A rule that cannot be read is an error. It is never skipped.
+ * 2. A rule allows exactly what its text says. No pattern is a regular expression.
  */
 import { nearestName } from "../../core/index.js";
 import { PawlError, type PermissionRule } from "../../index.js";
@@ -42,10 +42,10 @@ const pathFields: ReadonlyMap<string, { readonly field: string; readonly writes:
 export const isPathTool = (tool: string) => pathFields.has(tool);
 export const writesFiles = (tool: string) => pathFields.get(tool)?.writes === true;
 
-/** How the tools begin that call the agents of files. */
+/** The prefix of the tools that call agents from files. */
 export const agentToolPrefix = "agent_";
 
-/** Whether the tool calls the agent of a file. */
+/** Whether the tool calls an agent from a file. */
 export const isAgentTool = (tool: string) => tool.startsWith(agentToolPrefix);
 
 /** The tool that asks the person a question of the model. */
@@ -86,7 +86,7 @@ export function isAboutTool({ tool, about }: Rule, name: string): boolean {
   return about.kind === "tool" && (tool === name || (tool.endsWith("_*") && name.startsWith(tool.slice(0, -1))));
 }
 
-/** Whether Pawl has made the tool, and knows what its input means. */
+/** Whether the tool is built in, so that Pawl knows what its input means. */
 export const isBuiltInTool = (tool: string) => knownTools.includes(tool) || isAgentTool(tool);
 
 /** The path that a call of a path tool names. */
@@ -98,7 +98,7 @@ export function pathOfCall(tool: string, input: unknown): string {
 
 const maxRule = 1_000;
 
-/** @throws PawlError `bad_configuration` that says what is wrong with the rule */
+/** @throws PawlError `bad_configuration` with what is wrong with the rule */
 export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope, home: string): Rule {
   const text = stored.rule.trim();
   const createError = (why: string) => createRuleError(text, why);
@@ -143,7 +143,7 @@ export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope
 function findVersionProblem(tool: string, version: string, verdict: Verdict): string | null {
   if (!tool.startsWith("mcp__") || tool.endsWith("*")) return "only a tool of an MCP server has a version after @";
   if (verdict !== "allow") return "a rule that denies or asks is for every version. Leave out the @ and what follows";
-  return /^[0-9a-f]{64}$/.test(version) ? null : "after @ it takes the SHA-256 of the tool, as 64 characters";
+  return /^[0-9a-f]{64}$/.test(version) ? null : "after @, give the SHA-256 of the tool, as 64 characters";
 }
 
 function createRuleError(text: string, why: string): PawlError {
@@ -153,7 +153,7 @@ function createRuleError(text: string, why: string): PawlError {
   );
 }
 
-/** The log has no kinds for the rules about the sandbox, because its readers do not need to tell them apart. */
+/** The log has no kinds for the rules about the sandbox, because its readers do not need to distinguish them. */
 const recordedKinds: { readonly [Kind in Rule["about"]["kind"]]: PermissionRule["kind"] } = {
   tool: "tool",
   command: "command",
@@ -163,7 +163,7 @@ const recordedKinds: { readonly [Kind in Rule["about"]["kind"]]: PermissionRule[
   outside: "command",
 };
 
-/** A rule as the log keeps it. */
+/** A rule as it is stored in the log. */
 export function toPermissionRule({ verdict, about, rule, scope }: Rule): PermissionRule {
   return { verdict, kind: recordedKinds[about.kind], pattern: rule, scope };
 }

@@ -68,7 +68,7 @@ async function updateRules(
   if (session === null || data === null)
     throw new PawlError(
       "bad_configuration",
-      "The session has not begun yet, so it keeps no rules. Send a message first.",
+      "The session has not started yet, so it cannot store rules. Send a message first.",
     );
   const lists = update(readSessionRules({ sessionId: session.id, data }));
   const plain = Object.fromEntries(verdicts.map((verdict) => [verdict, lists[verdict] ?? []]));

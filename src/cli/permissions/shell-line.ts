@@ -131,7 +131,7 @@ function decodeCommands(line: string, joinedCommands: readonly JoinedCommand[]):
           : part.type === "Redirect"
             ? maybeBlankPattern
             : blankPattern;
-      if (!expected.test(between)) throw new UnreadableLineError(marksProblem);
+      if (!expected.test(between)) throw new UnreadableLineError(syntaxProblem);
       end = part.end;
       const source = line.slice(part.pos, part.end);
       if (part.type === "Word") {
@@ -148,17 +148,17 @@ function decodeCommands(line: string, joinedCommands: readonly JoinedCommand[]):
   return decodedCommands;
 }
 
-const marksProblem = "it has expansions or other marks of a shell";
+const syntaxProblem = "it has expansions or other shell syntax";
 
 function listCommandParts({ name, prefix, suffix }: Command): readonly (Word | Assignment | Redirection)[] {
   if (name === undefined) throw new UnreadableLineError("it sets variables for later commands");
-  if (suffix.some(({ type }) => type === "Assignment")) throw new UnreadableLineError(marksProblem);
+  if (suffix.some(({ type }) => type === "Assignment")) throw new UnreadableLineError(syntaxProblem);
   return [...prefix, name, ...suffix].sort((one, other) => one.pos - other.pos);
 }
 
 function decodeWord(source: string, { value }: Word): { readonly text: string; readonly isPattern: boolean } {
   const decoded = decodeSource(source);
-  if (decoded === null || decoded.text !== value) throw new UnreadableLineError(marksProblem);
+  if (decoded === null || decoded.text !== value) throw new UnreadableLineError(syntaxProblem);
   return decoded;
 }
 
@@ -179,7 +179,7 @@ function decodeRedirection(source: string, redirection: Redirection): readonly s
   if (path === undefined || redirection.target === undefined)
     throw new UnreadableLineError("a redirection writes a file");
   const { text, isPattern } = decodeWord(path, redirection.target);
-  if (isPattern) throw new UnreadableLineError(marksProblem);
+  if (isPattern) throw new UnreadableLineError(syntaxProblem);
   // Bash opens a connection instead of a file.
   if (/^\/+dev\/(tcp|udp)(\/|$)/.test(posix.normalize(text)))
     throw new UnreadableLineError("a redirection opens a connection");

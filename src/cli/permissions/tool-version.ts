@@ -25,12 +25,12 @@ export function coversVersion({ version, scope }: Rule, { tool, version: current
 /** Explains, to the person who is asked, why a rule that names the tool does not allow the call. */
 export function explainVersionMismatch(rule: Rule, { tool, version }: CallToDecide): string {
   const name = `${rule.tool} (${formatRuleSource(rule)})`;
-  if (version === undefined) return `The rule ${name} does not count, because no server lists ${tool} now.`;
+  if (version === undefined) return `The rule ${name} does not apply, because no server lists ${tool} now.`;
   const [, server = ""] = /^mcp__(.+?)__/.exec(tool) ?? [];
   if (rule.version === undefined && rule.scope !== "option")
-    return `The rule ${name} is for no particular version of the tool. Allow it always to renew the rule for the present version.`;
+    return `The rule ${name} is not for a particular version of the tool. Answer "always" to store the rule for the current version.`;
   const since = rule.at === undefined ? "it was allowed" : `you allowed it on ${rule.at.slice(0, 10)}`;
-  return `${tool} has changed since ${since}. Look at it before you allow it again: pawl mcp test ${server}`;
+  return `${tool} has changed since ${since}. Review it before you allow it again: pawl mcp test ${server}`;
 }
 
 /** Shortens the version in a rule for display. */

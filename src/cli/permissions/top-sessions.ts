@@ -1,17 +1,17 @@
 /**
- * Whose rules and mode apply to a call: those of the session at the top of a chain of agents. So what a person allows or denies in
- * the session that they see holds for the agents that it calls, and a child agent cannot have rules of its own.
+ * Finds the rules and the mode that apply to a call: those of the session at the top of a chain of agents. So what a person allows or
+ * denies in the session that they see applies to the agents that it calls, and a child agent cannot have its own rules.
  */
 import { createClient, type Store } from "../../index.js";
 import type { SessionRules } from "./session-rules.js";
 
 export type TopSessions = {
   /**
-   * The rules to decide by: the given ones for a session without a parent, and otherwise those of the session at the top.
+   * Returns the rules that apply: the given ones for a session without a parent, and otherwise those of the session at the top.
    * @throws PawlError `no_session` if the session at the top is gone
    */
   readonly find: (session: SessionRules) => Promise<SessionRules>;
-  /** The same as `find` returned last for this session; the given ones if it has not been called. */
+  /** Returns the last result of `find` for this session; the given rules if there is none. */
   readonly findLatest: (session: SessionRules) => SessionRules;
 };
 

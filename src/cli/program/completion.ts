@@ -10,7 +10,7 @@ export const addCompletion: AddCommand = (program, terminal, finish) => {
     .command("completion")
     .description("print a script that completes commands and options in your shell")
     .addArgument(
-      new Argument("<shell>", "which shell reads it").choices(["bash", "zsh", "fish"] satisfies readonly Shell[]),
+      new Argument("<shell>", "the shell to print it for").choices(["bash", "zsh", "fish"] satisfies readonly Shell[]),
     )
     .addHelpText(
       "after",
@@ -19,8 +19,8 @@ export const addCompletion: AddCommand = (program, terminal, finish) => {
         "pawl completion zsh > ~/.zfunc/_pawl",
         "pawl completion fish > ~/.config/fish/completions/pawl.fish",
       )}
-The shell reads the script when it is started again; zsh, if the folder is in
-its fpath. Write it again after an update of Pawl.
+Restart the shell to load the script; zsh needs its folder in fpath. Write the
+script again after you update Pawl.
 `,
     )
     .action(async (shell: Shell, _: unknown, self: Command) => {

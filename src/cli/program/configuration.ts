@@ -14,8 +14,8 @@ export const addConfigurationCommands: AddCommand = (program, terminal, finish) 
 const addConfig: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("config")
-    .description("show what pawl.config.json sets, for you and in this folder, and where it is from")
-    .option("--root <folder>", "the folder (default: this one)")
+    .description("show your settings and this folder's from pawl.config.json, and which file each comes from")
+    .option("--root <folder>", "the folder (default: the current folder)")
     .option("--json", "print it as JSON")
     .addHelpText(
       "after",
@@ -30,7 +30,7 @@ const addConfig: AddCommand = (program, terminal, finish) => {
     command
       .command(name)
       .description(description)
-      .option("--root <folder>", "the folder (default: this one)")
+      .option("--root <folder>", "the folder (default: the current folder)")
       .option("--json", "print it as JSON");
   addSubcommand("get", "print one setting")
     .argument("<key>", settingNames.join(", "))
@@ -39,9 +39,12 @@ const addConfig: AddCommand = (program, terminal, finish) => {
       const { get } = await import("../commands/config.js");
       finish(get(key, self.optsWithGlobals(), terminal));
     });
-  const folderOption = ["--folder", "the folder's file, for all who work on it, instead of yours"] as const;
-  const projectOption = ["--project", "your own file for this folder alone, which nobody else has"] as const;
-  addSubcommand("set", "set a value in your file; what cannot be used is not written")
+  const folderOption = [
+    "--folder",
+    "use the folder's file, shared by everyone who works on it, instead of yours",
+  ] as const;
+  const projectOption = ["--project", "use your private file for this folder"] as const;
+  addSubcommand("set", "set a value in your file; an invalid value is not written")
     .argument("<key>", settingNames.join(", "))
     .argument("<value>", "the value")
     .option(...folderOption)
@@ -51,7 +54,7 @@ const addConfig: AddCommand = (program, terminal, finish) => {
       const { set } = await import("../commands/config-change.js");
       finish(set(key, value, self.optsWithGlobals(), terminal));
     });
-  addSubcommand("edit", "open your file in VISUAL or EDITOR; what cannot be used is not written")
+  addSubcommand("edit", "open your file in VISUAL or EDITOR; an invalid file is not written")
     .option(...folderOption)
     .option(...projectOption)
     .addHelpText("after", formatExamples("pawl config edit", "pawl config edit --folder"))
@@ -59,13 +62,13 @@ const addConfig: AddCommand = (program, terminal, finish) => {
       const { edit } = await import("../commands/config-change.js");
       finish(await edit(self.optsWithGlobals(), terminal));
     });
-  addSubcommand("path", "print where the files are: yours, the folder's, yours for this folder")
+  addSubcommand("path", "print the paths of the files: yours, the folder's, and yours for this folder")
     .addHelpText("after", formatExamples("pawl config path"))
     .action(async (_: unknown, self: Command) => {
       const { path } = await import("../commands/config.js");
       finish(path(self.optsWithGlobals(), terminal));
     });
-  addSubcommand("check", "read all files, and say what cannot be used")
+  addSubcommand("check", "check all files and report what is invalid")
     .addHelpText("after", formatExamples("pawl config check"))
     .action(async (_: unknown, self: Command) => {
       const { check } = await import("../commands/config.js");
@@ -76,12 +79,12 @@ const addConfig: AddCommand = (program, terminal, finish) => {
 const addTrust: AddCommand = (program, terminal, finish) => {
   program
     .command("trust")
-    .description("look at the files that the folder brings, and trust them exactly as they are now")
-    .option("--root <folder>", "the folder (default: this one)")
+    .description("review the files that the folder brings, and trust exactly their current content")
+    .option("--root <folder>", "the folder (default: the current folder)")
     .option("--show", "show the files, whether they are trusted, and the hash")
     .option("--revoke", "stop trusting them")
-    .option("--hash <hash>", "trust them without being asked, if they have exactly this hash")
-    .option("--sandbox", "run the MCP servers that they name in the sandbox")
+    .option("--hash <hash>", "trust them without a prompt, if their hash is exactly this")
+    .option("--sandbox", "run their MCP servers in the sandbox")
     .option("--json", "print the outcome as JSON")
     .addHelpText(
       "after",

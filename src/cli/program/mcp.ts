@@ -1,5 +1,5 @@
 /**
- * The commands `pawl mcp`: serve the agent to MCP clients, and the MCP servers whose tools the agent has.
+ * The commands `pawl mcp`: serve the agent to MCP clients, and manage the MCP servers whose tools the agent has.
  */
 import type { Command } from "commander";
 import type { McpCommandOptions } from "../commands/mcp.js";
@@ -7,7 +7,7 @@ import { type AddCommand, addModelOptions, addPermissionOptions, formatExamples,
 
 const collectOption = (value: string, all: readonly string[] = []): readonly string[] => [...all, value];
 
-/** As a file of servers names it. */
+/** The syntax of a variable in a servers file. */
 const formatVariable = (name: string) => `$\{${name}}`;
 
 /** @param version the version of the program */
@@ -18,7 +18,7 @@ export const addMcp =
       .command("mcp")
       .description("serve the agent as a tool to MCP clients, over standard input and output; or manage MCP servers");
     addPermissionOptions(addModelOptions(command))
-      .option("--root <folder>", "the folder to work on (default: this one)")
+      .option("--root <folder>", "the folder to work on (default: the current folder)")
       .addHelpText(
         "after",
         formatExamples(
@@ -36,20 +36,20 @@ export const addMcp =
       command
         .command(name)
         .description(description)
-        .option("--root <folder>", "the folder (default: this one)")
+        .option("--root <folder>", "the folder (default: the current folder)")
         .option("--json", "print the outcome as JSON");
     addSubcommand("add", "add an MCP server for yourself, in all folders: a program with its arguments, or an address")
       .argument("<name>", "its name; its tools are then mcp__NAME__TOOL")
-      .argument("<command...>", "the program and its arguments, behind --; or an address")
+      .argument("<command...>", "the program and its arguments, after --; or an address")
       .option("--folder", "add it to the folder's .mcp.json instead, for all who work on it")
       .option(
         "--env <name=value>",
-        `a variable of the program; ${formatVariable("NAME")} stands for one of yours`,
+        `an environment variable of the program; ${formatVariable("NAME")} is replaced by your own variable`,
         collectOption,
       )
       .option(
         "--header <name=value>",
-        `a header for the address; ${formatVariable("NAME")} stands for a variable of yours`,
+        `a header for the address; ${formatVariable("NAME")} is replaced by your environment variable`,
         collectOption,
       )
       .addHelpText(
@@ -63,7 +63,7 @@ export const addMcp =
         const { add } = await import("../commands/mcp-servers.js");
         finish(add(name, words, self.optsWithGlobals(), terminal));
       });
-    addSubcommand("list", "list the MCP servers, where they are from, and which are off")
+    addSubcommand("list", "list the MCP servers, where each is configured, and which are off")
       .addHelpText("after", formatExamples("pawl mcp list", "pawl mcp list --json"))
       .action(async (_: unknown, self: Command) => {
         const { list } = await import("../commands/mcp-servers.js");
@@ -78,7 +78,7 @@ export const addMcp =
       });
     addSubcommand("remove", "remove an MCP server")
       .argument("<name>", "its name")
-      .option("--folder", "from the folder's .mcp.json")
+      .option("--folder", "remove it from the folder's .mcp.json")
       .addHelpText("after", formatExamples("pawl mcp remove docs"))
       .action(async (name: string, _: unknown, self: Command) => {
         const { remove } = await import("../commands/mcp-servers.js");

@@ -6,12 +6,12 @@ import { type AddCommand, exitCodeHelp, formatExamples, parsePositive } from "./
 export const addNotices: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("notices")
-    .description("list the web hooks that a worker could not deliver, and deliver them again")
+    .description("list the webhooks that a worker could not deliver, and deliver them again")
     .addHelpText("after", formatExamples("pawl notices list --dead", "pawl notices retry 7"));
   command
     .command("list")
     .description("list the notices that no destination has acknowledged, and why")
-    .option("--dead", "only those that are not tried again")
+    .option("--dead", "list only notices that are no longer retried")
     .option("--json", "print one line of JSON for each notice")
     .addHelpText("after", formatExamples("pawl notices list --dead"))
     .action(async (options: { readonly dead?: true; readonly json?: true }) => {
@@ -31,6 +31,6 @@ export const addNotices: AddCommand = (program, terminal, finish) => {
 };
 
 const changes = [
-  ["retry", "deliver a dead notice again, with all its attempts"],
-  ["remove", "remove a notice; nobody gets it"],
+  ["retry", "deliver a dead notice again, with a full set of attempts"],
+  ["remove", "remove a notice without delivering it"],
 ] as const;

@@ -8,24 +8,20 @@ import { parseDollars, parseDuration } from "../terminal/text.js";
 /** Adds a command to the program. When the command has run, it passes its exit code to `finish`. */
 export type AddCommand = (program: Command, terminal: Terminal, finish: (exitCode: number) => void) => void;
 
-export const sessionArgument = ["<id>", "the session's id, or the beginning of it"] as const;
+export const sessionArgument = ["<id>", "the session's id or a prefix of it"] as const;
 
-/** Options of every command that runs tools. They hold for the command alone. Rules that were kept hold beside them. */
+/** Options of every command that runs tools. They apply to that command only, in addition to the stored rules. */
 export function addPermissionOptions(command: Command): Command {
   return command
     .option("-y, --yes", "allow every tool without asking, except what a rule denies")
-    .option(
-      "--allow <rule>",
-      'allow calls by a rule, e.g. "shell(npm test *)"; may be given several times',
-      collectOption,
-    )
-    .option("--deny <rule>", 'deny calls by a rule, e.g. "edit_file(src/**)", also with --yes', collectOption)
-    .option("--allow-shell", "let the agent run commands")
-    .option("--no-context-files", "leave out the folder's and your own AGENTS.md and skills")
-    .option("--no-hooks", "run no hooks of files, neither the folder's nor your own")
+    .option("--allow <rule>", 'allow calls that match a rule, e.g. "shell(npm test *)"; repeatable', collectOption)
+    .option("--deny <rule>", 'deny calls that match a rule, e.g. "edit_file(src/**)", even with --yes', collectOption)
+    .option("--allow-shell", "let the agent run shell commands")
+    .option("--no-context-files", "ignore AGENTS.md files and skills, both the folder's and your own")
+    .option("--no-hooks", "run no hooks from files, neither the folder's nor your own")
     .option(
       "--expire-after <time>",
-      "deny a call that nobody answers within this time, e.g. 30m, 12h or 7d",
+      "deny a call that is not answered within this time, e.g. 30m, 12h or 7d",
       parseDurationOption,
     );
 }
@@ -36,7 +32,7 @@ export function addModelOptions(command: Command): Command {
     .option("--context-window <tokens>", "the model's context window, if Pawl does not know it", parsePositive)
     .option(
       "--timeout <time>",
-      "how long the model may take to begin its answer, e.g. 90s or 20m",
+      "how long the model may take to start its response, e.g. 90s or 20m",
       parseDurationOption,
     );
 }
@@ -46,9 +42,9 @@ export function addRunOptions(command: Command): Command {
   return command
     .option("--max-steps <count>", "end the run after this many model calls", parsePositive)
     .option("--max-tokens <count>", "end the run at this many tokens, input and output together", parsePositive)
-    .option("--max-cost <dollars>", "end the run at this cost in US dollars, by list prices", parseDollarsOption)
+    .option("--max-cost <dollars>", "end the run at this cost in US dollars, at list prices", parseDollarsOption)
     .option("--max-wall-clock <time>", "end the run after this time, e.g. 90s, 30m or 2h", parseDurationOption)
-    .option("--park", "if nobody can be asked, leave calls waiting instead of denying them (exit code 3)");
+    .option("--park", "without a person to ask, leave calls waiting instead of denying them (exit code 3)");
 }
 
 export function formatExamples(...lines: readonly string[]): string {

@@ -7,20 +7,20 @@ import { type AddCommand, formatExamples } from "./options.js";
 
 const ruleHelp = `
 Rules:
-  shell(npm test *)        npm test, any arguments; without *, exactly this
+  shell(npm test *)        npm test with any arguments; without *, exactly npm test
   edit_file(src/**)        a path: * and ? within a name, ** for any folders
   fetch_url(*.npmjs.org)   a host, or the hosts below it
-  reach(npm)               hosts that commands in the sandbox reach
-  outside(npm publish)     exactly this line, outside of the sandbox
-  todo                     every call of a tool
-Deny beats ask beats allow, also if the rule that allows is the more specific.
+  reach(npm)               hosts that sandboxed commands can reach
+  outside(npm publish)     exactly this command line, outside the sandbox
+  todo                     every call of this tool
+Deny beats ask, and ask beats allow, even if the allow rule is more specific.
 `;
 
 export const addPermissionCommands: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("permissions")
     .description("list the rules that allow, ask and deny calls in this folder")
-    .option("--root <folder>", "the folder (default: this one)")
+    .option("--root <folder>", "the folder (default: the current folder)")
     .option("--json", "print one JSON object per line")
     .addHelpText(
       "after",
@@ -31,24 +31,24 @@ export const addPermissionCommands: AddCommand = (program, terminal, finish) => 
       finish(list(options, terminal));
     });
   const addSubcommand = (text: string, description: string) => command.command(text).description(description);
-  addSubcommand("add", "keep a rule, for this folder unless you say --user")
+  addSubcommand("add", "store a rule, for this folder unless you set --user")
     .argument("<verdict>", "allow, ask or deny")
     .argument("<rule>", "the rule, in quotes")
-    .option("--user", "the rule holds in every folder")
+    .option("--user", "the rule applies in every folder")
     .addHelpText("after", `${ruleHelp}${formatExamples('pawl permissions add deny "read_file(**/.env*)" --user')}`)
     .action(async (verdict: string, rule: string, _: unknown, self: Command) => {
       const { add } = await import("../commands/permissions.js");
       finish(await add(verdict, rule, self.optsWithGlobals(), terminal));
     });
-  addSubcommand("remove", "remove a rule; from now on it does not count, in runs under way either")
+  addSubcommand("remove", "remove a rule, also for runs in progress")
     .argument("<rule>", "the rule as it is listed, in quotes")
     .addHelpText("after", formatExamples('pawl permissions remove "shell(npm test *)"'))
     .action(async (rule: string, _: unknown, self: Command) => {
       const { remove } = await import("../commands/permissions.js");
       finish(await remove(rule, self.optsWithGlobals(), terminal));
     });
-  addSubcommand("test", "say what the rules do with a command line")
-    .argument("<line>", "a line of the shell, in quotes")
+  addSubcommand("test", "show what the rules decide about a command line")
+    .argument("<line>", "a shell command line, in quotes")
     .addHelpText("after", formatExamples('pawl permissions test "npm test && git push"'))
     .action(async (line: string, _: unknown, self: Command) => {
       const { test } = await import("../commands/permissions.js");

@@ -7,7 +7,7 @@ import { type AddCommand, formatExamples } from "./options.js";
 export const addPostgres: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("postgres")
-    .description("make and check the tables of a PostgreSQL store")
+    .description("create and check the tables of a PostgreSQL store")
     .addHelpText(
       "after",
       formatExamples(
@@ -17,7 +17,7 @@ export const addPostgres: AddCommand = (program, terminal, finish) => {
     );
   command
     .command("migrate")
-    .description("make the tables, or bring them up to date, as a role that may")
+    .description("create or upgrade the tables, as a role that is allowed to")
     .option("--json", "print the versions before and after as JSON")
     .addHelpText("after", formatExamples("pawl postgres migrate --store postgres://owner@host/database"))
     .action(async (options: MigrateOptions) => {
@@ -27,7 +27,7 @@ export const addPostgres: AddCommand = (program, terminal, finish) => {
   command
     .command("grants")
     .description("print the statements that let a role use the tables")
-    .argument("<role>", "the role that the processes with agents log in as")
+    .argument("<role>", "the role that your agent processes log in as")
     .addHelpText("after", formatExamples("pawl postgres grants worker | psql postgres://owner@host/database"))
     .action(async (role: string) => {
       const { grants } = await import("../commands/postgres.js");

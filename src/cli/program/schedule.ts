@@ -12,17 +12,17 @@ const idArgument = ["<id>", "the schedule's id"] as const;
 export const addSchedule: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("schedule")
-    .description("let an agent work at given times; a worker (pawl worker, pawl serve) fires the schedules")
+    .description("run an agent at given times; a worker (pawl worker, pawl serve) fires the schedules")
     .addHelpText("after", formatExamples(...examples, "pawl schedule list", "pawl worker --allow-shell"));
   command
     .command("add")
-    .description("make a schedule, or replace the one with this id")
+    .description("create a schedule, or replace the schedule with this id")
     .argument("<id>", "letters, digits, _, . and -")
     .argument("<when>", 'a cron expression ("0 8 * * 1-5"), an interval (10m), or a time (2026-12-01T08:00Z)')
-    .argument("[words...]", "what the agent is asked (default: read from standard input)")
+    .argument("[words...]", "the task for the agent (default: read from standard input)")
     .option("--zone <name>", "the time zone of the cron expression, e.g. Europe/Berlin (default: UTC)")
     .option("--agent <name>", "the agent, for a worker with a module (default: the agent of the command line)")
-    .option("--root <folder>", "the folder to work on (default: this one)")
+    .option("--root <folder>", "the folder to work on (default: the current folder)")
     .addOption(
       new Option(
         "--missed <which>",
@@ -32,13 +32,16 @@ export const addSchedule: AddCommand = (program, terminal, finish) => {
     .addOption(
       new Option(
         "--overlap <what>",
-        "what happens while the last run goes on: skip the slot, or queue or allow its run",
+        "what to do while the last run is still in progress: skip the slot, or queue or allow its run",
       ).choices(["skip", "queue", "allow"]),
     )
-    .option("--session <new|same|id>", "a new session for each run (default), the same for all, or this one")
+    .option(
+      "--session <new|same|id>",
+      "a new session for each run (default), the same session for all, or the session with this id",
+    )
     .option("--jitter <time>", "fire each slot up to this much later, e.g. 30s or 5m", parseDurationOption)
-    .option("--paused", "do not run it yet")
-    .option("--if-new", "refuse to replace a schedule that exists")
+    .option("--paused", "create the schedule paused")
+    .option("--if-new", "fail if the schedule already exists")
     .option("--json", "print the schedule as JSON")
     .addHelpText("after", `${formatExamples(...examples)}${permissionHelp}`)
     .action(async (id: string, when: string, words: readonly string[], options: AddOptions) => {
@@ -56,7 +59,7 @@ export const addSchedule: AddCommand = (program, terminal, finish) => {
     });
   command
     .command("show")
-    .description("show a schedule, and what became of its last slots")
+    .description("show a schedule and the outcome of its last slots")
     .argument(...idArgument)
     .option("--json", "print the schedule and its slots as JSON")
     .addHelpText("after", formatExamples("pawl schedule show morning"))
@@ -95,15 +98,15 @@ const examples = [
 ] as const;
 
 const changes = [
-  ["pause", "stop a schedule; while it is paused, it misses nothing"],
-  ["resume", "go on with a paused schedule, from its next slot"],
-  ["run-now", "post a run now, whatever the schedule says"],
-  ["remove", "remove a schedule; its runs go on"],
+  ["pause", "pause a schedule; slots during the pause do not count as missed"],
+  ["resume", "continue a paused schedule from its next slot"],
+  ["run-now", "post a run now, in addition to the schedule"],
+  ["remove", "remove a schedule; its runs continue"],
 ] as const;
 
 const permissionHelp = `
-The runs have the permissions of the worker that drives them. Calls that need an
-approval wait for it: pawl approvals.
+The runs have the permissions of the worker that drives them. Calls that need
+approval wait: pawl approvals.
 ${exitCodeHelp}`;
 
 function parseCount(text: string): number {

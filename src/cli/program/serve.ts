@@ -8,19 +8,26 @@ import { type AddCommand, addModelOptions, addPermissionOptions, formatExamples,
 export const addServe: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("serve")
-    .description("serve sessions over HTTP: begin, watch, steer, answer and abort them")
+    .description("serve sessions over HTTP: start, watch, steer, answer and abort them")
     .argument("[module]", "a module with agents (default: the agent of this folder)")
     .option("--port <number>", "the port; 0 takes any free one", parsePort, 4111)
-    .option("--host <address>", "the address; any but this machine's own needs a token of yours", "127.0.0.1")
+    .option(
+      "--host <address>",
+      "the address to listen on; any but this machine's own requires your own token",
+      "127.0.0.1",
+    )
     .option("--socket <path>", "listen on a Unix socket instead")
-    .option("--token-file <path>", "the file with the token (default: PAWL_TOKEN, else a new one)")
+    .option("--token-file <path>", "the file with the token (default: PAWL_TOKEN, else a new token)")
     .option("--client-options <names>", "run options that clients may set: model,settings.reasoning", parseList)
-    .option("--no-work", "only read and post: a worker elsewhere carries the runs out")
-    .option("--no-ui", "without the inspector, a page for people")
+    .option("--no-work", "only read and post; a worker elsewhere executes the runs")
+    .option("--no-ui", "do not serve the inspector page")
     .option("--peer-secret-file <path>", "the file with the secret that all processes of the server share (--peers)")
-    .option("--peers <addresses>", "the addresses of the other processes; * stands for a part of a name", parseList)
-    .option("--peer-address <address>", "where they reach this one, for example http://10.0.0.5:4111")
-    .option("--root <folder>", "the folder to work on (default: this one)");
+    .option("--peers <addresses>", "the addresses of the other processes; * matches any part of a name", parseList)
+    .option(
+      "--peer-address <address>",
+      "the address at which they reach this process, for example http://10.0.0.5:4111",
+    )
+    .option("--root <folder>", "the folder to work on (default: the current folder)");
   addPermissionOptions(addModelOptions(command))
     .addHelpText(
       "after",
@@ -41,17 +48,19 @@ Calls that need approval wait: pawl approvals, or GET /v1/approvals.
 export const addUi: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("ui")
-    .description("open the inspector: a page that shows the sessions of this machine, live, and answers what waits")
+    .description(
+      "open the inspector: a page that shows this machine's sessions live, where you can answer waiting calls",
+    )
     .option("--open", "open it in a browser")
     .option("--port <number>", "the port; 0 takes any free one", parsePort, 4111)
-    .option("--no-work", "only show and answer: a worker elsewhere carries the runs out")
-    .option("--root <folder>", "the folder to work on (default: this one)");
+    .option("--no-work", "only show and answer; a worker elsewhere executes the runs")
+    .option("--root <folder>", "the folder to work on (default: the current folder)");
   addPermissionOptions(addModelOptions(command))
     .addHelpText(
       "after",
       `${formatExamples("pawl ui", "pawl ui --open", "pawl ui --port 0 --no-work")}
-It prints a link, which lets in one browser within 10 minutes. Run it again for
-another browser: it uses the server that runs already, pawl serve included.
+It prints a link that signs in one browser and expires after 10 minutes. Run it
+again for another browser: it reuses a running server, including pawl serve.
 `,
     )
     .action(async (options: UiOptions) => {

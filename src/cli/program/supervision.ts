@@ -32,8 +32,8 @@ export const addSupervisionCommands: AddCommand = (program, terminal, finish) =>
 const addAgents: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("agents")
-    .description("list the sessions of this folder that work, wait or were interrupted")
-    .option("--all", "those of all folders")
+    .description("list the sessions of this folder that are running, waiting or interrupted")
+    .option("--all", "list the sessions of all folders")
     .option("--json", "print one JSON object per line")
     .addHelpText("after", formatExamples("pawl agents", "pawl agents --all", "pawl agents stop 3f8c"))
     .action(async (options: AgentsOptions) => {
@@ -92,7 +92,7 @@ const addApprove: AddCommand = (program, terminal, finish) => {
     .option("--result <text>", "give the result of a call that was interrupted or runs elsewhere")
     .option("--reply <json|text>", "answer the question of a tool")
     .option("--question <name>", "with --reply: which question, if the tool asks several")
-    .option("--failed", "count such a call as failed")
+    .option("--failed", "record such a call as failed")
     .option("--note <text>", "with --failed: the reason, which the model gets");
   addDecisionOptions(command)
     .addHelpText(
@@ -147,10 +147,10 @@ with 0 if both answers agree, and with 2 if they differ.
 const addSteer: AddCommand = (program, terminal, finish) => {
   program
     .command("steer")
-    .description("send a message to a run under way; the model gets it with its next call")
+    .description("send a message to a run in progress; the model gets it with its next call")
     .argument(...sessionArgument)
     .argument("[words...]", "the message (default: read from standard input)")
-    .option("--skip-unstarted", "skip the calls that have not started, those that wait for an answer included")
+    .option("--skip-unstarted", "skip the calls that have not started, including calls that wait for an answer")
     .option("--json", "print the message as JSON")
     .addHelpText(
       "after",
@@ -194,8 +194,8 @@ const addTrace: AddCommand = (program, terminal, finish) => {
   program
     .command("trace")
     .description("show how long model calls, tools, hooks and waits took in a session")
-    .argument("[id]", "the session's id, or the beginning of it (default: the latest session of this folder)")
-    .option("--run <id>", "show only this run; the beginning of its id is enough")
+    .argument("[id]", "the session's id or a prefix of it (default: the latest session of this folder)")
+    .option("--run <id>", "show only this run; a prefix of its id is enough")
     .option("--content", "with --json: include messages, inputs and results, with secrets redacted")
     .option("--json", "print one JSON record per line")
     .addHelpText(
@@ -217,11 +217,14 @@ const addWorker: AddCommand = (program, terminal, finish) => {
     .option("--concurrency <count>", "sessions at the same time", parsePositive, 4)
     .option(
       "--metrics-port <number>",
-      "serve figures for Prometheus, and /health, on this port; 0: any free one",
+      "serve Prometheus metrics and /health on this port; 0 takes any free one",
       parsePort,
     )
-    .option("--metrics-host <address>", "the address; any but 127.0.0.1, the default, needs a token of yours")
-    .option("--token-file <path>", "the file with the token for them (default: PAWL_TOKEN, else a new one)")
+    .option(
+      "--metrics-host <address>",
+      "the address of the metrics; any but 127.0.0.1, the default, requires your own token",
+    )
+    .option("--token-file <path>", "the file with the token for the metrics (default: PAWL_TOKEN, else a new token)")
     .option("--json", "print one JSON event per line");
   addPermissionOptions(command)
     .addHelpText(

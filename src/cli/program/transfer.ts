@@ -8,7 +8,7 @@ export const addTransfer: AddCommand = (sessions, terminal, finish) => {
   sessions
     .command("export")
     .description("print the log of a session as JSON, one entry per line, with secrets redacted")
-    .argument("[id...]", "the session's id, or the beginning of it")
+    .argument("[id...]", "the session's id or a prefix of it")
     .option("--raw", "print a complete copy for pawl sessions import, with keys and passwords in it")
     .option("--all", "export every session (only with --raw)")
     .option("--json", "no effect: the log is always JSON")
@@ -26,8 +26,8 @@ export const addTransfer: AddCommand = (sessions, terminal, finish) => {
     });
   sessions
     .command("import")
-    .description("put exported sessions into this store; after an interruption, the same command goes on")
-    .argument("[file]", "what pawl sessions export --raw printed (default: read from standard input)")
+    .description("import exported sessions into this store; after an interruption, the same command continues")
+    .argument("[file]", "the output of pawl sessions export --raw (default: read from standard input)")
     .option("--json", "print how much was imported as JSON")
     .addHelpText(
       "after",

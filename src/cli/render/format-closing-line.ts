@@ -9,7 +9,7 @@ import type { StyleText } from "../terminal/text-style.js";
 import { formatWaits } from "../wait-text.js";
 import { type CacheSavings, formatCacheShare, noSavings } from "./cache-savings.js";
 
-/** The sentence that stands for the reason if the model gave no text. */
+/** The sentence for the reason, for runs without text from the model. */
 function formatReason(reason: Reason): string {
   return textOfEnd(reason);
 }
@@ -74,7 +74,7 @@ function formatCost({ inputTokens, outputTokens, costUsd, partial }: Usage): rea
   return [partial === true ? `at least ${formatDollars(costUsd)}` : formatDollars(costUsd)];
 }
 
-/** Nothing where the cache saved nothing that a person would see. */
+/** Empty if the savings are too small to show. */
 function formatSavings({ usd }: CacheSavings): readonly string[] {
   return usd === null || usd < 0.0001 ? [] : [`the cache saved ${formatDollars(usd)}`];
 }

@@ -1,5 +1,5 @@
 /**
- * The notes about events that get their own line.
+ * Notes about events, each on its own line.
  */
 import type { PublicEvent } from "../../index.js";
 import { sanitize } from "../terminal/text.js";

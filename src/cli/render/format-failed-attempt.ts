@@ -30,7 +30,7 @@ function formatFailedModelCall(
   return `Model call failed (${failure.kind}, attempt ${attempt}): ${endSentence(toOneLine(failure.message))} ${nextSteps[next]}`;
 }
 
-/** Pawl does not wait for an hour, but the person should know when to try again. */
+/** Pawl does not wait that long, but the person should know when to try again. */
 function formatRetryAfter(retryAfterMs: number | undefined): string {
   const when = retryAfterMs === undefined ? "" : `The provider asks to wait ${formatDuration(retryAfterMs)}. `;
   return `${when}No further attempt.`;

@@ -17,7 +17,7 @@ import type { StyleText } from "../terminal/text-style.js";
 import { formatRepair } from "./format-repair.js";
 import { showPlan, type TextState, writeLine } from "./render-text.js";
 
-/** The state of a renderer about calls. */
+/** The call state of a renderer. */
 export type CallState = {
   /** Whether several calls are open, so that each result needs the name of its call. */
   isParallel: boolean;
@@ -35,7 +35,7 @@ export function createCallState(): CallState {
   return { isParallel: false, calls: new Map(), bufferedCall: null };
 }
 
-/** With `canAsk`, the line is buffered, because a question about the call would show all of it. */
+/** With `canAsk`, the line is buffered, because a question about the call would show the whole call. */
 export function showCall(state: RendererState, event: PublicEventOf<"tool_call">, options: CallOptions): void {
   const { callKey, name, input, repair } = event;
   const title = sanitize(name);

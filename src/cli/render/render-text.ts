@@ -12,9 +12,9 @@ export type TextState = {
   /** The stream whose last line is not complete; null if there is none. */
   openLine: "out" | "err" | null;
   readonly pairs: PairJoiner;
-  /** The text of the run that went to `out` as the model wrote it. */
+  /** The run's text that went to `out` while the model wrote it. */
   shownText: string;
-  /** Texts that may be the answer, or may be followed by calls; null if text is shown live. */
+  /** Text that is either the answer or is followed by calls; null if text is shown live. */
   readonly bufferedTexts: string[] | null;
 };
 
@@ -35,7 +35,7 @@ export function growText(state: TextState, text: string): void {
   write(state, "out", sanitize(text), text);
 }
 
-/** Shows the buffered texts: the model continued after them, so they are not the answer. */
+/** Shows the buffered text. The model continued after it, so it is not the answer. */
 export function flushBuffered(state: TextState, answer = ""): void {
   for (const text of state.bufferedTexts?.splice(0) ?? []) {
     if (answer.includes(text)) continue;
@@ -63,7 +63,7 @@ export function writeLine(state: TextState, line: string): void {
   state.pieces.push({ to: "err", text: `${line}\n` });
 }
 
-/** Shows the answer of a run, unless it was shown live, which was last. */
+/** Shows the answer of a run, unless it was the last text shown live. */
 export function writeAnswer(state: TextState, answer: string): void {
   if (removeSpaces(state.shownText).endsWith(removeSpaces(answer))) return;
   flushBuffered(state, answer);

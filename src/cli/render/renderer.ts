@@ -1,8 +1,8 @@
 /**
- * Renders the items of a session's stream as lines for a person: the changes that they make to the session's view.
+ * Renders a session's stream as lines for a person, from the changes that its items make to the session's view.
  *
- * 1. The model's text goes to `out`, everything else to `err`. If `out` is not read by a person, it gets the answer
- *    alone, when the run has ended. What the model says between its calls goes to `err` then.
+ * 1. The model's text goes to `out`, everything else to `err`. If no person reads `out`, it gets only the answer, when the run has
+ *    ended; text between calls then goes to `err`.
  * 2. All text passes through `sanitize`, so that it cannot control the terminal.
  */
 import { textOfEnd } from "../../core/index.js";
@@ -45,21 +45,21 @@ export type RenderOptions = {
   /** The width of a line. */
   readonly columns: number;
   /**
-   * When text goes to `out`: while the model writes it, or as the answer of a run that has ended. `data`: only an answer that fits the
-   * run's schema goes there. Default: `live`.
+   * When text goes to `out`: while the model writes it, or as the answer of a run that has ended. `data`: only an answer that
+   * matches the run's schema goes there. Default: `live`.
    */
   readonly text?: "live" | "answer" | "data";
-  /** Whether the person's own messages are shown too. Default false. */
+  /** Whether to show the person's own messages also. Default: false. */
   readonly showInput?: boolean;
-  /** Whether the person is asked about calls, so that no line announces them. Default false. */
+  /** Whether the person is asked about calls, so that no line announces the questions. Default: false. */
   readonly canAsk?: boolean;
 };
 
 export type Renderer = {
   readonly show: (item: StreamItem) => readonly Piece[];
   /**
-   * The line of the last call, if it was held back. With `canAsk`, a call is held until the next item: the question about it shows all of
-   * it, so its line would be the same thing twice.
+   * Returns the buffered line of the last call. With `canAsk`, that line is buffered until the next item, because a question about
+   * the call would show the call again.
    */
   readonly flush: () => readonly Piece[];
   /** The last line of a run, for a run that stopped without an event. */
@@ -72,10 +72,10 @@ export type Renderer = {
 type RenderState = TextState &
   CallState & {
     readonly view: SessionView;
-    /** The last attempt of which something was shown. */
+    /** The last attempt with visible output. */
     shownAttempt: Attempt | null;
     startedAt: number | null;
-    /** What the provider's prompt cache saved in this run. */
+    /** The savings of the provider's prompt cache in this run. */
     savings: CacheSavings;
   };
 
@@ -139,7 +139,7 @@ function showGrowth(state: RenderState, kind: TextKind, added: string, { style }
   else write(state, "err", style("dim", sanitize(text)), text);
 }
 
-/** Whether the model has sent its last delta. The log may have the message much later, after its hooks. */
+/** Whether the model has sent its last delta. The message may reach the log much later, after its hooks. */
 function isEndOfAnswer(change: ViewChange): boolean {
   if (change.type !== "note" || change.item.type !== "delta") return false;
   return change.item.delta.kind === "done" || change.item.delta.kind === "error";
@@ -219,12 +219,12 @@ function showFailure(
   event: PublicEventOf<"tool_failed" | "attempt_failed">,
   { style }: RenderOptions,
 ): void {
-  // The person, or a limit, has stopped the model call: the end of the run says so.
+  // The person or a limit stopped the model call, which the end of the run reports.
   if (event.type === "attempt_failed" && event.failure.kind === "cancelled") return;
   writeLine(state, style("yellow", formatFailedAttempt(event)));
 }
 
-/** Who has answered knows so, unless something else came of it. */
+/** Formats an answer without who gave it, unless the answer was overruled. */
 function formatAnswer(event: PublicEventOf<"approval_answered">): string {
   return event.overruled === undefined ? formatDecisionType(event.answer) : formatDecision(event);
 }
@@ -247,7 +247,7 @@ function showFinal(state: RenderState, { result, at }: PublicEventOf<"final">, o
   writeClosingLine(state, result, at, options);
 }
 
-/** A program that reads the answer as data gets nothing that is not valid. */
+/** A program that reads the answer as data gets only a valid answer. */
 function writeBufferedAnswer(state: RenderState, result: RunResult, isDataOnly: boolean): void {
   if (result.status === "completed" && result.output !== undefined) {
     flushBuffered(state, result.text);

@@ -1,5 +1,5 @@
 /**
- * Renders the sessions that work or wait as a table; on a narrow screen, each session has two lines, with its work on the second.
+ * Renders the sessions that work or wait as a table. On a narrow screen, each session takes two lines, with its work on the second.
  */
 import { basename } from "node:path";
 import type { RunningSession } from "../agent/running-sessions.js";
@@ -14,7 +14,7 @@ type Options = {
   readonly hasFolders: boolean;
 };
 
-/** Narrower screens have two lines for each session. */
+/** On narrower screens, each session takes two lines. */
 const tableColumns = 70;
 const maxDoingWidth = 28;
 const maxFolderWidth = 20;

@@ -80,7 +80,7 @@ function toSections(record: TraceRecord): readonly Section[] {
   }
 }
 
-/** In the order of time. The steps of an attempt of a call stay below it. */
+/** The rows in time order. The steps of a call's attempt stay below the attempt. */
 function toRows(record: StepRecord): readonly Row[] {
   const { attempts, calls, hooks, startedAt, durationMs, underWay } = record;
   const decidedAt = Math.max(startedAt, ...attempts.map(endOf));
@@ -135,7 +135,7 @@ const waitReasons = {
   signal: "for a signal",
 } as const;
 
-/** @param openUntil when the trace was made, if the step is not over; else null */
+/** @param openUntil when the trace was made, if the step has not ended; otherwise null */
 function toCallGroups(call: TracedCall, decidedAt: number, openUntil: number | null): readonly (readonly Row[])[] {
   const { name, outcome, ran, waits, steps = [], repair } = call;
   const failed = outcome !== undefined && outcome !== "ok";
@@ -167,7 +167,7 @@ function toCallGroups(call: TracedCall, decidedAt: number, openUntil: number | n
   ];
 }
 
-/** The row of a call that has no result yet, from when it could run. Empty if it waits, or if the run ended before the call did. */
+/** The row of a call without a result, from the time at which it could run. Empty if the call waits, or if the run ended first. */
 function toOpenRows({ name, outcome, waits }: TracedCall, decidedAt: number, openUntil: number | null): readonly Row[] {
   const startedAt = Math.max(decidedAt, ...waits.map(endOf));
   if (outcome !== undefined || openUntil === null || (waits.length > 0 && startedAt >= openUntil)) return [];
@@ -175,7 +175,7 @@ function toOpenRows({ name, outcome, waits }: TracedCall, decidedAt: number, ope
   return [{ kind: "tool", label: name, note: "no result yet", startedAt, durationMs }];
 }
 
-/** An attempt that was cut off has no time of its own in the log: its steps say when it ran. */
+/** The log has no times for an attempt that was cut off, so they are taken from its steps. */
 function toCutOffRows(name: string, steps: readonly Row[]): readonly Row[] {
   if (steps.length === 0) return [];
   const startedAt = Math.min(...steps.map((step) => step.startedAt));

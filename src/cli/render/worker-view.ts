@@ -1,5 +1,5 @@
 /**
- * Shows what a worker does: as lines of text that begin with the session's id, or as lines of JSON.
+ * Shows a worker's activity, as lines of text that begin with the session's id or as lines of JSON.
  */
 import type { Observer, PublicEvent, WorkerReport } from "../../index.js";
 import { shortId } from "../files/session-store.js";
@@ -8,13 +8,13 @@ import { sanitize, toOneLine } from "../terminal/text.js";
 import { createRenderer, type Piece, type Renderer } from "./renderer.js";
 
 export type WorkerView = {
-  /** Gets the events of the sessions that the worker drives. */
+  /** Receives the events of the sessions that the worker drives. */
   readonly observer: Observer;
-  /** @param text why a session was refused, or what the store said */
+  /** @param text the reason why a session was refused, or the store's error */
   readonly report: (report: WorkerReport, text: string) => void;
 };
 
-/** Prints the events of the sessions as the library gives them, and reports of each type. */
+/** Prints the events of the sessions as the library emits them, and the worker's reports. */
 export function createJsonWorkerView(terminal: Terminal): WorkerView {
   return {
     observer: { onEvent: terminal.json },

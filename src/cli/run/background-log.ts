@@ -1,5 +1,5 @@
 /**
- * The file with the output of a session's processes in the background. It has what the session has, so it goes with the session.
+ * The output file of a session's background processes. It repeats content of the session, so it is deleted with the session.
  */
 import { rmSync } from "node:fs";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * Drives a session for `run`, `resume` and `fork --input`: opens the store, chooses the model, makes the agent and
+ * Drives a session for `run`, `resume` and `fork --input`: opens the store, chooses the model, creates the agent and
  * shows the run.
  */
 import type { Agent, Model, RunResult, Session, StartOptions, Store } from "../../index.js";
@@ -31,7 +31,7 @@ import { createJsonRunView, createTextRunView, redactRunView } from "./run-view.
 
 export type DriveOptions = FolderAgentFlags & {
   readonly model?: string;
-  /** How long to wait for the beginning of an answer; milliseconds. */
+  /** How long to wait for the start of the model's response; milliseconds. */
   readonly timeout?: number;
   readonly json?: true;
 };
@@ -44,7 +44,7 @@ export type NewRunOptions = {
   readonly maxCost?: number;
   /** Milliseconds. */
   readonly maxWallClock?: number;
-  /** If nobody can be asked, calls wait for an answer instead of being denied. */
+  /** Without a person to ask, calls wait for an answer instead of being denied. */
   readonly park?: true;
 };
 
@@ -68,7 +68,7 @@ export type DriveTarget = {
   readonly after: number;
   /** The session's model so far. `--model` overrides it; without either, the environment decides. */
   readonly lastModel?: string;
-  /** Whether the answer must fit a schema. Default false. */
+  /** Whether the answer must match a schema. Default false. */
   readonly wantsData?: boolean;
   /** The text whose mentions of resources are read before the run starts. Default: none. */
   readonly named?: string;
@@ -80,13 +80,13 @@ export type SessionDriver = {
   readonly drive: (target: DriveTarget, start: StartRun) => Promise<number>;
 };
 
-/** What joins a message: the checks of the files that it mentions, and the resources that it mentions. */
+/** What a message needs for its mentions: the checks of mentioned files, and the mentioned resources. */
 type Mentions = Pick<ComposeOptions, "mayReach" | "whyRefused" | "resources">;
 
 export type StartRun = (agent: Agent, canAsk: boolean, session: Session, mentions: Mentions) => Promise<RunResult>;
 
 type StoreNeeds = {
-  /** False if the session may be lost when the process ends, should Node have no SQLite. Default true. */
+  /** False if the session may be lost at the end of the process when Node has no SQLite. Default true. */
   readonly needsDurableStore?: boolean;
   /** Whether a store file that was named is created if it does not exist. Default false. */
   readonly creates?: boolean;
@@ -185,7 +185,7 @@ export async function withSessionDriver(
   }
 }
 
-/** A limit in dollars of the command line also decides which models can be used. */
+/** The limit of `--max-cost` also decides which models can be used. */
 function limitCost(
   configured: ResolvedConfiguration,
   { maxCost }: Pick<NewRunOptions, "maxCost">,
@@ -229,7 +229,7 @@ function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside"): 
   return `Commands are sandboxed: they see this folder and not your home, and reach ${reached}. ${unasked}`;
 }
 
-/** Starts MCP servers, names them meanwhile, and tells what is not as it should be. */
+/** Starts MCP servers, shows their names meanwhile, and reports problems. */
 async function startAndReportServers(
   servers: readonly ResolvedServer[],
   root: string,

@@ -1,5 +1,5 @@
 /**
- * The file of `--output-schema`: the JSON Schema that the answer of a run must fit.
+ * The file of `--output-schema`: the JSON Schema that the answer of a run must match.
  */
 import { parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
@@ -7,7 +7,7 @@ import { readSmallText } from "../files/small-file.js";
 
 export type OutputSchema = { readonly [key: string]: Json };
 
-/** The model is shown the schema with each request. */
+/** The schema is sent to the model with each request. */
 const maxBytes = 64 * 1024;
 
 /** @throws PawlError `bad_input` if the file does not have the form of a JSON Schema of an object */

@@ -7,7 +7,7 @@
 export type PipedInput =
   | { readonly type: "none" }
   | { readonly type: "text"; readonly text: string; readonly isCut: boolean }
-  /** Nothing joins the task, and the person is told why. */
+  /** Nothing is added to the task, and the person sees why. */
   | { readonly type: "refused"; readonly why: string };
 
 /** How long to wait for the first byte; milliseconds. */
@@ -35,9 +35,9 @@ export async function readPipedInput(stdin: NodeJS.ReadStream = process.stdin): 
   });
   stdin.removeAllListeners("data").pause();
   if (ending === "silent")
-    return { type: "refused", why: `nothing came within ${firstByteMs / 1_000} s. To pipe nothing: < /dev/null` };
+    return { type: "refused", why: `nothing arrived within ${firstByteMs / 1_000} s. To pipe nothing: < /dev/null` };
   const text = decodeText(Buffer.concat(chunks).subarray(0, maxBytes));
-  if (text === null) return { type: "refused", why: "it is no text" };
+  if (text === null) return { type: "refused", why: "it is not text" };
   return text.trim() === "" ? { type: "none" } : { type: "text", text, isCut: ending === "cut" };
 }
 

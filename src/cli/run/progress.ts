@@ -1,5 +1,5 @@
 /**
- * Tells what is under way and for how long. It is a fold over the items of a stream.
+ * Describes the current activity and how long it has taken, as a fold over the items of a stream.
  */
 import { type ToolOutput, textOfOutput } from "../../core/index.js";
 import type { StreamItem } from "../../index.js";
@@ -27,7 +27,7 @@ export type ProgressOptions = {
 
 type NextAfterFailure = Extract<StreamItem, { readonly type: "attempt_failed" }>["next"];
 
-/** What is under way after a failed attempt. */
+/** The activity after a failed attempt. */
 const namesAfterFailure: { readonly [Next in NextAfterFailure]: (attempt: number) => string } = {
   retry: (attempt) => `attempt ${attempt} of the model call`,
   fallback: () => "the next model",
@@ -35,7 +35,7 @@ const namesAfterFailure: { readonly [Next in NextAfterFailure]: (attempt: number
   give_up: () => "ending the run",
 };
 
-/** The end of what a call has given so far: tools add to it as they go on. */
+/** The last line of a call's output so far, which grows while the tool runs. */
 function takeLastLine(output: ToolOutput): string {
   const text = textOfOutput(output).slice(-2_000).trimEnd();
   return text.slice(text.lastIndexOf("\n") + 1);

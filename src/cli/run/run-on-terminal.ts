@@ -42,7 +42,7 @@ type EarlyExit = { readonly exitCode: number };
 const graceMs = 5_000;
 
 /**
- * Shows a run until it ends, or until it waits and nobody can be asked.
+ * Shows a run until it ends, or until it waits and no person can be asked.
  *
  * @param after the last entry that is not to be shown
  * @param start starts or resumes the run
@@ -95,7 +95,7 @@ export async function runOnTerminal(
 
 function formatAgentsNotice(agents: number, sessionId: string): string {
   const subject = agents === 1 ? "1 agent in the background has" : `${agents} agents in the background have`;
-  return `${subject} not ended. A worker carries them on and reports to the session: pawl worker. In a conversation: pawl --session ${shortId(sessionId)}`;
+  return `${subject} not ended. A worker continues them and reports to the session: pawl worker. In a conversation: pawl --session ${shortId(sessionId)}`;
 }
 
 /** Resumes the session and returns the result; returns the last result if the run has ended meanwhile. */
@@ -123,11 +123,11 @@ function formatUnansweredNotice(unanswered: number): string {
 type ShownState = {
   /** The last entry that was shown. */
   seq: number;
-  /** Calls that nobody was asked about. */
+  /** Calls that were not shown to a person. */
   readonly undecided: Set<string>;
   /** How many of `undecided` were denied. */
   denied: number;
-  /** How many questions of the model were answered for the person: nobody could be asked. */
+  /** How many questions of the model were declined because there was no person to ask. */
   unanswered: number;
   /** Whether the last entry ends or suspends the run. */
   hasEnd: boolean;
@@ -184,7 +184,7 @@ async function runUntilPause(
     await steeringInput?.end("exitCode" in result || !waitsForSomething(result) ? "discard" : "finish");
     streamEnd.abort();
     const [showing] = await Promise.allSettled([shown]);
-    // After a failure of the store, the stream fails too. The result tells the cause.
+    // After a failure of the store, the stream fails too. The result has the cause.
     if ("exitCode" in result || result.status === "interrupted") return result;
     if (showing.status === "rejected") throw showing.reason;
     // If another process ended the run, the stream may have been aborted before it showed the end.
@@ -227,9 +227,9 @@ function watchForExit(run: TerminalRun, session: Session) {
     if ((await abortOrDetach(run, session)) === "detached") resolve({ exitCode: exitCodes.aborted });
   };
   const onLeave = async () => {
-    terminal.err(`Exiting: tools that run have ${graceMs / 1_000} s to finish.\n`);
+    terminal.err(`Exiting: running tools have ${graceMs / 1_000} s to finish.\n`);
     await agent.shutdown({ graceMs });
-    // If this process drives the run, the run's result is there by now. It says more than the exit code.
+    // If this process drives the run, the run's result is available now. It says more than the exit code.
     await setImmediate();
     resolve({ exitCode: exitCodes.interrupted });
   };
@@ -242,7 +242,7 @@ function watchForExit(run: TerminalRun, session: Session) {
   return { exited, dispose };
 }
 
-/** Aborts the run if this process drives it. A run of another process goes on: this process only follows it. */
+/** Aborts the run if this process drives it. A run of another process continues: this process only follows it. */
 async function abortOrDetach({ store, terminal }: TerminalRun, session: Session): Promise<"aborted" | "detached"> {
   try {
     const holder = (await findSession(store, session.id))?.holder ?? null;
@@ -261,7 +261,7 @@ async function abortOrDetach({ store, terminal }: TerminalRun, session: Session)
 
 type SendAnswer = (session: Session) => Promise<unknown>;
 
-/** An answer that does not fit the question of a tool is told, and the question stays open. */
+/** An answer that does not fit the question of a tool is reported, and the question stays open. */
 function keepQuestionOpen(send: SendAnswer, { terminal }: TerminalRun): SendAnswer {
   return async (session) => {
     try {

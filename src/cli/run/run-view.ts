@@ -17,7 +17,7 @@ export type RunView = {
   readonly pause: () => void;
 };
 
-/** One item per line, as the library gives it. The last line is `final`, `suspended` or `interrupted`. */
+/** One item per line, as the library emits it. The last line is `final`, `suspended` or `interrupted`. */
 export function createJsonRunView(terminal: Terminal): RunView {
   let hasShownEnd = false;
   return {
@@ -39,7 +39,7 @@ export function createJsonRunView(terminal: Terminal): RunView {
   };
 }
 
-/** A view that redacts what it passes on to another view. */
+/** Redacts what it passes on to another view. */
 export function redactRunView(view: RunView, redaction: Redaction): RunView {
   const redact = redaction.stream();
   return {
@@ -54,7 +54,7 @@ export function redactRunView(view: RunView, redaction: Redaction): RunView {
 const refreshMs = 250;
 /**
  * If standard error is not a terminal, a line of progress is printed after this much silence. The first one comes early:
- * a slow model on this machine may say nothing for minutes.
+ * a slow model on this machine may send nothing for minutes.
  */
 const progressDelayMs = { first: 10_000, next: 30_000 } as const;
 
@@ -63,13 +63,13 @@ export type TextRunViewOptions = {
   readonly canAsk: boolean;
   /** Whether the session can be continued after this process. */
   readonly isStored: boolean;
-  /** Whether the answer must fit a schema. Then a reader other than a person gets nothing else. */
+  /** Whether the answer must match a schema. Then a reader other than a person gets nothing else. */
   readonly wantsData: boolean;
 };
 
 export function createTextRunView(terminal: Terminal, { canAsk, isStored, wantsData }: TextRunViewOptions): RunView {
   const { style, columns } = { style: terminal.style, columns: terminal.columns() };
-  // Anyone who reads standard output in place of a terminal gets the answer alone.
+  // If standard output is not a terminal, its reader gets only the answer.
   const text = terminal.isOutLive ? "live" : wantsData ? "data" : "answer";
   const renderer = createRenderer({ style, columns, canAsk, text });
   const progress = createProgress({ showsText: text === "live" });

@@ -1,8 +1,8 @@
 /**
- * Starts this command again as a process of its own, which goes on after the terminal is closed and ends with its run.
+ * Starts this command again as a separate process, which keeps running after the terminal is closed and ends with its run.
  *
- * 1. The process is one like any other: its run is in the store, so after a kill `pawl resume` or a worker goes on.
- * 2. Nobody can be asked there. Calls that need a person wait in the store (`--park`), and the process ends meanwhile.
+ * 1. The process is not special: its run is in the store, so after a kill `pawl resume` or a worker continues the run.
+ * 2. The process cannot ask a person. Calls that need one wait in the store (`--park`), and the process ends meanwhile.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -23,7 +23,7 @@ export type BackgroundStart = {
 
 export type BackgroundProcess =
   | { readonly type: "begun"; readonly pid: number; readonly log: string }
-  /** It ended before it began to work, for example because an option is wrong. */
+  /** It ended before it started to work, for example because of an invalid option. */
   | { readonly type: "ended"; readonly code: number | null; readonly written: string };
 
 /** Resolves when the process has begun to work on the session, or has ended before. */
@@ -35,7 +35,7 @@ export async function startInBackground(start: BackgroundStart): Promise<Backgro
   const logSize = fstatSync(output).size;
   const [, program = ""] = process.argv;
   const child = spawn(process.execPath, [...process.execArgv, program, ...words], {
-    // A session and a process group of its own: neither Ctrl-C nor the end of this terminal reaches it.
+    // Its own session and process group, so that neither Ctrl-C nor the end of this terminal reaches it.
     detached: true,
     stdio: [process.stdin.isTTY === true ? "ignore" : "inherit", output, output],
     windowsHide: true,

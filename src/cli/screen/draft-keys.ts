@@ -55,7 +55,7 @@ const changeByKey: { readonly [key: string]: DraftChange | undefined } = {
   "ctrl-_": edit.undo,
 };
 
-/** The name of a key as `/keys` writes it: `ctrl-a`, `alt-enter`, `up`. */
+/** The name of a key with its modifiers: `ctrl-a`, `alt-enter`, `up`. */
 export function formatKey(key: Extract<Key, { type: "key" }>): string {
   return `${key.ctrl ? "ctrl-" : ""}${key.alt ? "alt-" : ""}${key.shift ? "shift-" : ""}${key.name}`;
 }

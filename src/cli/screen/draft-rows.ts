@@ -15,7 +15,7 @@ type Row = { readonly start: number; readonly end: number };
 
 const indent = "  ";
 
-/** Breaks the draft into rows of at most this many columns. */
+/** Breaks the draft into rows that are at most `columns` wide. */
 function breakIntoRows({ text, pastes }: Draft, columns: number): readonly Row[] {
   const rows: Row[] = [];
   let [start, at, width] = [0, 0, 0];

@@ -1,5 +1,5 @@
 /**
- * The draft: the text that a person is writing, with a cursor, cut texts, an undo history, and earlier messages.
+ * The draft: the text that a person is writing, with a cursor, cut text, an undo history, and earlier messages.
  *
  * A long paste is represented by one character. It is shown as `[pasted 120 lines]` and sent in full.
  */
@@ -11,14 +11,14 @@ export type Draft = {
   /** The offset of the cursor in `text`. */
   readonly cursor: number;
   readonly pastes: readonly string[];
-  /** Texts that were cut, the newest last. */
+  /** Cut text, the newest last. */
   readonly killed: readonly string[];
   /** Earlier states, which Ctrl-_ restores. */
   readonly undo: readonly DraftSnapshot[];
   /** Earlier messages, the newest last. `shown` is the index of the one that is shown. */
   readonly history: readonly string[];
   readonly shown: number | null;
-  /** The draft that was set aside while an earlier message is shown. */
+  /** The draft that is set aside while an earlier message is shown. */
   readonly putAway: DraftSnapshot | null;
 };
 
@@ -55,7 +55,7 @@ export function expandPastes({ text, pastes }: Pick<Draft, "text" | "pastes">): 
   return text.replace(pastePattern, (character) => pastes[(character.codePointAt(0) ?? 0) - firstPaste] ?? "");
 }
 
-/** The text as it is shown. */
+/** The text with visible tabs and pastes, as the screen shows it. */
 export function formatText(text: string, pastes: readonly string[]): string {
   return text.replaceAll("\t", "    ").replace(pastePattern, (character) => {
     const pasted = pastes[(character.codePointAt(0) ?? 0) - firstPaste] ?? "";
@@ -78,7 +78,7 @@ export function insert(draft: Draft, added: string): Draft {
   );
 }
 
-/** Inserts a pasted text. Its control characters are made visible. */
+/** Inserts pasted text, with its control characters made visible. */
 export function paste(draft: Draft, pasted: string): Draft {
   const text = sanitize(pasted).replace(pastePattern, "\ufffd");
   const isLong = text.length > longPasteThreshold.characters || text.split("\n").length > longPasteThreshold.lines;
@@ -149,7 +149,7 @@ export function move(draft: Draft, direction: "back" | "on", unit: MoveUnit): Dr
   return { ...draft, cursor: direction === "back" ? findBefore(draft, unit) : findAfter(draft, unit) };
 }
 
-/** Deletes the text between the cursor and the offset of the move. More than a character can be restored with `yank`. */
+/** Deletes the text between the cursor and the target of the move. Anything longer than a character can be restored with `yank`. */
 export function remove(draft: Draft, direction: "back" | "on", unit: MoveUnit): Draft {
   const [from, to] =
     direction === "back" ? [findBefore(draft, unit), draft.cursor] : [draft.cursor, findAfter(draft, unit)];

@@ -1,8 +1,8 @@
 /**
  * The early prompt: the first frame of a conversation. It depends only on the screen and the draft, so a person sees it while the
- * rest of the program is being loaded.
+ * rest of the program loads.
  *
- * What is typed meanwhile is not lost: the draft, and the messages that were sent.
+ * Input that is typed meanwhile is kept: the draft, and the messages that were sent.
  */
 import { createStyleText, type Theme } from "../terminal/text-style.js";
 import { clear, type Draft, emptyDraft, isEmpty, submit } from "./draft.js";
@@ -13,13 +13,13 @@ import { type Line, lineOf, spanOf } from "./line.js";
 import { createScreen, type Screen } from "./screen.js";
 import { openTty, type Tty, type TtyStreams } from "./tty.js";
 
-/** What was typed at the prompt. */
+/** The input typed at the prompt. */
 export type EarlyInput = { readonly draft: Draft; readonly messages: readonly string[] };
 
 export type Prompt = {
   readonly tty: Tty;
   readonly screen: Screen;
-  /** Passes all further keys to `onKey`. @returns what was typed until now */
+  /** Passes all further keys to `onKey`. @returns the input so far */
   readonly handOver: (onKey: (key: Key) => void) => EarlyInput;
   /** Removes the prompt, and restores the terminal. */
   readonly close: () => void;
@@ -30,7 +30,7 @@ const maxMessages = 3;
 /** The exit code after Ctrl-C. */
 const interruptedExitCode = 130;
 
-/** Shows the prompt at once. Ctrl-C and Ctrl-D end the process until the keys are handed over. */
+/** Shows the prompt at once. Until the keys are handed over, Ctrl-C and Ctrl-D end the process. */
 export function openPrompt(
   streams: TtyStreams,
   environment: { readonly [name: string]: string | undefined },

@@ -1,7 +1,7 @@
 /**
  * Parses the input of a terminal: text, keys with modifiers, and pasted text.
  *
- * 1. A sequence may be split at any byte. A lone Esc becomes a key when nothing has followed it for `escapeMs`.
+ * 1. A sequence may be split at any byte. A lone Esc becomes a key if nothing follows it within `escapeMs`.
  * 2. Pasted text is text, whatever it contains. Data that arrives in the same chunk as the end of a paste belongs to the paste,
  *    because a paste may contain its own end mark.
  * 3. Memory is bounded: a paste keeps `maxPasted` characters, and a sequence that is too long is dropped.
@@ -41,7 +41,7 @@ export type KeyReader = {
 
 /** How long to wait for the rest of a sequence after Esc; milliseconds. */
 export const escapeMs = 40;
-/** The maximum length of a paste; characters. A run does not accept longer input. */
+/** The maximum length of a paste; characters. A run accepts no longer input. */
 export const maxPasted = 900_000;
 const maxSequence = 64;
 

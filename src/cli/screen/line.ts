@@ -1,8 +1,8 @@
 /**
  * Text for the screen, as data: lines of styled spans.
  *
- * Only `paint` and `toPlainText` produce strings for the terminal, and they pass every span through `toPrintable`. So no text of
- * a model, a tool or a file can control the terminal, wherever it is shown.
+ * Only `paint` and `toPlainText` produce strings for the terminal, and they pass every span through `toPrintable`. So text from
+ * models, tools and files can never control the terminal.
  */
 import { isPlainText, sanitize, segmentText, widthOf } from "../terminal/text.js";
 import type { StyleText, TextStyle } from "../terminal/text-style.js";
@@ -20,12 +20,12 @@ export function spanOf(text: string, style?: TextStyle): Span {
   return style === undefined ? { text } : { text, style };
 }
 
-/** The lines of a text. */
+/** Splits text into lines. */
 export function linesOf(text: string, style?: TextStyle): readonly Line[] {
   return text.split(/\r?\n/).map((line) => lineOf(line, style));
 }
 
-/** Puts a text on one line, without any control sequence that a terminal would obey. */
+/** Puts text on one line, without control sequences that a terminal would obey. */
 export function toPrintable(text: string): string {
   return isPlainText(text) ? text : sanitize(text.replaceAll("\t", "    ").replaceAll("\n", " "));
 }
@@ -61,13 +61,13 @@ export function truncateLine(line: Line, columns: number): Line {
   return spans;
 }
 
-/** UTF-16 units per column: a longer text cannot fit, whatever its characters are. */
+/** UTF-16 units per column: longer text cannot fit, whatever its characters are. */
 const maxUnitsOfColumn = 40;
 
-/** Node 20's segmenter takes quadratic time, so a longer text is split into pieces. */
+/** Node 20's segmenter takes quadratic time, so longer text is split into pieces. */
 const maxSegmentedLength = 240;
 
-/** The grapheme clusters of a text. At a seam between two pieces, one cluster may be split in two. */
+/** The grapheme clusters of the text. At a seam between two pieces, a cluster may be split in two. */
 export function* splitGraphemes(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     let end = Math.min(text.length, start + maxSegmentedLength);
@@ -77,7 +77,7 @@ export function* splitGraphemes(text: string): Generator<string> {
   }
 }
 
-/** Splits a text into the part that fits this many columns, and the rest. */
+/** Splits text into the part that fits in `columns`, and the rest. */
 export function splitAtColumn(text: string, columns: number): readonly [string, string] {
   let [end, width] = [0, 0];
   for (const character of splitGraphemes(text)) {
@@ -88,7 +88,7 @@ export function splitAtColumn(text: string, columns: number): readonly [string, 
   return [text, ""];
 }
 
-/** Wraps a line between words. A word that is wider than the line is broken. */
+/** Wraps a line between words. A word that is wider than `columns` is broken. */
 export function wrapLine(line: Line, columns: number): readonly Line[] {
   const state: WrapState = { columns, rows: [], row: [], width: 0, space: "" };
   let word: Span[] = [];
@@ -157,7 +157,7 @@ function endRow(state: WrapState): void {
   [state.row, state.width, state.space] = [[], 0, ""];
 }
 
-/** Appends text to a row. Words of the same style share a span, because painting each span has a cost. */
+/** Appends text to a row. Words with the same style share a span, because each span is expensive to paint. */
 function appendText(state: WrapState, text: string, width: number, style?: TextStyle): void {
   const { row } = state;
   const last = row.at(-1);

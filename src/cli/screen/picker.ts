@@ -1,5 +1,5 @@
 /**
- * A list to choose from: typed words filter it, arrow keys move in it.
+ * A list to choose from: typed words filter it, and arrow keys move through it.
  */
 import { type Draft, emptyDraft, isEmpty } from "./draft.js";
 import { applyKey } from "./draft-keys.js";
@@ -11,7 +11,7 @@ import type { Region } from "./screen.js";
 export type Choice = {
   readonly id: string;
   readonly text: string;
-  /** The character that chooses it while no word is typed. The text names it. */
+  /** The key that chooses it while no word is typed. The text shows this key. */
   readonly key?: string;
 };
 
@@ -76,7 +76,7 @@ export function renderPicker(picker: Picker, columns: number, maxRows: number): 
     const isChosen = first + index === picker.at;
     return [spanOf(isChosen ? "› " : "  ", "cyan"), spanOf(text, isChosen ? "bold" : undefined)];
   });
-  if (rows.length === 0) rows.push(lineOf(isEmpty(picker.words) ? "  (nothing)" : "  nothing has these words", "dim"));
+  if (rows.length === 0) rows.push(lineOf(isEmpty(picker.words) ? "  (nothing)" : "  no match", "dim"));
   const hidden = matches.length - visibleCount;
   const more = hidden > 0 ? ` · ${hidden} more` : "";
   const keys = columns < narrowColumns ? "enter · ↑ ↓ · esc" : "enter open · ↑ ↓ choose · esc back";

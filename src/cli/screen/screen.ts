@@ -3,8 +3,8 @@
  *
  * 1. A line of the history is written once, in order, and never touched again. The terminal scrolls and wraps it.
  * 2. The region is at the end of the output. A frame changes only rows of the region and below it.
- * 3. A frame is one write. There are at most 30 a second, and none while the terminal lags: the newest state wins. The frame of
- *    a key does not wait for the others (decision 0105).
+ * 3. A frame is one write. There are at most 30 a second, and none while the terminal lags: the newest state wins. The frame after
+ *    a key does not wait for this limit (decision 0105).
  * 4. Rows of the region are narrower than the terminal and are written with autowrap off, so that a character whose width the
  *    terminal measures differently cannot add a row.
  */
@@ -31,7 +31,7 @@ export type Screen = {
   readonly commit: (lines: readonly Line[]) => void;
   /** Sets the region from the next frame on. A function is called when the frame is drawn, and may add lines. */
   readonly show: (region: Region | (() => Region)) => void;
-  /** Called after a key was handled: its frame is drawn before anything else happens. */
+  /** Called after a key was handled: the next frame is drawn before anything else happens. */
   readonly answerKey: () => void;
   /** Draws all changes since the last frame at once. */
   readonly drawNow: () => void;
@@ -46,12 +46,12 @@ export type Screen = {
   readonly redraw: () => void;
 };
 
-/** The least time between two frames; milliseconds. */
+/** The minimum time between two frames; milliseconds. */
 export const frameIntervalMs = 34;
 /** How long the size must be stable before the region is redrawn; milliseconds. */
 export const resizeDelayMs = 60;
 
-/** Keys that come faster share a frame: held keys, or input that a program writes; milliseconds. */
+/** Keys that arrive faster than this share a frame, such as a held key or scripted input; milliseconds. */
 const keyFrameIntervalMs = 16;
 
 const beginFrame = "\x1b[?2026h\x1b[?25l";
@@ -169,7 +169,7 @@ function drawNow(state: ScreenState, region: () => Region): void {
   });
 }
 
-/** The output that updates the terminal from what is drawn to the pending lines and this region. */
+/** The output that updates the terminal to the pending lines and this region. */
 function renderFrame(state: ScreenState, region: Region): string {
   const { output, style, pending, drawn } = state;
   const maxColumns = Math.max(1, output.columns - 1);

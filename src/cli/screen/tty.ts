@@ -1,7 +1,7 @@
 /**
  * The terminal device: raw mode, the modes of a conversation, the size, and suspend and continue.
  *
- * The modes are turned off however the process ends, except by SIGKILL: `leave` also runs at exit.
+ * The modes are turned off however the process ends, except by SIGKILL, because `leave` also runs at exit.
  */
 import type { ReadStream, WriteStream } from "node:tty";
 import { createKeyReader, type Key } from "./keys.js";
@@ -12,7 +12,7 @@ const modesOn = "\x1b[?2004h\x1b[>1u";
 const modesOff = "\x1b[<u\x1b[?2004l\x1b[?7h\x1b[?2026l\x1b[?25h";
 
 export type Tty = ScreenOutput & {
-  /** Turns the modes on, and passes keys on. */
+  /** Turns the modes on, and starts to read keys. */
   readonly enter: () => void;
   /** Turns the modes off. */
   readonly leave: () => void;
@@ -69,7 +69,7 @@ export function openTty({ input, output }: TtyStreams, onKey: (key: Key) => void
     enter,
     leave,
     suspend(onContinue) {
-      // Nothing else may be keeping the process alive until the signal arrives.
+      // Otherwise the process might exit before the signal arrives.
       const keepAlive = setInterval(() => {}, keepAliveMs);
       process.once("SIGCONT", () => {
         clearInterval(keepAlive);

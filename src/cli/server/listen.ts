@@ -28,7 +28,7 @@ export function resolveToken({ tokenFile, host, socket }: ListenOptions): {
   if (socket === undefined && !loopback.has(host))
     throw new PawlError(
       "bad_configuration",
-      `${host} can be reached from other machines. Give a token of your own: --token-file, or the variable PAWL_TOKEN.`,
+      `${host} can be reached from other machines. Set your own token: --token-file, or the variable PAWL_TOKEN.`,
     );
   return { token: createToken(), isProvided: false };
 }

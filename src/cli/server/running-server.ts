@@ -2,7 +2,7 @@
  * Finds the running server of this machine's sessions: `pawl ui` gets a link from it, and does not start a second one.
  *
  * 1. A file in the home folder has its address and its token. Only the file's owner can read it.
- * 2. Each store has its own file, so that nobody is shown the sessions of another store.
+ * 2. Each store has its own file, so that a link never shows the sessions of another store.
  * 3. The file may be left over from a killed process, and another user of this machine may listen on its port. So the server
  *    must first prove that it knows the key in the file. The token follows on the same connection.
  */
@@ -92,7 +92,7 @@ function createRequester(agent: Agent, signal: AbortSignal) {
         let text = "";
         response.setEncoding("utf8").on("data", (chunk: string) => {
           text += chunk;
-          if (text.length > maxCharacters) clientRequest.destroy(new Error("The answer is too long."));
+          if (text.length > maxCharacters) clientRequest.destroy(new Error("The response is too long."));
         });
         response.on("error", reject);
         response.on("end", () => {

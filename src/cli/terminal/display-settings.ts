@@ -1,6 +1,6 @@
 /**
  * Reads the display settings from the person's own `pawl.config.json`, for the first frame and the colours, before the program
- * loads and reads the whole configuration. It ignores the rest of the file, and does not report what is wrong with it.
+ * loads and reads the whole configuration. The rest of the file is ignored, and its errors are not reported here.
  */
 import { join } from "node:path";
 import { stripComments } from "../configuration/strip-comments.js";

@@ -1,5 +1,5 @@
 /**
- * The person's editor, which `VISUAL` or `EDITOR` names.
+ * The person's editor, from `VISUAL` or `EDITOR`.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Shows a text in the person's pager, and copies text to their clipboard. Both are separate programs that block nothing: runs
- * continue meanwhile.
+ * Shows text in the person's pager, and copies text to the clipboard. Both use separate programs that do not block: runs continue
+ * meanwhile.
  */
 import { spawn } from "node:child_process";
 import type { Environment } from "../files/store-location.js";
@@ -8,7 +8,7 @@ import type { Environment } from "../files/store-location.js";
 /** The exit code of a shell that cannot find the program. */
 const notFoundExitCode = 127;
 
-/** Shows the text until the person leaves the pager. @returns false if there is no pager */
+/** Shows text until the person leaves the pager. @returns false if there is no pager */
 export function showInPager(text: string, { PAGER }: Environment): Promise<boolean> {
   return new Promise((resolve) => {
     const pager = spawn(PAGER || "less", { shell: true, stdio: ["pipe", "inherit", "inherit"] });
@@ -20,16 +20,16 @@ export function showInPager(text: string, { PAGER }: Environment): Promise<boole
   });
 }
 
-/** The maximum that terminals accept; bytes. */
+/** The maximum size of a sequence that terminals accept; bytes. */
 const maxForTerminal = 74_000;
 
-/** The sequence that makes the terminal copy a text to its clipboard (OSC 52); empty if the text is too long. */
+/** The sequence that makes the terminal copy text to the clipboard (OSC 52); empty if the text is too long. */
 export function createClipboardSequence(text: string): string {
   const encoded = Buffer.from(text).toString("base64");
   return encoded.length > maxForTerminal ? "" : `\x1b]52;c;${encoded}\x07`;
 }
 
-/** Copies a text with the system's clipboard program, for terminals without OSC 52. */
+/** Copies text with the system's clipboard program, for terminals without OSC 52. */
 export function copyToClipboard(text: string, environment: Environment): void {
   const command = findClipboardCommand(environment);
   if (command === null) return;

@@ -14,7 +14,7 @@ export type PromptLineOptions = {
   readonly joinsPastedLines?: true;
 };
 
-/** @returns the line; null on Ctrl-C, at the end of input, after `signal`, and when the process should exit */
+/** @returns the line; null on Ctrl-C, at the end of the input, when `signal` aborts, or when the process should exit */
 export async function promptLine(
   prompt: string,
   interruptions: Interruptions,

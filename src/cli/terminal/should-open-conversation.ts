@@ -1,10 +1,10 @@
 /**
  * Whether a command line certainly begins a conversation on a live screen, so that its prompt can be shown before the program is
- * loaded. If in doubt, the answer is no: the prompt is then shown a little later.
+ * loaded. If in doubt, it does not: the prompt then appears a little later.
  */
 import type { ReadStream, WriteStream } from "node:tty";
 
-/** The options of a conversation, and whether each has a value. Options that change the screen are not listed. */
+/** The options of a conversation, and whether each takes a value. Options that change the screen are not listed. */
 export const quickOptions: { readonly [option: string]: boolean | undefined } = {
   "--continue": false,
   "--yes": false,
@@ -42,7 +42,7 @@ export function hasLiveScreen(
 
 /**
  * @param args the arguments after `pawl`
- * @param display the display settings of the person's own file; null if the file is invalid
+ * @param display the settings in the person's own file; null if the file is invalid
  */
 export function shouldOpenConversation(
   args: readonly string[],

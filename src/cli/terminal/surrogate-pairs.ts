@@ -1,11 +1,11 @@
 /**
- * Keeps surrogate pairs whole in text that arrives in pieces, because half a character cannot be printed.
+ * Keeps surrogate pairs together in text that arrives in pieces, because half a character cannot be printed.
  */
 
 export type PairJoiner = {
-  /** Adds a piece. Its last half of a pair is held back until the other half arrives. @returns the text to show */
+  /** Adds a piece. If it ends with half a pair, that half is buffered until the other half arrives. @returns the text to show */
   readonly add: (piece: string) => string;
-  /** Discards a half that is held back, because another text follows. */
+  /** Discards a buffered half, because unrelated text follows. */
   readonly reset: () => void;
 };
 

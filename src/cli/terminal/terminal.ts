@@ -1,7 +1,7 @@
 /**
  * The terminal: standard output for results, standard error for everything else.
  *
- * Standard error may end with a line of progress. It is erased before anything else is written.
+ * Standard error may end with a progress line, which is erased before anything else is written.
  */
 
 import { stderr, stdin, stdout } from "node:process";
@@ -14,9 +14,9 @@ import { createStyleText, type StyleText, type Theme } from "./text-style.js";
 export type Terminal = {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Writes a sentence of the program itself, which may name its commands. */
+  /** Writes a sentence of the program itself. Commands in it are shown as the person has to type them. */
   readonly hint: (text: string) => void;
-  /** Shows a line of progress, on a terminal only; null erases it. */
+  /** Shows a progress line, on a terminal only; null erases it. */
   readonly status: (line: string | null) => void;
   /** Buffers output until the returned function is called. Meanwhile, a person can type on a separate line. */
   readonly bufferOutput: () => () => void;
@@ -24,7 +24,7 @@ export type Terminal = {
   readonly isInteractive: boolean;
   /** Whether standard error is a terminal on which a line can be overwritten. */
   readonly isLive: boolean;
-  /** Whether standard output is a terminal, where a person reads along. */
+  /** Whether standard output is a terminal, so that a person reads it as it is written. */
   readonly isOutLive: boolean;
   /** Styles text for standard error. */
   readonly style: StyleText;
@@ -32,7 +32,7 @@ export type Terminal = {
   readonly styleOut: StyleText;
   /** Redacts everything that is printed, except a call that a person is asked to approve. */
   readonly redaction: Redaction;
-  /** Hands over the prompt that is already on the screen; null if there is none. Output removes a prompt that was not taken. */
+  /** Takes over the prompt that is already on the screen; null if there is none. The first output removes a prompt that was not taken. */
   readonly takePrompt: () => Prompt | null;
   /** Redacts plain data and prints it as a line of JSON. */
   readonly json: (value: object) => void;
@@ -54,7 +54,7 @@ export function openTerminal(
   const closed = new Set<typeof stdout | typeof stderr>();
   let isAtLineStart = true;
   let bufferedWrites: (() => void)[] | null = null;
-  // A reader that exits (`| head`) and a closed terminal are not failures: the session has the rest of the output.
+  // A reader that exits (`| head`) and a closed terminal are not failures: the rest of the output is in the session.
   for (const stream of [stdout, stderr])
     stream.on("error", (error: NodeJS.ErrnoException) => {
       closed.add(stream);

@@ -1,7 +1,7 @@
 /**
  * Makes text safe to show on a terminal, and short enough for a line.
  *
- * Text of models, tools and files is hostile: an escape sequence in it could rewrite the screen.
+ * Text from models, tools and files may be hostile: an escape sequence in it could rewrite the screen.
  */
 import { escapeCharacter, showHidden } from "../../core/index.js";
 import type { Json } from "../../index.js";
@@ -24,14 +24,14 @@ export const sanitizeStrictly = showHidden;
 const plainPattern =
   /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2190-\u21ff\u2500-\u25cf\u2713-\u2718\u2800-\u28ff]*$/;
 
-/** Whether a text is plain, as almost every text is: no line break, no tab and nothing that a terminal would obey. */
+/** Whether text is plain, as almost all text is: no line breaks, no tabs, and nothing that a terminal would obey. */
 export function isPlainText(text: string): boolean {
   return plainPattern.test(text);
 }
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** The grapheme clusters of a text. Creating and using a segmenter is slow, and plain text needs none. */
+/** The grapheme clusters of the text. Segmenters are slow, so plain text is split without one. */
 export function segmentText(text: string): Iterable<{ readonly segment: string }> {
   if (isPlainText(text)) return Array.from(text, (segment) => ({ segment }));
   segmenter ??= new Intl.Segmenter(undefined, { granularity: "grapheme" });
@@ -42,7 +42,7 @@ const invisible = /^[\p{M}\p{Cf}]+$/u;
 const wide =
   /^(?:\p{Emoji_Presentation}|.\ufe0f|[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}])/u;
 
-/** The columns that a text occupies on a terminal. */
+/** The columns that text occupies on a terminal. */
 export function widthOf(text: string): number {
   if (isPlainText(text)) return text.length;
   let width = 0;
@@ -52,10 +52,10 @@ export function widthOf(text: string): number {
   return width;
 }
 
-/** Node 20's segmenter takes quadratic time. In a longer text, a character at a seam may count one column more. */
+/** Node 20's segmenter takes quadratic time. In longer text, a character at a seam may count one column more. */
 const maxSegmentedLength = 240;
 
-/** Truncates a line to this many columns, never within a character. */
+/** Truncates a line to `columns`, never within a character. */
 export function truncate(line: string, columns: number): string {
   const candidate = line.slice(0, columns * maxUnitsOfColumn);
   if (candidate.length === line.length && widthOf(line) <= columns) return line;
@@ -68,10 +68,10 @@ export function truncate(line: string, columns: number): string {
   return `${shown}…`;
 }
 
-/** UTF-16 units per column: a longer text cannot fit, whatever its characters are. */
+/** UTF-16 units per column: longer text cannot fit, whatever its characters are. */
 const maxUnitsOfColumn = 40;
 
-/** Wraps a text between words at this many columns. A longer word gets a line to itself. */
+/** Wraps text between words. A word that is longer than `columns` gets its own line. */
 export function wrapWords(text: string, columns: number): readonly string[] {
   const lines: string[] = [];
   let width = 0;
@@ -89,7 +89,7 @@ export function wrapWords(text: string, columns: number): readonly string[] {
   return lines;
 }
 
-/** Collapses a text to one line, safe for a terminal. */
+/** Collapses text to one line that is safe on a terminal. */
 export function toOneLine(text: string): string {
   return sanitize(text.replace(/\s+/g, " ").trim());
 }
@@ -117,7 +117,7 @@ export function summarizeResult(result: string, isOk: boolean): string {
 
 const maxFailureLines = 12;
 
-/** The reason of a failure, in full if it is not long: a truncated reason does not say what to change. */
+/** The reason for a failure, in full unless it is long, because a truncated reason does not say what to change. */
 export function formatFailure(text: string, width: number): readonly string[] {
   const lines = text
     .replace(/(^|: )Error: /, "$1")

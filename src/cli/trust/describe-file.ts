@@ -7,7 +7,7 @@ import { diffLines, type SuppliedFile } from "./trust.js";
 
 /**
  * The file, and its effects.
- * @param columns where the effects are wrapped. The lines of the file are not, because they are shown exactly.
+ * @param columns the width of the effects. The lines of the file are not wrapped, because they are shown exactly.
  */
 export function describeFile(file: SuppliedFile, columns = Number.POSITIVE_INFINITY): readonly string[] {
   const { kind, path, text, effects, before, isTrusted } = file;
@@ -61,9 +61,9 @@ function describeEffect(effect: string, columns: number): readonly string[] {
   return rows.map((row, at) => (at === 0 ? `  ${row}` : `    ${row}`));
 }
 
-const linkNote = "its text is the same, and it is in another place: behind a link, or no longer behind one";
+const linkNote = "its text is the same, but it is now reached through a link, or no longer through one";
 
-/** What has changed if the text is still the text that was trusted. */
+/** Describes the change if the text is still the trusted text. */
 const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
   settings: linkNote,
   servers: `a file of the folder that its servers may run has changed, or is new or gone; or ${linkNote}`,
@@ -73,10 +73,10 @@ const sameTextNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
 };
 
 const untrustedNotes: { readonly [kind in SuppliedFile["kind"]]: string } = {
-  settings: "it asks and denies, and does nothing else",
+  settings: "only its rules that ask or deny apply",
   servers: "it starts nothing",
   hooks: "no hook in it runs",
-  command: "it is no command",
+  command: "it is not a command",
   agent: "the model cannot start it",
 };
 

@@ -1,5 +1,5 @@
 /**
- * The scripts that hooks of the folder run, as trust sees them: their bytes count, and their text is shown.
+ * The scripts that hooks of the folder run. Trust covers their bytes, and their text is shown.
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";

@@ -122,7 +122,7 @@ function decodeUrlPath(path: string): string {
 
 /** The path at which the system finds a program, in the order of its search path; empty if there is none. */
 function findPrograms(command: string, folder: string, searchPath: string): readonly string[] {
-  const candidates = searchPath.split(delimiter).map((place) => resolve(folder, place, command));
+  const candidates = searchPath.split(delimiter).map((entry) => resolve(folder, entry, command));
   const first = candidates.find((path) => statSync(path, { throwIfNoEntry: false })?.isFile() === true);
   return first === undefined ? [] : [first];
 }

@@ -209,7 +209,7 @@ export function listUntrustedFiles({ files }: FolderTrust): readonly SuppliedFil
 }
 
 /**
- * Trusts the content of these files that was read, not a later one. Trust in other files is unchanged.
+ * Trusts the content of these files as it was read, not later content. Trust in other files is unchanged.
  *
  * @param inSandbox whether the MCP servers that they name run in the sandbox
  */
@@ -221,7 +221,7 @@ export function trustFiles(
   inSandbox = false,
 ): void {
   if (files.length === 0)
-    throw new PawlError("bad_configuration", `${root} brings nothing that has to be trusted: ${nothingToTrustText}.`);
+    throw new PawlError("bad_configuration", `${root} has nothing to trust: ${nothingToTrustText}.`);
   const names = new Set(files.map(({ name }) => name));
   const others = readTrustedFiles(root, home).filter(({ name }) => !names.has(name));
   const trusted = files.map(

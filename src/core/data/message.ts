@@ -274,7 +274,7 @@ export const onlyCallsCode = "only_calls";
 export const guardTrippedCode = "guard_tripped";
 
 /** The failure code if a provider keeps pausing its turn and never finishes it. */
-export const pausedTooOften = "paused_too_often";
+export const pausedTooOftenCode = "paused_too_often";
 
 /** The failure code of a request to a local address where no server listens. */
 export const nothingListensCode = "nothing_listens";

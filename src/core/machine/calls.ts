@@ -40,7 +40,7 @@ export type CallsState = ToolRunning | AwaitingHuman;
 /**
  * Creates the calls of a message. They end at once if the message was cut or the run is stopping, and so do calls above the limit per step.
  */
-export function startCalls(run: RunState, names: readonly string[], cut: Cut | null, paused = false): ToolRunning {
+export function startCalls(run: RunState, names: readonly string[], cut: Cut | null, paused: boolean): ToolRunning {
   const seq = run.seq + 1;
   const ending: CallOutcome | null = run.stopping !== null ? "aborted" : cut !== null ? "not_run" : null;
   const { maxToolCallsPerStep = names.length } = run.limits;

@@ -1,5 +1,5 @@
 /**
- * Checks a schedule, and turns it into what the store keeps.
+ * Checks a schedule, and compiles it to the form that the store keeps.
  */
 import {
   aBoolean,
@@ -25,7 +25,7 @@ import { parseTime, tenYearsMs } from "../../runtime/lib/parse-time.js";
 import type { Schedule, ScheduleBody } from "./schedule.js";
 import { checkCron, loadCron } from "./slots.js";
 
-/** Every field at once. Which of the times is given is checked below. */
+/** Every field of every variant. `compileTime` checks that exactly one time is given. */
 type AllFields = { readonly [Field in keyof Schedule]?: unknown } & {
   readonly cron?: unknown;
   readonly everyMs?: unknown;
@@ -89,22 +89,25 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
   const timezone = schedule.timezone ?? "UTC";
   checkTimeZone(id, timezone);
   const when = await compileTime(schedule, { timezone, now, startAt });
-  const isOwn = typeof session === "object" && session !== null;
-  if (session !== "new" && session !== "same" && !(isOwn && typeof session.id === "string"))
+  const isNamed = typeof session === "object" && session !== null;
+  if (session !== "new" && session !== "same" && !(isNamed && typeof session.id === "string"))
     throw refuse(id, '`session` must be "new", "same" or { id }');
-  if (isOwn) {
+  if (isNamed) {
     checkOptions<{ readonly id: unknown }>("a schedule's session", { id: anyValue }, session, { code: "bad_schedule" });
     checkSessionId(session.id);
   }
   if (overlap === "queue" && session === "new")
-    throw refuse(id, 'overlap "queue" needs one session: runs of different sessions have no order. Use session "same"');
+    throw refuse(
+      id,
+      'overlap "queue" does not work with session "new", because runs of different sessions have no order. Use session "same"',
+    );
   if (missed === "all" && overlap === "skip")
     throw refuse(
       id,
-      'missed "all" needs overlap "queue" or "allow": with "skip", only one of the missed slots would run',
+      'missed "all" does not work with overlap "skip", because only one of the missed slots would run. Use overlap "queue" or "allow"',
     );
   if (overlap === "allow" && session !== "new")
-    throw refuse(id, 'overlap "allow" needs session "new": a session has one run at a time');
+    throw refuse(id, 'overlap "allow" needs session "new", because a session has one run at a time');
   const given = schedule.input;
   const input = toUserMessages(hasBlobs(given) ? await readBlobs(given) : given);
   if (schedule.options !== undefined)
@@ -115,7 +118,7 @@ export async function compileSchedule(schedule: Schedule, now: number): Promise<
     timezone,
     agent,
     input,
-    session: isOwn ? { id: session.id } : session,
+    session: isNamed ? { id: session.id } : session,
     overlap,
     missed,
     jitterMs,
@@ -133,7 +136,7 @@ async function compileTime(
   }: { readonly timezone: string; readonly now: number; readonly startAt?: number | undefined },
 ): Promise<ScheduleBody["when"]> {
   if ([cron, everyMs, at].filter((one) => one !== undefined).length !== 1)
-    throw refuse(id, "give one of `cron`, `everyMs` and `at`");
+    throw refuse(id, "give exactly one of `cron`, `everyMs` and `at`");
   const Cron = await loadCron();
   if (cron !== undefined) {
     if (cron.length > maxCronCharacters) throw refuse(id, `\`cron\` has more than ${maxCronCharacters} characters`);
@@ -152,10 +155,7 @@ async function compileTime(
 /** @throws PawlError `bad_schedule` */
 export function checkScheduleId(id: unknown): asserts id is string {
   if (isScheduleId(id)) return;
-  throw new PawlError(
-    "bad_schedule",
-    "Invalid `id` of a schedule: it must be 1 to 100 letters, digits, `_`, `.` or `-`.",
-  );
+  throw new PawlError("bad_schedule", "Invalid schedule `id`: it must be 1 to 100 letters, digits, `_`, `.` or `-`.");
 }
 
 function checkTimeZone(id: string, timezone: string): void {
@@ -171,7 +171,7 @@ function toTime(id: string, field: string, given: unknown): number | undefined {
   return time;
 }
 
-/** A time too far ahead cannot be shown, and is a mistake. */
+/** Rejects a time so far ahead that it must be a mistake. Such times could not be displayed either. */
 function checkAhead(id: string, field: string, time: number, now: number): void {
   if (time > now + tenYearsMs) throw refuse(id, `\`${field}\` is more than ten years from now`);
 }

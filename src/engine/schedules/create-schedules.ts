@@ -1,5 +1,5 @@
 /**
- * The schedules of a store: putting, listing, pausing and removing them.
+ * The API for a store's schedules: put, list, pause and remove them.
  */
 import {
   aBoolean,
@@ -43,7 +43,7 @@ import { createSlotClock, findNextSlot, loadCron, toDueTime } from "./slots.js";
 
 /** The options of `createSchedules`. */
 export type SchedulesOptions = {
-  /** The store that keeps the schedules, and the sessions of their runs. */
+  /** The store of the schedules, and of the sessions of their runs. */
   readonly store: Store;
   /** For tests. Default: the system's clock. */
   readonly clock?: Clock;
@@ -52,17 +52,18 @@ export type SchedulesOptions = {
 /** The schedules of a store. Workers of the store fire them. */
 export type Schedules = {
   /**
-   * Makes a schedule, or replaces the one with this id. Slots that were fired stay fired, and the next slot is the first one from now on.
-   * Putting an unchanged schedule again changes nothing.
+   * Creates a schedule, or replaces the one with this id. Fired slots stay fired, and the next slot is the first one from now on.
+   * Putting an unchanged schedule again is a no-op.
    * @throws PawlError `bad_schedule`, `schedule_exists`, `schedule_full`, `bad_input`; with `replaces`, also `no_schedule`
    */
   readonly put: (
     schedule: Schedule,
     options?: {
-      /** Refuse to replace a schedule that exists. Default: false. */
+      /** Rejects with `schedule_exists` instead of replacing an existing schedule. Default: false. */
       readonly ifNew?: boolean;
       /**
-       * The schedule to replace, as `get` returned it. Refused if it was changed, removed or made anew since. Default: any is replaced.
+       * The schedule to replace, as `get` returned it. The call rejects if it was changed, removed or recreated since. Default: replaces
+       * any.
        */
       readonly replaces?: Pick<ScheduleInfo, "rev" | "principal">;
     },
@@ -70,8 +71,8 @@ export type Schedules = {
   /** Null if there is no such schedule. */
   readonly get: (id: string) => Promise<ScheduleInfo | null>;
   /**
-   * Schedules by id, one page at a time. A long `input` is cut: `get` returns it whole. A schedule that the store cannot read is left out:
-   * `get` throws the reason, and `put` replaces it.
+   * Lists the schedules by id, one page at a time. A long `input` is cut; `get` returns all of it. A schedule that the store cannot read is
+   * left out; `get` throws the reason, and `put` replaces the schedule.
    */
   readonly list: (options?: {
     /** Only ids after this one. */
@@ -79,13 +80,13 @@ export type Schedules = {
     /** Default: 100. */
     readonly limit?: number;
   }) => Promise<readonly ListedSchedule[]>;
-  /** Removes a schedule. Its runs go on. False if there is no such schedule. */
+  /** Removes a schedule. Its active runs continue. Returns false if there is no such schedule. */
   readonly remove: (id: string) => Promise<boolean>;
-  /** A paused schedule runs nothing, and misses nothing. @throws PawlError `no_schedule` */
+  /** Pauses a schedule. Slots during the pause are not run, and do not count as missed. @throws PawlError `no_schedule` */
   readonly pause: (id: string) => Promise<ScheduleInfo>;
-  /** Continues with the first slot from now on. @throws PawlError `no_schedule` */
+  /** Resumes a paused schedule at the first slot from now on. @throws PawlError `no_schedule` */
   readonly resume: (id: string) => Promise<ScheduleInfo>;
-  /** Posts a run now, whatever the schedule's slots and last run. @throws PawlError `no_schedule` */
+  /** Posts a run now, regardless of the schedule's slots and last run. @throws PawlError `no_schedule` */
   readonly runNow: (id: string) => Promise<PostedRun>;
   /** The outcomes of the last slots, newest first. @throws PawlError `no_schedule` */
   readonly slots: (
@@ -96,7 +97,7 @@ export type Schedules = {
     },
   ) => Promise<readonly SlotRow[]>;
   /**
-   * The next slots of a stored schedule, or of one that is not stored. Epoch milliseconds.
+   * Computes the next slots of a stored schedule, given its id, or of a schedule that is not stored. In epoch milliseconds.
    * @throws PawlError `no_schedule`, `bad_schedule`
    */
   readonly next: (
@@ -121,7 +122,7 @@ const nextRules: OptionTable<{ readonly count?: number }> = { count: numberFrom(
 const checkSettings = { code: "bad_input" } as const;
 
 /**
- * Gives access to the schedules of a store. A schedule asks an agent something at given times; workers of the store fire it.
+ * Opens the schedules of a store. A schedule sends an input to an agent at given times; the workers of the store fire it.
  * @throws PawlError `store_lacks` for a custom store without `schedules`
  *
  * @example
@@ -143,7 +144,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
     return row;
   }
 
-  /** @param change returns the new body; undefined leaves the row as it is */
+  /** @param change returns the new body, or undefined to leave the row unchanged */
   async function write(
     id: string,
     change: (current: ScheduleRow | null) => ScheduleBody | undefined,
@@ -157,7 +158,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
         return deepFreeze(toScheduleInfo(current));
       }
       if (current !== null && (await fireReachedSlots(current, now))) continue;
-      // A reached slot that could not be fired is not skipped: the first slot of the new schedule is not before it.
+      // A reached slot that could not be fired is not skipped: the new schedule may begin at it.
       const from = current !== null && isReached(current, now) ? current.slot - 1 : now;
       const slot = body.paused === true ? null : await findNextSlot(rows, id, body, from);
       if (slot === null && current === null && body.paused !== true) throw createNoSlotError(id);
@@ -167,16 +168,16 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       if (put.type === "full")
         throw new PawlError(
           "schedule_full",
-          `The store has ${maxSchedules} schedules and takes no more. Remove some, or let one schedule do the work of several.`,
+          `The store already has ${maxSchedules} schedules, the maximum. Remove some, or combine several into one.`,
         );
       if (put.type === "ok") return deepFreeze(toScheduleInfo({ ...row, ...defined({ last: current?.last }) }));
     }
   }
 
   /**
-   * Before a schedule changes, the slots that it has reached are fired or counted, without waiting for their jitter. Otherwise they would
-   * be lost. False if there are none, if the store's clock has not reached them, or if this process cannot compute them: then the change
-   * must be able to repair that.
+   * Fires or counts the slots that a schedule has reached, without waiting for their jitter. Called before the schedule changes, because
+   * the change would lose them. Returns false if there are none, if the store's clock has not reached them, or if this process cannot
+   * compute them: the change must be able to repair such a schedule.
    */
   async function fireReachedSlots(row: ScheduleRow, now: number): Promise<boolean> {
     if (!isReached(row, now)) return false;
@@ -206,9 +207,12 @@ export function createSchedules(options: SchedulesOptions): Schedules {
       const { id } = schedule;
       return write(id, (current) => {
         if (current !== null && ifNew)
-          throw new PawlError("schedule_exists", `There is a schedule "${id}" already. Leave out ifNew to replace it.`);
+          throw new PawlError(
+            "schedule_exists",
+            `The schedule "${id}" already exists. To replace it, leave out \`ifNew\`.`,
+          );
         if (replaces !== undefined) checkReplaced(id, current, replaces);
-        // A schedule that cannot be read is repaired.
+        // Putting a schedule repairs a row that cannot be read.
         if (current === null || current.error !== undefined) return body;
         const next = keepStart(body, current.body as unknown as ScheduleBody);
         return isSameBody(next, current.body) ? undefined : next;
@@ -278,7 +282,7 @@ export function createSchedules(options: SchedulesOptions): Schedules {
   };
 }
 
-/** Whether the next slot is due, except for its jitter. */
+/** Whether the next slot is due, apart from its jitter. */
 function isReached(row: ScheduleRow, now: number): row is ScheduleRow & { readonly slot: number } {
   return row.slot !== null && row.dueAt !== null && row.slot <= now;
 }
@@ -293,11 +297,11 @@ function checkReplaced(
   if (current.rev === rev && toScheduleInfo(current).principal === principal) return;
   throw new PawlError(
     "schedule_exists",
-    `The schedule "${id}" was changed since it was read (revision ${rev}). Read it again, and then put it.`,
+    `The schedule "${id}" has changed since you read it (revision ${rev}). Read it again before you replace it.`,
   );
 }
 
-/** Only for a new schedule: a program may put one that is over again, each time it starts. */
+/** Thrown only for a new schedule: a program may put an expired one again each time it starts. */
 function createNoSlotError(id: string): PawlError {
   return new PawlError(
     "bad_schedule",
@@ -308,16 +312,16 @@ function createNoSlotError(id: string): PawlError {
 function createMissingError(id: string): PawlError {
   return new PawlError(
     "no_schedule",
-    `There is no schedule "${id}". List them with schedules.list(), or pawl schedule list.`,
+    `There is no schedule "${id}". List all schedules with schedules.list() or \`pawl schedule list\`.`,
   );
 }
 
-/** A store may be an instance of a class, whose methods need `this`. */
+/** Keeps `this`, which the methods need if the store is an instance of a class. */
 function pickReads(store: Store): Pick<Store, "load" | "inbox"> {
   return { load: (sessionId) => store.load(sessionId), inbox: (sessionId) => store.inbox(sessionId) };
 }
 
-/** Without `startAt`, intervals count from when the schedule was made. A change of something else does not move them. */
+/** Without `startAt`, intervals count from the creation of the schedule. Changes to other fields do not shift them. */
 function keepStart(body: ScheduleBody, { when: current }: ScheduleBody): ScheduleBody {
   const { when } = body;
   if (body.startAt !== undefined || !("everyMs" in when && "everyMs" in current)) return body;

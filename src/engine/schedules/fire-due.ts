@@ -1,11 +1,11 @@
 /**
  * Fires due schedules and delayed messages: posts their runs and moves each schedule to its next slot.
  *
- * 1. `fire` compares the row with what the caller read. Whoever still sees a slot as the next one posts its run and moves the schedule on,
- *    in one transaction. So each slot has exactly one run, in any number of processes, without a lease or a leader.
+ * 1. `fire` is a compare-and-set on the row: the first caller posts the slot's run and moves the schedule to its next slot, in one
+ *    transaction. So each slot has exactly one run, with any number of processes, without a lease or a leader.
  * 2. The run of a slot has the id `ID@SLOT`. If a slot is fired again, for example after a backup was restored, it is the same run.
  * 3. However many slots were missed, at most 200 of a schedule are counted one by one, and the event loop gets a turn between schedules.
- * 4. Firing drives nothing. It makes sessions due.
+ * 4. Firing does not drive sessions. It makes them due.
  */
 import { defined } from "../../core/data/defined.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
@@ -28,9 +28,9 @@ import { createSlotClock, loadCron, type SlotClock, toDueTime } from "./slots.js
 
 type FiringStore = Pick<Store, "load" | "inbox"> & { readonly schedules: ScheduleStore };
 
-/** The most slots that `missed: "all"` runs at once. */
+/** The maximum number of slots that `missed: "all"` runs at once. */
 const maxCaughtUp = 100;
-/** The most slots that are counted one by one. */
+/** The maximum number of slots that are counted one by one. */
 const maxCounted = 200;
 /** How late a slot may be with `missed: "skip"`, in milliseconds. */
 const lateAfterMs = 60_000;
@@ -41,15 +41,17 @@ export type FiredRun = PostedRun & { readonly scheduleId: string };
 
 export type FireCallbacks = {
   readonly onFired: (run: FiredRun) => void;
-  /** A row that cannot be fired does not keep the others from being fired. It is skipped from then on. */
+  /** Called for a row that cannot be fired. The other rows are still fired, and `isSkipped` is asked about this one from then on. */
   readonly onFailed: (id: string, error: unknown) => void;
-  /** A row that has failed before has been fired, or another process was first. */
+  /** Called after a row was fired, by this process or by another one that was first. */
   readonly onSettled: (id: string) => void;
-  /** Rows that are left for later, how many there are, and whether to stop between two rows. */
+  /** Whether a row that failed is left for later. */
   readonly isSkipped: (id: string) => boolean;
+  /** How many rows are left for later. */
   readonly countSkipped: () => number;
-  /** The rows that were due in this look, once all of them were read. Others that have failed before were changed or removed. */
+  /** Called with all due rows, once all of them were read. A failed row that is not among them was changed or removed. */
   readonly onAllRead: (dueIds: ReadonlySet<string>) => void;
+  /** Whether to stop before the next row. */
   readonly isStopped: () => boolean;
 };
 
@@ -57,7 +59,7 @@ export type FireCallbacks = {
 export async function fireDue(store: FiringStore, now: number, callbacks: FireCallbacks): Promise<number> {
   let posted = 0;
   for (;;) {
-    // Rows that are skipped stay the longest due. They must not fill the page.
+    // Skipped rows sort first, because they have been due the longest. They must not fill the page.
     const limit = rowsPerLook + callbacks.countSkipped();
     const rows = await store.schedules.due(now, limit);
     let hasMoved = false;
@@ -108,15 +110,15 @@ function toRunId({ id }: InboxMessage): string {
 }
 
 /**
- * Whether only this row cannot be fired. croner and `Intl` throw a TypeError or a RangeError for what a newer version has put, or for a time
- * zone that this process does not know. The row, or the session of its last run, may also be damaged or of a newer format.
+ * Whether the error concerns only this row. croner and `Intl` throw a TypeError or a RangeError for an expression of a newer version, or
+ * for a time zone that this process does not know. The row, or the session of its last run, may also be damaged or of a newer format.
  */
 export function isFaultOfRow(error: unknown): boolean {
   if (error instanceof PawlError) return error.code !== "store_failed" && error.code !== "store_closed";
   return error instanceof TypeError || error instanceof RangeError;
 }
 
-/** Computes what firing a due row writes. @param options `ignoresJitter`: slots are due when they are reached */
+/** Computes the write that fires a due row. @param options `ignoresJitter`: slots are due at their exact time */
 export async function planFire(
   store: FiringStore,
   row: ScheduleRow,
@@ -145,9 +147,9 @@ export async function planFire(
   const outcomes: SlotRow[] = [];
   const notices: NonNullable<Fire["notices"]>[number][] = [];
   if (missed > 0) {
-    // If all of the newest run, the missed ones are before them.
+    // If all of the newest slots run, the missed ones came before them.
     const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? clock.latest((due[0] ?? now) - 1, 1)[0] ?? now;
-    const outcome: SlotRow = { slot: lastMissed, outcome: "missed", at: now, ...countOf(missed, isMinimum) };
+    const outcome: SlotRow = { slot: lastMissed, outcome: "missed", at: now, ...toCountFields(missed, isMinimum) };
     outcomes.push(outcome);
     notices.push(createMissedNotice(id, schedule, outcome));
   }
@@ -175,7 +177,7 @@ export async function planFire(
   };
 }
 
-/** As notices of sessions, it contains nothing that a person wrote. */
+/** Like notices of sessions, it contains nothing that a person wrote. */
 function createMissedNotice(
   scheduleId: string,
   { agent, principal }: ScheduleBody,
@@ -186,19 +188,19 @@ function createMissedNotice(
   return { id: `schedule:${scheduleId}/${slot}/schedule.missed`, at, notice };
 }
 
-/** A later version of Pawl may put schedules that this one would fire wrongly. */
+/** Rejects schedules of a later version of Pawl, which this version might fire wrongly. */
 function checkVersion(id: string, { v = bodyVersion }: { readonly v?: number }): void {
   if (v > bodyVersion)
     throw new PawlError(
       "newer_format",
-      `The schedule "${id}" has version ${v}, and this version of Pawl knows schedules up to version ${bodyVersion}. Update Pawl.`,
+      `The schedule "${id}" has version ${v}, but this version of Pawl supports schedules only up to version ${bodyVersion}. Update Pawl.`,
     );
 }
 
-/** A body without a version has this one. */
+/** The version of a body without `v`. */
 const bodyVersion = 1;
 
-function countOf(count: number, isMinimum: boolean): Pick<SlotRow, "count" | "isMinimum"> {
+function toCountFields(count: number, isMinimum: boolean): Pick<SlotRow, "count" | "isMinimum"> {
   return { ...(count === 1 ? {} : { count }), ...(isMinimum ? { isMinimum } : {}) };
 }
 
@@ -221,7 +223,7 @@ function findDueSlots(id: string, schedule: ScheduleBody, clock: SlotClock, firs
       const { when } = schedule;
       const latest = clock.latest(now - schedule.jitterMs, maxCaughtUp);
       const last = latest.at(-1);
-      // With a long jitter, the newest slots may not be due yet. The rest is left to the next look.
+      // With a long jitter, the newest slots may not be due yet. The next look handles the rest.
       if (last === undefined || last < next) return { due, count, isMinimum: false, next };
       const isExact = "everyMs" in when;
       const all = isExact ? Math.round((last - first) / when.everyMs) + 1 : count;
@@ -236,7 +238,7 @@ function findDueSlots(id: string, schedule: ScheduleBody, clock: SlotClock, firs
 function chooseSlots(id: string, schedule: ScheduleBody, due: readonly number[], now: number): readonly number[] {
   switch (schedule.missed) {
     case "all":
-      // One that was stored with "skip": of several at once, one runs.
+      // An older schedule may still be stored with overlap "skip": of several slots at once, only one runs.
       return schedule.overlap === "skip" ? due.slice(-1) : due;
     case "last":
       return due.slice(-1);
@@ -245,7 +247,7 @@ function chooseSlots(id: string, schedule: ScheduleBody, due: readonly number[],
   }
 }
 
-/** The run of a slot. @param name identifies the slot in the ids of the run and of its session */
+/** Creates the run of a slot. @param name identifies the slot in the ids of the run and of its session */
 export function createRun(
   id: string,
   { session, agent, input, principal, root, options }: ScheduleBody,
@@ -268,11 +270,11 @@ export function createRun(
   return { post: { sessionId, message: { id: `run/${runId}`, at: now, body } }, posted: { slot, sessionId, runId } };
 }
 
-/** Whether the last run has not ended, or has not even begun. */
+/** Whether the last run has not ended yet, or has not even begun. */
 export async function isUnderWay(store: Pick<Store, "load" | "inbox">, last: PostedRun | undefined): Promise<boolean> {
   if (last === undefined) return false;
   const { sessionId, runId } = last;
-  // The inbox first: a message leaves it in the commit that begins its run.
+  // Read the inbox first, because a message leaves it in the commit that begins its run.
   if ((await store.inbox(sessionId)).some(({ id }) => id === `run/${runId}`)) return true;
   const state = (await store.load(sessionId))?.state;
   if (state === undefined) return false;

@@ -1,8 +1,8 @@
 /**
- * Computes the next slots of schedules again.
+ * Recomputes the next slots of schedules.
  *
- * The next slot is stored. If the rules of its time zone have changed since, for example with an update of Node, it is off by an hour. A
- * worker that starts corrects it, unless it is reached within a minute: another worker may be firing it with the older rules.
+ * The next slot is stored. If its time zone's rules have changed since, for example with an update of Node, the slot is off by an hour. A
+ * starting worker corrects it, unless the slot is less than a minute away: another worker may be firing it with the older rules.
  */
 
 import { requireBody, type ScheduleRow, type ScheduleStore } from "../../ports/schedule-store.js";
@@ -21,7 +21,7 @@ export async function refreshSlots(schedules: ScheduleStore, now: number): Promi
       try {
         await refreshSlot(schedules, row, now);
       } catch (error) {
-        // Firing reports it.
+        // Firing the row reports the error.
         if (!isFaultOfRow(error)) throw error;
       }
     }
@@ -35,12 +35,12 @@ export async function refreshSlots(schedules: ScheduleStore, now: number): Promi
 async function refreshSlot(schedules: ScheduleStore, row: ScheduleRow, now: number): Promise<void> {
   const { id, rev, slot, dueAt } = row;
   const body = requireBody(row) as unknown as ScheduleBody;
-  // A slot that was reached is not computed again, even if its jitter is not over.
+  // A reached slot is not recomputed, even if its jitter is not over.
   if (slot === null || dueAt === null || slot <= now + soonMs || !("cron" in body.when)) return;
   if (createSlotClock(await loadCron(), body).after(now) === slot) return;
   const next = await findNextSlot(schedules, id, body, now);
   if (next === slot) return;
   const nextDueAt = next === null ? null : toDueTime(id, body, next);
-  // If the schedule was edited or fired meanwhile, its slot follows from today's rules already, and this `put` is a conflict.
+  // If the schedule was edited or fired meanwhile, its slot already follows the current rules, and this `put` is a conflict.
   await schedules.put({ id, rev: rev + 1, body: row.body, slot: next, dueAt: nextDueAt }, { slot });
 }

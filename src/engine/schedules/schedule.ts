@@ -1,5 +1,5 @@
 /**
- * What a schedule is, as programs give it and as stores keep it.
+ * Schedules, as programs pass them and as stores keep them.
  */
 import type { UserMessage } from "../../core/data/message.js";
 import type { RunOptions } from "../../core/machine/event.js";
@@ -16,29 +16,29 @@ export type ScheduleTime =
       readonly at?: never;
     }
   | {
-      /** At intervals of so many milliseconds, from `startAt` on: 1,000 or more. */
+      /** The interval in milliseconds, from `startAt` on. At least 1,000. */
       readonly everyMs: number;
       readonly cron?: never;
       readonly at?: never;
     }
   | {
-      /** Once: epoch milliseconds, a `Date`, or an ISO 8601 string with a UTC offset. */
+      /** Runs once, at this time: epoch milliseconds, a `Date`, or an ISO 8601 string with a UTC offset. */
       readonly at: number | Date | string;
       readonly cron?: never;
       readonly everyMs?: never;
     };
 
-/** Which agent is asked what, when, and in which session. */
+/** A schedule: an agent, an input, the times at which it is sent, and the sessions that it is sent to. */
 export type Schedule = ScheduleTime & {
-  /** 1 to 100 letters, digits, `_`, `.` and `-`. Putting a schedule with the id of another replaces that one. */
+  /** 1 to 100 letters, digits, `_`, `.` and `-`. Putting a schedule replaces the one with the same id. */
   readonly id: string;
-  /** The time zone of `cron`: a name of the IANA database. Default: UTC, never that of the machine. */
+  /** The time zone of `cron`, by its IANA name. Default: UTC, never the machine's time zone. */
   readonly timezone?: string;
-  /** The name of the agent. A worker that has it carries the runs out. */
+  /** The name of the agent. A worker that has this agent drives the runs. */
   readonly agent: string;
-  /** What the agent is asked at each slot. */
+  /** The input that the agent gets at each slot. */
   readonly input: Input;
-  /** `new`: each slot has a session `ID@SLOT`. `same`: all have one, with the schedule's id. Or the session of this id. Default: `new`. */
+  /** `new`: each slot has its own session `ID@SLOT`. `same`: all slots share one, named by the schedule's id. Default: `new`. */
   readonly session?:
     | "new"
     | "same"
@@ -47,26 +47,26 @@ export type Schedule = ScheduleTime & {
         readonly id: string;
       };
   /**
-   * How a slot is handled while the run of the last one is not over. `skip`: it is left out. `queue`: its run waits (only in one
-   * session). `allow`: it runs alongside (only with `new`). Default: `skip`.
+   * How a slot is handled while the previous slot's run has not ended. `skip`: the slot is skipped. `queue`: its run waits (not with
+   * session `new`). `allow`: it runs concurrently (only with `new`). Default: `skip`.
    */
   readonly overlap?: "skip" | "queue" | "allow";
   /**
-   * How slots are handled that no worker fired in time. `last`: the newest runs. `all`: the newest 100 run (only with `queue` or `allow`).
-   * `skip`: none that is more than a minute late. Default: `last`.
+   * How slots are handled that no worker fired in time. `last`: the newest one runs. `all`: the newest 100 run (only with `queue` or
+   * `allow`). `skip`: a slot that is more than a minute late does not run. Default: `last`.
    */
   readonly missed?: "last" | "all" | "skip";
-  /** A slot is fired up to so many milliseconds late; how many follows from the slot. At most a day. Default: 0. */
+  /** The maximum delay of a slot, in milliseconds. Each slot's delay is a hash of its time. At most a day. Default: 0. */
   readonly jitterMs?: number;
-  /** No slot before this time. For `everyMs`, the first slot; without it, the first slot is one interval from now. */
+  /** There is no slot before this time. For `everyMs`, it is the first slot; by default, the first slot is one interval from now. */
   readonly startAt?: number | Date | string;
-  /** No slot after this time. */
+  /** There is no slot after this time. */
   readonly endAt?: number | Date | string;
-  /** A paused schedule runs nothing, and misses nothing. Default: false. */
+  /** Whether the schedule is paused. Slots during a pause are not run, and do not count as missed. Default: false. */
   readonly paused?: boolean;
   /** The owner of its runs: the `principal` of new sessions. */
   readonly principal?: string;
-  /** The folder that new sessions are bound to, as with an agent's `root`. Default: that of the agent. */
+  /** The folder that new sessions are bound to, like an agent's `root`. Default: the agent's `root`. */
   readonly root?: string;
   /** Options of its runs, as in `session.send`. */
   readonly options?: Pick<
@@ -79,7 +79,7 @@ export type Schedule = ScheduleTime & {
 export type ScheduleBody = {
   /** The version of this shape. Absent: 1. */
   readonly v?: number;
-  /** When it runs. */
+  /** When the schedule runs. */
   readonly when:
     | {
         /** The cron expression. */
@@ -92,7 +92,7 @@ export type ScheduleBody = {
         readonly from: number;
       }
     | {
-        /** In epoch milliseconds. */
+        /** The only slot, in epoch milliseconds. */
         readonly at: number;
       };
   /** The time zone of the cron expression. */
@@ -107,17 +107,17 @@ export type ScheduleBody = {
         /** The session that all runs go to. */
         readonly id: string;
       };
-  /** How a slot is handled while the last run goes on. */
+  /** How a slot is handled while the last run has not ended. */
   readonly overlap: "skip" | "queue" | "allow";
   /** Which missed slots run later. */
   readonly missed: "last" | "all" | "skip";
-  /** How late slots may be fired, in milliseconds. */
+  /** The maximum delay of a slot, in milliseconds. */
   readonly jitterMs: number;
   /** No slot is before this time, in epoch milliseconds. */
   readonly startAt?: number;
   /** No slot is after this time, in epoch milliseconds. */
   readonly endAt?: number;
-  /** It runs nothing, and misses nothing. */
+  /** The schedule is paused: slots are not run, and do not count as missed. */
   readonly paused?: true;
   /** The `principal` of new sessions. */
   readonly principal?: string;
@@ -131,7 +131,7 @@ export type ScheduleBody = {
 export type ScheduleInfo = ScheduleBody & {
   /** The id of the schedule. */
   readonly id: string;
-  /** Goes up with each change. */
+  /** The revision, which goes up with each change. */
   readonly rev: number;
   /** The next slot, in epoch milliseconds; null if there is none, or while the schedule is paused. */
   readonly nextAt: number | null;

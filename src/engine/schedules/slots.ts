@@ -1,8 +1,8 @@
 /**
  * The slots of a schedule: the times at which it runs, in epoch milliseconds.
  *
- * 1. The next slot follows from the schedule and the previous slot. So a clock that is set back repeats nothing.
- * 2. Times of day that daylight saving time skips or repeats follow Vixie cron, as croner does by default. A fixed time runs once: at the
+ * 1. The next slot depends only on the schedule and the previous slot. So setting the clock back repeats no slot.
+ * 2. Times of day that daylight saving time skips or repeats follow Vixie cron, as in croner by default. A fixed time runs once: at the
  *    first of the two, or right after the gap. Steps, ranges and lists run at both, and not in the gap.
  */
 import type { Cron } from "croner";
@@ -12,7 +12,7 @@ import { maxSlotRows, type ScheduleStore } from "../../ports/schedule-store.js";
 import { tenYearsMs } from "../../runtime/lib/parse-time.js";
 import type { ScheduleBody } from "./schedule.js";
 
-/** Loads croner with the first schedule, because most programs have none. */
+/** Loads croner on first use, because most programs have no schedules. */
 export async function loadCron(): Promise<typeof Cron> {
   return (await import("croner")).Cron;
 }
@@ -83,11 +83,11 @@ export function checkCron(
   timezone: string,
   now: number,
 ): void {
-  // croner would also take a date, and names such as @daily.
+  // croner would also accept a date, and names such as @daily.
   if (!/^\s*\S+(?:\s+\S+){4,5}\s*$/.test(pattern))
     throw new PawlError(
       "bad_schedule",
-      `Invalid cron expression ${JSON.stringify(pattern)}: it must have five fields, or six with seconds first. For a single time, give \`at\`.`,
+      `Invalid cron expression ${JSON.stringify(pattern)}: it must have five fields, or six with seconds first. For a single time, use \`at\`.`,
     );
   let next: Date | null;
   try {
@@ -100,12 +100,12 @@ export function checkCron(
   if (next === null || next.getTime() > now + tenYearsMs)
     throw new PawlError(
       "bad_schedule",
-      `The cron expression ${JSON.stringify(pattern)} names no time within the next ten years.`,
+      `The cron expression ${JSON.stringify(pattern)} matches no time within the next ten years.`,
     );
 }
 
 /**
- * The first slot from now on that was not fired or counted yet. One that runs once may be in the past: it then runs at once.
+ * The first slot from now on that was not fired or counted yet. The slot of a one-time schedule may be in the past; it then runs at once.
  * @returns null if there is none
  */
 export async function findNextSlot(
@@ -119,7 +119,7 @@ export async function findNextSlot(
   return createSlotClock(await loadCron(), body).after(Math.max(now, lastSlot));
 }
 
-/** Runs on request are no slots: the clock that named them may have been ahead. */
+/** Skips manual runs, which are not slots: the clock of the process that posted them may have been ahead. */
 async function findLastSlot(schedules: Pick<ScheduleStore, "slots">, id: string): Promise<number> {
   for (const limit of [10, maxSlotRows]) {
     const last = (await schedules.slots(id, limit)).find(({ outcome }) => outcome !== "manual");
@@ -128,7 +128,7 @@ async function findLastSlot(schedules: Pick<ScheduleStore, "slots">, id: string)
   return Number.NEGATIVE_INFINITY;
 }
 
-/** When a slot is fired: late by a part of `jitterMs` that is a hash of id and slot, so that all processes agree on it. */
+/** When a slot is fired. Its delay is a hash of id and slot, below `jitterMs`, so that all processes compute the same time. */
 export function toDueTime(id: string, { jitterMs = 0 }: Pick<ScheduleBody, "jitterMs">, slot: number): number {
   if (jitterMs < 1) return slot;
   const hash = Number.parseInt(sha256(`${id}\n${slot}`).slice(0, 8), 16);

@@ -1,7 +1,9 @@
 /**
  * The items of a step in reading order, from its events and from the message that is being streamed.
  */
-import type { Fault, Json, PublicEvent, PublicEventOf, RunResult, ToolOutput } from "../../index.js";
+
+import type { Fault } from "../../core/index.js";
+import type { Json, PublicEvent, PublicEventOf, RunResult, ToolOutput } from "../../index.js";
 import type { PartialMessage } from "../../server/client/index.js";
 import { textOfInput } from "./session-state.js";
 

@@ -2,7 +2,8 @@
  * Schedules: when each runs next, the outcomes of its last slots, and buttons to run it now or to pause it.
  */
 import { useCallback, useEffect, useState } from "preact/hooks";
-import type { ScheduleInfo, SlotRow } from "../../index.js";
+import type { ScheduleInfo } from "../../index.js";
+import type { SlotRow } from "../../store.js";
 import { formatErrorMessage } from "../api.js";
 import { formatDuration, formatExactTime, formatStatus, toOneLine } from "../state/format.js";
 import { ColumnHeads, EmptyState, LoadFailure, RouteLink } from "./common.js";

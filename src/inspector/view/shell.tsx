@@ -57,11 +57,22 @@ function SignedIn({ state }: { readonly state: AppState }) {
   );
 }
 
+/** The titles of the screens that are pages of their own; null for the list of sessions and the screens of a session. */
+const pages: { readonly [screen in AppState["route"]["screen"]]: string | null } = {
+  sessions: null,
+  approvals: "Approvals",
+  session: null,
+  log: null,
+  cost: null,
+  schedules: "Schedules",
+  evals: "Evals",
+  replay: null,
+};
+
 function formatTitle({ route, approvals, session }: AppState): string {
   const count = approvals.count > 0 ? `(${approvals.count}${approvals.isMore ? "+" : ""}) ` : "";
-  if (route.screen === "approvals") return `${count}Approvals – Pawl`;
-  if (route.screen === "schedules") return `${count}Schedules – Pawl`;
-  if (route.screen === "evals") return `${count}${route.name ?? "Evals"} – Pawl`;
+  const page = pages[route.screen];
+  if (page !== null) return `${count}${(route.screen === "evals" ? route.name : undefined) ?? page} – Pawl`;
   const title = session?.now.status === "ready" ? session.now.value.info?.title : undefined;
   return `${count}${title === undefined ? "Sessions" : title.slice(0, 80)} – Pawl`;
 }
@@ -91,7 +102,7 @@ function Screen({ state }: { readonly state: AppState }) {
 function TopBar({ state }: { readonly state: AppState }) {
   const inspector = useInspector();
   const { route, approvals, connection } = state;
-  const isOnSessions = !["approvals", "schedules", "evals"].includes(route.screen);
+  const isOnSessions = pages[route.screen] === null;
   return (
     <header class="top">
       <RouteLink to={{ screen: "sessions" }} class="brand" title="All sessions">

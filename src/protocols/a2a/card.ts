@@ -1,5 +1,5 @@
 /**
- * The agent card: what an agent does, and where it is reached.
+ * The agent card: describes an agent, its skills and its endpoint.
  */
 
 /** The protocol version of the card and of the requests. */
@@ -20,7 +20,7 @@ export type A2aCard = {
   readonly url: string;
 };
 
-/** The card as JSON of the protocol. */
+/** Creates the card in the protocol's JSON format. */
 export function createAgentCard({ name, description, version, skills, url }: A2aCard): object {
   return {
     name,

@@ -1,10 +1,10 @@
 /**
- * The requests of A2A clients, over the log.
+ * Handles requests of A2A clients, over the session log.
  *
- * 1. A context is a session, a task is a run, and the id of a message is the id of its run: a message that is sent again is the
- *    same task, in any process.
- * 2. A message with a task's id answers the question that the task shows. Sent again, it answers nothing else.
- * 3. A connection is never a run: a client that disconnects ends nothing.
+ * 1. A context is a session, a task is a run, and the id of a message is the id of its run. So a message that is sent again is
+ *    the same task, in any process.
+ * 2. A message with a task's id answers the question that the task shows. If it is sent again, it does not answer another one.
+ * 3. A connection is never a run: a run continues when its client disconnects.
  */
 import type * as Sdk from "@a2a-js/sdk";
 import type * as SdkErrors from "@a2a-js/sdk/errors";
@@ -46,7 +46,7 @@ type Handler = SdkServer.A2ARequestHandler;
 /** A run that a client follows. */
 type Followed = { readonly session: A2aSession; readonly flow: RunFlowOptions };
 
-/** How long a cancelled run may take to end before its task is reported as it is, in milliseconds. */
+/** How long to wait for a cancelled run to end before its task is returned in its current state, in milliseconds. */
 const maxCancelMs = 5_000;
 
 export function createA2aHandler(sdk: HandlerSdk, host: A2aHost): Handler {
@@ -95,13 +95,13 @@ export function createA2aHandler(sdk: HandlerSdk, host: A2aHost): Handler {
       stream(async () => {
         const { session, runId } = await openTask(sdk, host, id);
         if ((await readRunStatus(session, runId))?.type === "ended")
-          throw unsupported("The task is over. Read it with GetTask.");
+          throw unsupported("The task has ended. Read it with GetTask.");
         return { session, flow: await findRun(session, runId) };
       }),
     listTasks: async () => {
       throw unsupported("This server does not list tasks.");
     },
-    // The card is served by a route of its own.
+    // The card has its own route.
     getAgentCard: async () => {
       throw unsupported("Read the card at /.well-known/agent-card.json.");
     },
@@ -115,7 +115,7 @@ export function createA2aHandler(sdk: HandlerSdk, host: A2aHost): Handler {
   };
 }
 
-/** The package sends the message of whatever is thrown to the client, so only errors of the protocol leave a handler. */
+/** The package sends the message of any thrown error to the client, so handlers may throw only protocol errors. */
 function createGuard({ errors }: HandlerSdk, host: A2aHost) {
   return <Args extends readonly unknown[], Result>(handle: (...args: Args) => Promise<Result>) =>
     async (...args: Args): Promise<Result> => {
@@ -147,7 +147,7 @@ async function readExistingTask(sdk: HandlerSdk, reading: Omit<TaskReading, "enu
   return task;
 }
 
-/** Starts a run, or answers a task. */
+/** Starts a run, or answers the question of a task. */
 async function post(
   sdk: HandlerSdk,
   host: A2aHost,
@@ -155,7 +155,7 @@ async function post(
 ): Promise<Followed> {
   const { errors } = sdk;
   if (message === undefined || message.messageId === "")
-    throw new errors.RequestMalformedError("The request has no message with a messageId.");
+    throw new errors.RequestMalformedError("The request has no `message` with a `messageId`.");
   if (configuration?.taskPushNotificationConfig !== undefined) throw new errors.PushNotificationNotSupportedError();
   if (message.taskId !== "") return answerTask(sdk, host, message);
   const input = toInput(message);
@@ -164,27 +164,28 @@ async function post(
   return { session, flow };
 }
 
-/** Answers the question that the task shows, or that the message names in its metadata. */
+/** Answers the question that the task shows, or the one that the message names in its metadata. */
 async function answerTask(sdk: HandlerSdk, host: A2aHost, message: Sdk.Message): Promise<Followed> {
   const { errors } = sdk;
   const { taskId, contextId, messageId, metadata } = message;
   const { session, runId } = await openTask(sdk, host, taskId);
   if (contextId !== "" && contextId !== session.id)
-    throw new errors.RequestMalformedError("The task belongs to another context.");
+    throw new errors.RequestMalformedError("The task belongs to another context. Send its contextId, or none.");
   const { seq: after } = await session.state();
   const status = await readRunStatus(session, runId);
   const questions = status?.type === "asks" ? toAskedQuestions(await session.pendingApprovals()) : [];
-  // Looked up after the questions: a question that this message made possible is not among them.
+  // Looked up after the questions, so that they do not include one that was asked because of this message.
   if (await session.hasAnswerFrom(messageId)) return { session, flow: await findRun(session, runId) };
   if (questions.length === 0)
     throw new errors.UnsupportedOperationError(
       status?.type === "ended"
-        ? "The task is over. To go on in its context, send a message without a taskId."
-        : "The task does not wait for an answer.",
+        ? "The task has ended. To continue in its context, send a message without a taskId."
+        : "The task is not waiting for an answer.",
     );
   const { question } = Object(metadata) as { readonly question?: unknown };
   const asked = questions.find(({ approval }) => question === undefined || formatInterruptId(approval) === question);
-  if (asked === undefined) throw new errors.UnsupportedOperationError("This question no longer waits for an answer.");
+  if (asked === undefined)
+    throw new errors.UnsupportedOperationError("This question is no longer waiting for an answer.");
   const { approval } = asked;
   const { callKey, inputHash, questionId } = approval;
   await session.answer(callKey, readDecision(message, approval), {
@@ -196,12 +197,12 @@ async function answerTask(sdk: HandlerSdk, host: A2aHost, message: Sdk.Message):
   return { session, flow: { runId, after, answered: new Set([questionKey(approval)]) } };
 }
 
-/** Resolves when the run has ended, only waits, or need not be followed any longer. */
+/** Resolves when the run has ended, only waits, or `flow.signal` is aborted. */
 async function follow(session: A2aSession, flow: RunFlowOptions): Promise<void> {
   for await (const _ of streamRun(session, flow));
 }
 
-/** The task as it is, its progress, and the task as it is when the run has ended or only waits. */
+/** Streams the task, its progress, and then its artifacts and status when the run has ended or only waits. */
 async function* streamTask(
   sdk: HandlerSdk,
   reading: TaskReading,

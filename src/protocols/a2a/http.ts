@@ -9,22 +9,22 @@ import { importInstalledPackage } from "../../models/index.js";
 import { createA2aHandler } from "./handler.js";
 import type { A2aHost } from "./host.js";
 
-/** The response: one object, or a stream whose first object is ready. */
+/** The response: one object, or a stream whose first object has been read. */
 export type A2aReply =
   | { readonly type: "one"; readonly json: object }
   | { readonly type: "stream"; readonly events: AsyncGenerator<object, void, undefined> };
 
-/** Answers a request whose body has been read. `host` belongs to the caller. */
+/** Handles a request whose body has been read. The `host` is specific to the caller. */
 export type A2aHttp = (request: Request, body: unknown, host: A2aHost) => Promise<A2aReply>;
 
 const a2aPackage = "@a2a-js/sdk";
 const versionHeader = "a2a-version";
-/** Clients of this version send no header. */
+/** The version of clients that send no header. */
 const versionWithoutHeader = "0.3";
 const supportedVersion = "1.0";
 const streamMethods: ReadonlySet<unknown> = new Set(["SendStreamingMessage", "SubscribeToTask"]);
 
-/** Whether the body asks for a stream. */
+/** Whether the request asks for a stream. */
 export function isStreamRequest(body: unknown): boolean {
   return streamMethods.has((Object(body) as { readonly method?: unknown }).method);
 }
@@ -53,7 +53,7 @@ export async function createA2aHttp(): Promise<A2aHttp> {
       return refuse(
         body,
         new VersionNotSupportedError(
-          `This server speaks version ${supportedVersion} of A2A, and the request asks for ${requestedVersion.slice(0, 20)}.`,
+          `This server supports A2A version ${supportedVersion}, but the request asks for version ${requestedVersion.slice(0, 20)}.`,
         ),
       );
     const transport = new JsonRpcTransportHandler(createA2aHandler({ enums, errors }, host));

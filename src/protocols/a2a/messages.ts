@@ -1,5 +1,5 @@
 /**
- * Converts messages of A2A: to the input of a run, and to the answer to a waiting call.
+ * Converts A2A messages to the input of a run, or to the answer to a waiting call.
  */
 import type * as Sdk from "@a2a-js/sdk";
 import { type ApprovalDecision, type Input, PawlError, type PendingApproval, type UserPart } from "../../index.js";
@@ -9,7 +9,7 @@ import { createFormSchema, textAnswer } from "../question-form.js";
 
 /** @throws PawlError `bad_input` */
 export function toInput({ parts }: Sdk.Message): Input {
-  if (parts.length === 0) throw new PawlError("bad_input", "The message has no parts.");
+  if (parts.length === 0) throw new PawlError("bad_input", "The message has no parts. Send at least one.");
   return [{ role: "user", parts: parts.map(toUserPart) }];
 }
 
@@ -24,15 +24,15 @@ function toUserPart({ content, mediaType }: Sdk.Part): UserPart {
     case "raw":
       return { type: "file", mediaType: mediaType || anyMediaType, data: content.value.toString("base64") };
     case undefined:
-      throw new PawlError("bad_input", "A part of the message has no text, data, url or raw.");
+      throw new PawlError("bad_input", "A part of the message has no content: send text, data, url or raw.");
   }
 }
 
 const anyMediaType = "application/octet-stream";
 
 /**
- * The decision of a message about the question that it answers. A data part has the fields of the question's form. Text is the
- * answer to a tool that asks for text; for an approval, everything but a plain yes is a no, with the text as its note.
+ * Reads the decision that a message makes about a question. A data part contains the fields of the question's form. Text answers a
+ * tool that asks for text; for an approval, any text but a plain yes is a denial with the text as its note.
  * @throws PawlError `bad_input`
  */
 export function readDecision({ parts, metadata }: Sdk.Message, asked: PendingApproval): ApprovalDecision {
@@ -43,7 +43,7 @@ export function readDecision({ parts, metadata }: Sdk.Message, asked: PendingApp
     asked,
   );
   if (decision !== null) return decision;
-  throw new PawlError("bad_input", `The answer to ${asked.name} cannot be read. Answer done, failed or again.`);
+  throw new PawlError("bad_input", `Invalid answer to ${asked.name}: expected done, failed or again.`);
 }
 
 function findData(parts: readonly Sdk.Part[]): object | undefined {
@@ -59,7 +59,7 @@ function readText(parts: readonly Sdk.Part[]): string {
     .trim();
 }
 
-/** The fields of the form that a text stands for. @throws PawlError `bad_input` */
+/** Converts a text answer to the fields of the form. @throws PawlError `bad_input` */
 function toContent(text: string, asked: PendingApproval): object {
   switch (asked.why) {
     case "policy":
@@ -77,13 +77,13 @@ function toContent(text: string, asked: PendingApproval): object {
       const schema = JSON.stringify(createFormSchema(asked));
       throw new PawlError(
         "bad_input",
-        `${asked.name} needs an answer with fields. Send a data part that fits ${schema}.`,
+        `The answer to ${asked.name} must have fields. Send a data part that fits ${schema}.`,
       );
     }
   }
 }
 
-/** A sentence that begins with yes may go on with a condition, so it is a no. */
+/** Accepts only a plain yes: a sentence that begins with yes may continue with a condition. */
 function isYes(text: string): boolean {
   return /^(?:y|yes|allow|approve|approved)[.!]?$/i.test(text);
 }

@@ -1,6 +1,6 @@
 /**
- * Runs as tasks of A2A. The log is the record of a task: its id names the session and the run, so any process of the store can
- * answer for it. The id gives no rights.
+ * Runs as A2A tasks. The log is the record of a task: its id names the session and the run, so any process with the store can
+ * serve it. The id does not grant access.
  */
 import type * as Sdk from "@a2a-js/sdk";
 import type { PendingApproval } from "../../index.js";
@@ -10,10 +10,10 @@ import { formatInterruptId } from "../interrupt-id.js";
 import { type EndedRun, readLastTime, readRunStatus } from "../run-status.js";
 import type { A2aHost, A2aSession } from "./host.js";
 
-/** The values of the protocol that the package exports as enums. */
+/** The protocol enums that the package exports. */
 export type Enums = Pick<typeof Sdk, "Role" | "TaskState">;
 
-/** The run that a task stands for. */
+/** The run behind a task. */
 export type TaskRun = { readonly sessionId: string; readonly runId: string };
 
 const maxTaskIdCharacters = 8_000;
@@ -22,13 +22,13 @@ export function formatTaskId({ sessionId, runId }: TaskRun): string {
   return [sessionId, runId].map(encodeURIComponent).join(":");
 }
 
-/** Null if the text is not the id of a task. */
+/** Null if the string is not a task id. */
 export function parseTaskId(text: string): TaskRun | null {
   if (text.length > maxTaskIdCharacters) return null;
   try {
     const [sessionId = "", runId = ""] = text.split(":").map(decodeURIComponent);
     const run = { sessionId, runId };
-    // A task has one id: other spellings are unknown ids.
+    // Each task has exactly one id. Other encodings of it are unknown ids.
     return sessionId !== "" && runId !== "" && formatTaskId(run) === text ? run : null;
   } catch {
     return null;
@@ -39,8 +39,8 @@ export function parseTaskId(text: string): TaskRun | null {
 export type AskedQuestion = { readonly approval: PendingApproval; readonly form: Form };
 
 /**
- * The questions of a waiting run, the oldest first. A client is shown the first one, and answers one with each message: a question
- * that comes later never takes the place of one that was shown.
+ * The questions of a waiting run, oldest first. The client is shown the first one, and each message answers one. So a newer question
+ * never replaces one that was shown.
  */
 export function toAskedQuestions(pending: readonly PendingApproval[]): readonly AskedQuestion[] {
   return [...pending]
@@ -85,9 +85,12 @@ export async function readTask(reading: TaskReading): Promise<Sdk.Task | null> {
       const pending = await session.pendingApprovals();
       const [first] = host.mayAnswer ? toAskedQuestions(pending) : [];
       if (first !== undefined) return create(TaskState.TASK_STATE_INPUT_REQUIRED, createQuestion(reading, first));
-      // The answer may be in the inbox.
+      // The answer may be in the inbox already.
       if (pending.length === 0) return create(TaskState.TASK_STATE_WORKING);
-      return create(TaskState.TASK_STATE_WORKING, say(`The run waits for a person. ${host.whereToAnswer(session.id)}`));
+      return create(
+        TaskState.TASK_STATE_WORKING,
+        say(`The run is waiting for a person. ${host.whereToAnswer(session.id)}`),
+      );
     }
     case "ended":
       switch (status.result.status) {
@@ -101,7 +104,7 @@ export async function readTask(reading: TaskReading): Promise<Sdk.Task | null> {
   }
 }
 
-/** Metadata `question`: an answer with the same metadata is for this question only. */
+/** The metadata `question` identifies the question. An answer with the same metadata applies only to it. */
 function createQuestion(reading: TaskReading, { approval, form }: AskedQuestion): Sdk.Message {
   const question = formatInterruptId(approval);
   return {
@@ -136,7 +139,7 @@ function createDataPart(value: unknown): Sdk.Part {
   return { content: { $case: "data", value }, metadata: undefined, filename: "", mediaType: "application/json" };
 }
 
-/** The structured output of the run, else its text. */
+/** The structured output of the run, or else its text. */
 function createArtifacts(result: EndedRun, { redact, redactJson }: TaskReading["host"]): Sdk.Artifact[] {
   const output = "output" in result ? result.output : undefined;
   if (output === undefined && result.text === "") return [];

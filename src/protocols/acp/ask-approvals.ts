@@ -18,8 +18,8 @@ import {
 export type AskContext = { readonly open: OpenSession; readonly client: AgentContext };
 
 /**
- * Asks about one call after the other, until all are answered or one is answered elsewhere.
- * @param answered keys of the questions that this editor is done with; answered ones are added
+ * Asks about the calls one by one, until all are answered or one is answered elsewhere.
+ * @param answered the keys of the questions that this editor has handled; the function adds to it
  */
 export async function askApprovals(
   approvals: readonly PendingApproval[],
@@ -70,7 +70,7 @@ async function watchOtherAnswers(
 
 const maxTimer = 2 ** 31 - 1;
 
-/** The loop answers a question that expires, but only if a process drives the session at that time. */
+/** Resumes the session when the first question expires: the loop answers an expired question only while a process drives the session. */
 function startExpiryTimer(approvals: readonly PendingApproval[], open: OpenSession): NodeJS.Timeout | undefined {
   const times = approvals.flatMap(({ expiresAt }) => (expiresAt === undefined ? [] : [expiresAt]));
   if (times.length === 0) return undefined;
@@ -78,7 +78,7 @@ function startExpiryTimer(approvals: readonly PendingApproval[], open: OpenSessi
   return setTimeout(() => void resumeHere(open.session), delay);
 }
 
-/** The person's choice; `nothing` if this editor cannot answer such a call. */
+/** Asks for the person's choice. Returns `nothing` if this editor cannot answer such a call. */
 async function askChoice(
   approval: PendingApproval,
   { open, client }: AskContext,
@@ -110,7 +110,7 @@ async function askForm(
   const choice = createChoiceRequest(open.id, approval, open.updates.root);
   const ask = async (): Promise<ApprovalDecision | null> => {
     if (form !== null) return toDecision(await client.request("elicitation/create", form, requestOptions), approval);
-    if (choice === null) return { type: "decline", note: "The editor has no form for this question." };
+    if (choice === null) return { type: "decline", note: "The editor cannot show a form for this question." };
     const { outcome } = await client.request("session/request_permission", choice.request, requestOptions);
     return choice.toDecision(outcome);
   };
@@ -137,7 +137,7 @@ async function sendDecision(approval: PendingApproval, choice: NonNullable<Choic
     await send(choice.decision);
   } catch (error) {
     const code = error instanceof PawlError ? error.code : null;
-    // The call was answered elsewhere, or the run has ended.
+    // Another client answered the call, or the run has ended.
     if (code === "no_such_call") return;
     if (code !== "bad_input" || choice.decision.type !== "reply") throw error;
     await send({ type: "decline", note: `The answer did not fit the question: ${(error as PawlError).message}` });

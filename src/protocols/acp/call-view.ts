@@ -1,5 +1,5 @@
 /**
- * The view of a call in an editor: a title, an icon, the files that it touches, and the change that it makes.
+ * The view of a call in an editor: its title, its icon, the files that it touches, and the change that it makes.
  */
 import { join } from "node:path";
 import type { ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
@@ -8,7 +8,7 @@ export type CallView = {
   readonly title: string;
   readonly kind: ToolKind;
   readonly locations: ToolCallLocation[];
-  /** The change of a file. Empty for other calls. */
+  /** The diff of a file. Empty for other calls. */
   readonly content: ToolCallContent[];
 };
 
@@ -56,7 +56,7 @@ function toChanges(name: string, path: string, text: (key: string) => string | u
 }
 
 const maxTitle = 200;
-/** Control characters, and characters that hide text or change its direction: a title must not mislead. */
+/** Control characters, and characters that hide text or change its direction, because they could make a title misleading. */
 const hiddenCharacters = /[\p{Cc}\p{Cf}\u2028\u2029]+/gu;
 
 function toSingleLine(text: string): string {

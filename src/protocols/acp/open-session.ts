@@ -12,23 +12,24 @@ export type AcpAgent = {
   readonly contextWindow?: number;
   /** Whether a waiting call may now run without an answer, because a person has permanently allowed such calls. */
   readonly isAllowed?: (call: PendingApproval) => Promise<boolean>;
-  /** The rules that would avoid such a question in future. Without it, the editor offers none. */
+  /** Returns the rules that would avoid such a question in future. Without this function, the editor offers none. */
   readonly rulesFor?: (call: PendingApproval, sessionId: string) => Promise<RuleChoices>;
 };
 
 export type RuleChoice = {
-  /** For people: what the rule allows, and where it is stored. */
+  /** Human-readable: what the rule allows, and where it is stored. */
   readonly label: string;
+  /** Saves the rule. */
   readonly keep: () => Promise<void>;
 };
 
 export type RuleChoices = {
   readonly choices: readonly RuleChoice[];
-  /** What the person should know about the rules, or why there are none. */
+  /** Notes about the rules for the person, or the reason why there are none. */
   readonly notes: readonly string[];
 };
 
-/** A prompt that is open. */
+/** An open prompt. */
 export type Turn = {
   /** The prompt's run, preceded by an unfinished earlier run if there is one. */
   readonly runIds: string[];
@@ -48,7 +49,7 @@ export type OpenSession = {
   readonly report: (error: unknown) => void;
   /** The open prompts, in order. */
   readonly turns: Set<Turn>;
-  /** Settles when the prompts so far have ended. */
+  /** Settles when all prompts so far have ended. */
   lastTurn: Promise<unknown>;
   /** The cursor up to which the editor has received everything: `seq`, or `seq.index`. */
   shownCursor: number | string;

@@ -18,8 +18,8 @@ import { createCallView } from "./call-view.js";
 import type { RuleChoice, RuleChoices } from "./open-session.js";
 
 /**
- * The answers that need nothing from the person but a choice. Editors that decide without the person pick by the kind, so
- * only an option that runs the call has a kind that allows. `external` calls are never asked about: a program sends their result.
+ * The answers that need only a choice from the person. Editors that decide without the person pick an option by its kind, so only
+ * options that run the call have an `allow` kind. Editors do not ask about `external` calls: a program sends their result.
  */
 function listOptions(why: PendingApproval["why"]): readonly PermissionOption[] {
   return listAnswerChoices(why).flatMap(({ name, title, takes }) =>
@@ -67,19 +67,19 @@ export function createPermissionRequest(
   };
 }
 
-/** A question of a tool with a list of answers, for editors without forms. */
+/** A tool's question with a list of answers, for editors without forms. */
 export type ChoiceRequest = {
   readonly request: RequestPermissionRequest;
   /** The decision of an option; null if the request was cancelled. */
   readonly toDecision: (outcome: RequestPermissionOutcome) => ApprovalDecision | null;
 };
 
-/** More options than these do not fit in a menu. */
+/** The maximum number of options in a menu. */
 const maxChoices = 20;
 
 /**
- * Each answer becomes an option. Null if the question lists none, or too many. Some editors allow or reject calls without asking the
- * person, and pick the first option of that kind. So no option allows anything, and the first one answers nothing.
+ * Turns each answer into an option. Returns null if the question lists no answers, or too many. Some editors allow or reject calls without
+ * asking the person, by picking the first option of that kind. So no option has an `allow` kind, and the first one gives no answer.
  */
 export function createChoiceRequest(sessionId: string, approval: PendingApproval, root: string): ChoiceRequest | null {
   const values = approval.schema?.enum;
@@ -110,11 +110,11 @@ export function toChoice(outcome: RequestPermissionOutcome, why: PendingApproval
   const choice = listAnswerChoices(why).find(({ name }) => name === outcome.optionId);
   if (choice?.takes === "nothing") return { decision: choice.decide() };
   if (choice?.takes === "text") return { decision: choice.decide("") };
-  // An option that was not offered allows nothing, and does not say how an interrupted call ended.
+  // An option that was not offered counts as a denial. For an interrupted call, it decides nothing.
   return why === "recovery" ? null : { decision: answers.deny.decide("") };
 }
 
-/** The form for a question of a tool; null if a form cannot express such an answer. */
+/** The form for a tool's question; null if a form cannot express the answer. */
 export function createForm(sessionId: string, approval: PendingApproval): CreateElicitationRequest | null {
   const requestedSchema = createFormSchema(approval);
   if (requestedSchema === null) return null;

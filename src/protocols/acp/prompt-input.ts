@@ -25,11 +25,11 @@ function toPart(block: ContentBlock): UserPart {
       return { type: "file", mediaType, data: resource.blob, filename: resource.uri };
     }
     case "audio":
-      throw new PawlError("bad_input", "A prompt with audio is not taken. Send text, images and files.");
+      throw new PawlError("bad_input", "Audio is not supported in a prompt. Send text, images or files.");
   }
 }
 
-/** A file becomes an image, or else a link or its name. */
+/** Converts a file to an image, a link, or its name. */
 export function toContentBlock(part: UserPart): ContentBlock {
   if (part.type === "text") return { type: "text", text: part.text };
   const { data, filename, mediaType } = part;

@@ -12,7 +12,7 @@ import { toUpdates, toUserUpdates } from "./updates.js";
 export async function replaySession(open: OpenSession, client: AgentContext): Promise<void> {
   const view = createSessionView();
   const redact = open.redactStream();
-  // Old notices, compactions and usage are not repeated.
+  // Omit past notices, compactions and usage.
   const updates = { ...open.updates, client: { ...open.updates.client, session: null }, contextWindow: undefined };
   for await (const item of open.session.events({ follow: false, live: false }))
     for (const visibleItem of redact(item)) {
@@ -38,7 +38,7 @@ function toInputUpdates(event: PublicEvent): readonly SessionUpdate[] {
   }
 }
 
-/** The text of an imported conversation. Its calls are omitted. */
+/** Converts the text of an imported conversation. Its calls are omitted. */
 function toHistoryUpdates(message: Message, messageId: string): readonly SessionUpdate[] {
   switch (message.role) {
     case "user":

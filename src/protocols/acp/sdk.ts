@@ -1,5 +1,5 @@
 /**
- * The package of the protocol, an optional peer dependency: it is loaded when an editor connects.
+ * The protocol's package, an optional peer dependency, which is loaded when an editor connects.
  */
 import type * as Sdk from "@agentclientprotocol/sdk";
 import { PawlError } from "../../index.js";
@@ -8,7 +8,7 @@ import { importInstalledPackage } from "../../models/index.js";
 export type AcpSdk = Pick<typeof Sdk, "agent" | "methods" | "ndJsonStream" | "PROTOCOL_VERSION" | "RequestError">;
 
 /**
- * @param install the command that installs the package here
+ * @param install the command that installs the package for this program
  * @throws PawlError `missing_package`
  */
 export async function importAcpSdk(install = `npm install ${acpPackage}`): Promise<AcpSdk> {
@@ -22,7 +22,7 @@ export async function importAcpSdk(install = `npm install ${acpPackage}`): Promi
 
 export const acpPackage = "@agentclientprotocol/sdk";
 
-/** Converts an error to the one that the editor shows. Its message is for a person. */
+/** Converts an error to a protocol error. The editor shows its message to the person. */
 export function toRequestError(sdk: AcpSdk, error: unknown): Error {
   if (error instanceof sdk.RequestError) return error;
   if (!(error instanceof PawlError)) return new sdk.RequestError(internalErrorCode, messageOf(error));

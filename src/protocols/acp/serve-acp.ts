@@ -2,7 +2,7 @@
  * The Agent Client Protocol (version 1): durable sessions in an editor.
  *
  * 1. A session of the editor is a session of the store. A prompt is a run.
- * 2. The end of the connection does not end a run: the next prompt, or any process, continues work that was in flight.
+ * 2. A run continues when the connection ends. The next prompt, or any process, resumes interrupted work.
  */
 import type {
   AgentConnection,
@@ -38,18 +38,18 @@ export type AcpHost = {
     session: { readonly id: string; readonly model: string } | null,
   ) => Promise<AcpAgent>;
   readonly makeId: () => string;
-  /** Who prompts and answers. The log records it. */
+  /** The person, whom the log records as the author of prompts and answers. */
   readonly by?: string;
-  /** Masks what must not be shown. Calls that need a person's decision are shown unmasked. */
+  /** Masks secrets. Calls that need a person's decision are shown unmasked. */
   readonly redaction?: {
     readonly text: (text: string) => string;
     readonly stream: () => (item: StreamItem) => readonly StreamItem[];
   };
-  /** Called with errors and remarks that cannot be part of a response, for the editor's log. */
+  /** Called with errors and warnings that cannot be part of a response, for the editor's log. */
   readonly report: (what: unknown) => void;
 };
 
-/** Sessions that an editor may have open at once. */
+/** The maximum number of sessions that an editor may have open at once. */
 const maxOpen = 1_000;
 const listPageSize = 50;
 
@@ -77,14 +77,20 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
     isNew: boolean,
   ) {
     if (openSessions.size >= maxOpen && !openSessions.has(sessionId))
-      throw new PawlError("bad_input", `${maxOpen} sessions are open. Close one of them first.`);
+      throw new PawlError(
+        "bad_input",
+        `The editor has ${maxOpen} open sessions, the maximum. Close one of them first.`,
+      );
     if ((request.mcpServers?.length ?? 0) > 0)
-      host.report("The MCP servers of the editor are not used: Pawl has its own tools only.");
+      host.report("The editor's MCP servers are ignored: Pawl uses only its own tools.");
     const info = isNew ? null : await loadInfo(sessionId);
     const agent = await host.agentFor(request.cwd, info === null ? null : { id: sessionId, model: info.model });
     const root = agent.agent.options.root ?? request.cwd;
     if (info?.root !== undefined && info.root !== root)
-      throw new PawlError("root_mismatch", `The session ${sessionId} works in ${info.root}, not in ${root}.`);
+      throw new PawlError(
+        "root_mismatch",
+        `The session ${sessionId} belongs to the folder ${info.root}, not to ${root}. Open it there.`,
+      );
     const session = createOpenSession(sessionId, agent, root);
     openSessions.set(sessionId, session);
     return session;
@@ -148,7 +154,7 @@ export function serveAcp(sdk: AcpSdk, host: AcpHost, stream: Stream): AgentConne
       handleRequest(async ({ mcpServers = [], ...params }) => {
         const session = await loadSession(params.sessionId, { ...params, mcpServers }, false);
         session.shownCursor = (await session.session.state()).seq;
-        // The cost so far is not read, so it is unknown.
+        // The events so far are not read, so the cost is unknown.
         session.updates.spent.costUsd = null;
         return {};
       }),
@@ -212,6 +218,6 @@ async function listSessions({ cwd, cursor }: ListSessionsRequest, host: AcpHost)
 function parseListCursor(cursor: string): { readonly updatedAt: number; readonly sessionId: string } {
   const [, updatedAt, sessionId] = /^(\d{1,16})\/(.+)$/s.exec(cursor) ?? [];
   if (updatedAt === undefined || sessionId === undefined)
-    throw new PawlError("bad_input", "The cursor of the list cannot be read. List from the start.");
+    throw new PawlError("bad_input", "Invalid `cursor` of session/list. List from the start, without a cursor.");
   return { updatedAt: Number(updatedAt), sessionId };
 }

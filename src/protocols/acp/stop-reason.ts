@@ -1,12 +1,16 @@
 /**
- * How a run ended, as ACP says it.
+ * Maps the result of a run to an ACP stop reason.
  */
 import type { StopReason } from "@agentclientprotocol/sdk";
 import type { Reason, RunResult } from "../../index.js";
 import { describeWaits } from "../describe-waits.js";
 
 export type TurnEnd =
-  | { readonly type: "stopped"; readonly stopReason: StopReason /** For the person: why. */; readonly note?: string }
+  | {
+      readonly type: "stopped";
+      readonly stopReason: StopReason /** The reason, for the person. */;
+      readonly note?: string;
+    }
   /** The prompt fails with this message. */
   | { readonly type: "failed"; readonly message: string };
 

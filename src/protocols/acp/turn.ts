@@ -1,8 +1,8 @@
 /**
- * A prompt: a run of the session from its request to its end, with the permission requests on the way.
+ * A prompt: one run of the session, from its request to its end, including permission requests.
  *
- * 1. A prompt is in the log before anything follows from it. A run that was interrupted, or that still waits, continues first.
- * 2. The editor receives each event once. A prompt that follows another begins where that one ended.
+ * 1. A prompt is in the log before it has any effect. A run that was interrupted, or that still waits, continues first.
+ * 2. The editor receives each event once. The next prompt begins where the last one ended.
  * 3. The editor asks about a waiting call until it is answered, here or elsewhere.
  */
 
@@ -114,18 +114,18 @@ async function followTurn(runId: string, context: AskContext): Promise<RunResult
       for (const update of toUpdates(item, open.updates)) await sendUpdate(open, client, update);
       if (item.type === "run_ended") return item.by.result;
     }
-    if (!hasAsked) throw new Error((await failure) ?? "The run ended without a result. Load the session again.");
+    if (!hasAsked) throw new Error((await failure) ?? "The run stopped without a result. Load the session again.");
   }
 }
 
-/** The run sleeps or waits for a signal. If it has gone on meanwhile, the next prompt shows the rest. */
+/** For a run that sleeps or waits for a signal. If it has continued meanwhile, the next prompt shows the rest. */
 async function readWaitingResult({ session }: OpenSession): Promise<RunResult> {
   const result = await session.result();
   if (result === null) throw new Error("The run continues. Send another prompt to see the rest.");
   return result;
 }
 
-/** An answer in the log is no longer pending, and a call that is asked again has no answer. */
+/** Once the answer is in the log, the call is no longer waiting. A call that is asked about again has no answer yet. */
 function removeAnswered(item: PublicEvent, answered: Set<string>): void {
   if (item.type === "approval_answered" || item.type === "approval_requested") answered.delete(questionKey(item));
 }

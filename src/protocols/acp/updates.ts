@@ -1,8 +1,8 @@
 /**
- * Converts the view of a run to the session updates of ACP.
+ * Converts the view of a run to ACP session updates.
  *
- * 1. A call is identified by its `callKey`. Its `tool_call` is sent once, and everything else about it is an update.
- * 2. Notices and compactions are sent to an editor that shows them.
+ * 1. A call is identified by its `callKey`. Its `tool_call` is sent once, followed by updates.
+ * 2. Notices and compactions are sent only to editors that show them.
  */
 import type {
   ClientCapabilities,
@@ -27,7 +27,7 @@ export type UpdateState = {
   /** The model's context window in tokens, if known. */
   readonly contextWindow: number | undefined;
   readonly calls: Map<string, CallView>;
-  /** The plans in calls of `todo` without a result yet. */
+  /** The plans of `todo` calls that have no result yet. */
   readonly plans: Map<string, readonly PlanEntry[]>;
   readonly spent: {
     /** The cost of the session in US dollars; null once any cost is unknown. */
@@ -83,7 +83,7 @@ export function toUpdates(item: ViewChange, state: UpdateState): readonly Sessio
   }
 }
 
-/** A person's messages, for an editor that loads a session. */
+/** Converts a person's messages, for an editor that loads a session. */
 export function toUserUpdates(messages: readonly UserMessage[], messageId: string): readonly SessionUpdate[] {
   return messages.flatMap(({ parts }) =>
     parts.map((part) => ({ sessionUpdate: "user_message_chunk" as const, messageId, content: toContentBlock(part) })),
@@ -97,7 +97,7 @@ function startCall(toolCallId: string, name: string, input: unknown, state: Upda
   return [{ sessionUpdate: "tool_call", toolCallId, title: view.title, name, kind: view.kind, status: "pending" }];
 }
 
-/** Shows the call again with its input, which was not known when the call began. */
+/** Sends the call again with its input, which was unknown when the call began. */
 function completeCall(callKey: string, name: string, input: unknown, state: UpdateState): readonly SessionUpdate[] {
   const view = createCallView(name, input, state.root);
   const { title, kind, locations, content } = view;
@@ -105,7 +105,7 @@ function completeCall(callKey: string, name: string, input: unknown, state: Upda
   state.calls.set(callKey, view);
   const plan = parsePlan(name, input);
   if (plan !== null) state.plans.set(callKey, plan);
-  // The person is asked about a proposed plan, so the editor shows it before the call has a result.
+  // The person is asked to approve a proposed plan, so the editor shows it before the call has a result.
   const proposed = parseProposedPlan(name, input);
   return [
     ...(proposed === null ? [] : [{ sessionUpdate: "plan" as const, entries: [...proposed] }]),
@@ -193,14 +193,14 @@ function toNoteUpdates(item: NotedItem, state: UpdateState): readonly SessionUpd
       return toUsageUpdates(item, state);
     case "attempt_failed":
       return item.next === "retry" || item.next === "fallback"
-        ? createNotices("warning", "The model failed, and is asked again.", item.failure.message, state)
+        ? createNotices("warning", "The model call failed and is retried.", item.failure.message, state)
         : [];
     case "attempt_withdrawn":
-      return createNotices("warning", "The last answer was refused: take no notice of it.", undefined, state);
+      return createNotices("warning", "The last answer was withdrawn. Ignore it.", undefined, state);
     case "restarted":
-      return createNotices("info", "The run was interrupted and goes on.", item.fault?.message, state);
+      return createNotices("info", "The run was interrupted and has resumed.", item.fault?.message, state);
     case "handed_off":
-      return createNotices("info", `${item.to} goes on.`, undefined, state);
+      return createNotices("info", `${item.to} takes over.`, undefined, state);
     case "compacted":
       return toCompactionUpdates(item, state);
     default:
@@ -244,7 +244,7 @@ function parseProposedPlan(name: string, input: unknown): readonly PlanEntry[] |
   return steps.map((content: string) => ({ content, priority: "medium", status: "pending" }));
 }
 
-/** A plan is shown only after the call has stored it. */
+/** Shows a plan only after its call has stored it. */
 function takePlanUpdates(callKey: string, isError: boolean, { plans }: UpdateState): readonly SessionUpdate[] {
   const entries = plans.get(callKey);
   plans.delete(callKey);

@@ -2,7 +2,7 @@
  * AG-UI 1.0 over durable sessions: handles the requests of its `HttpAgent`, and produces the events that it reads.
  *
  * 1. A thread is a session, and a request is a run. A repeated request does not start a second run.
- * 2. A client that lost its stream repeats the request, and gets the whole run: first the messages before it, then its events.
+ * 2. A client that lost its stream repeats the request, and gets the whole run: first the earlier messages, then the run's events.
  * 3. An interrupt is a waiting call. `resume` answers it, even days later and from any process, and the run continues.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
@@ -13,7 +13,7 @@ import { type AguiEvent, type AguiRun, toAguiEvents } from "./events.js";
 import { type AguiBody, type AguiRequest, messagesBefore, parseAguiRequest, type ResumeEntry } from "./request.js";
 
 export type AguiOptions = {
-  /** Who answers. The log records it. */
+  /** The client, which the log records as the author of answers. */
   readonly by: string;
   readonly signal: AbortSignal;
 };
@@ -64,7 +64,7 @@ async function startFlow(
   }
 }
 
-/** @param previousMessages the messages before the run, for a client that has a part of the run; null if it has none */
+/** @param previousMessages the messages before the run, if the client already has part of the run; otherwise null */
 async function* streamEvents(
   session: PostableSession,
   run: AguiRun,
@@ -118,5 +118,5 @@ function toDecision({ why, callKey }: PendingApproval, { status, payload }: Resu
 }
 
 function refuse(callKey: string, shape: string): never {
-  throw new PawlError("bad_input", `The answer to the call ${callKey} cannot be read. Send ${shape} as its payload.`);
+  throw new PawlError("bad_input", `Invalid answer to the call ${callKey}: expected the payload ${shape}.`);
 }

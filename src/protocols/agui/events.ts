@@ -1,9 +1,9 @@
 /**
- * Converts the flow of a run to the events of AG-UI 1.0.
+ * Converts the stream of a run to AG-UI 1.0 events.
  *
- * 1. A call is identified by its `callKey`, and an interrupt by the `callKey` of its call, with the id of the question if a
- *    tool asks, and a hash of the input.
- * 2. Everything that begins ends before the run does, as AG-UI's client requires.
+ * 1. A call is identified by its `callKey`. An interrupt is identified by the `callKey` of its call, the question's id if a tool
+ *    asks, and a hash of the input.
+ * 2. Every start event has its end event before the run ends, as AG-UI's client requires.
  */
 
 import type { PendingApproval, PublicEvent, ToolOutput } from "../../index.js";
@@ -15,7 +15,7 @@ import type { RunWaiting } from "../run-flow.js";
 /** One event: its `type`, and the fields that AG-UI defines for it. */
 export type AguiEvent = { readonly type: string; readonly [field: string]: unknown };
 
-/** The run from the client's point of view: each of its requests is a run of AG-UI. */
+/** The run from the client's point of view: each of its requests is an AG-UI run. */
 export type AguiRun = {
   readonly threadId: string;
   readonly runId: string;
@@ -117,7 +117,7 @@ function endInput(toolCallId: string, { calls }: AguiRun): readonly AguiEvent[] 
   return [{ type: "TOOL_CALL_END", toolCallId }];
 }
 
-/** An input that was not streamed is sent in one piece. */
+/** Sends an input that was not streamed in one piece. */
 function completeCall(toolCallId: string, name: string, input: unknown, run: AguiRun): readonly AguiEvent[] {
   const startEvents = startCall(toolCallId, name, run);
   const isNew = run.calls.get(toolCallId) === "nothing";
@@ -216,7 +216,7 @@ const approvalSchema = {
   required: ["approved"],
 } as const;
 
-/** The schema of an answer, by why the call waits. */
+/** The schema of an answer, by the reason for which the call waits. */
 const responseSchemas: { readonly [Why in Exclude<PendingApproval["why"], "tool">]: object } = {
   policy: approvalSchema,
   provider: approvalSchema,

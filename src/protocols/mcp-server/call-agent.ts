@@ -1,8 +1,8 @@
 /**
- * Calls an agent as a tool: a run from its request to its end, or until it waits for a person.
+ * Calls an agent as a tool: one run, from its request to its end or until it waits for a person.
  *
- * 1. The run is in the log before anything follows from it. A cancelled call aborts it; a client that disconnects does not.
- * 2. The calls that a run waits for are sent to the client as forms. The state that comes back with the answers is signed.
+ * 1. The run is in the log before it has any effect. A cancelled call aborts the run; a client that disconnects does not.
+ * 2. The calls that a run waits for are sent to the client as forms. The state that the client sends back with the answers is signed.
  */
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
@@ -28,7 +28,7 @@ export type CallState = {
 export type AgentCall = {
   readonly agent: string;
   readonly prompt: string;
-  /** The span of the client that the call belongs to. */
+  /** The client's span that the call belongs to. */
   readonly traceparent?: string;
   readonly session: CalledSession;
   readonly host: McpHost;
@@ -73,7 +73,7 @@ export async function callAgent(
   }
 }
 
-/** Starts the run, and leaves it to whichever process drives the session. When this resolves, the run is in the store. */
+/** Posts the run without driving it: any process may drive the session. When this resolves, the run is in the store. */
 export async function beginTask(call: AgentCall): Promise<TaskView> {
   const { session, host, prompt } = call;
   const createdAt = Date.now();
@@ -117,7 +117,7 @@ async function followCall(
     host.leaving?.signal.removeEventListener("abort", stopFollowing);
   }
   if (host.leaving?.signal.aborted === true) return createDetachedResult(call, cursor.runId, host.leaving.whereToRead);
-  return createTextResult(call, cursor.runId, (await failure) ?? "The run ended without a result.", true);
+  return createTextResult(call, cursor.runId, (await failure) ?? "The run stopped without a result.", true);
 }
 
 async function requestInput(
@@ -136,8 +136,8 @@ async function requestInput(
 }
 
 /**
- * Answers the waiting calls for which there is a response. Other responses are ignored.
- * @param answered gets the questions that were answered
+ * Answers the waiting calls that have a response. Other responses are ignored.
+ * @param answered receives the keys of the questions that were answered
  * @returns the number of forms that the client closed without an answer
  */
 export async function sendDecisions(
@@ -168,7 +168,7 @@ export async function sendDecisions(
       await session.answer(callKey, decision, options);
     } catch (error) {
       if (!(error instanceof PawlError && error.code === "bad_input")) throw error;
-      // Otherwise the run would wait forever for a valid answer.
+      // Without this answer, the run would wait forever for a valid one.
       await session.answer(callKey, decision.type === "reply" ? { type: "decline" } : { type: "deny" }, options);
     }
     answered.add(questionKey(approval));
@@ -192,12 +192,12 @@ function createDetachedResult(
   runId: string,
   whereToRead: NonNullable<McpHost["leaving"]>["whereToRead"],
 ): CallToolResult {
-  const text = `This call is not answered any longer, and the run goes on. ${whereToRead(call.session.id, runId)}`;
+  const text = `This call has ended without a result, but the run continues. ${whereToRead(call.session.id, runId)}`;
   return createTextResult(call, runId, text, true, "connection_ended");
 }
 
 function createWaitingResult(call: AgentCall, runId: string): CallToolResult {
-  const text = `The run waits for a person. ${call.host.whereToAnswer(call.session.id)}`;
+  const text = `The run is waiting for a person. ${call.host.whereToAnswer(call.session.id)}`;
   return createTextResult(call, runId, text, true, "awaiting_human");
 }
 

@@ -1,8 +1,8 @@
 /**
- * Agents as tools of an MCP server over HTTP. Each request has its own server, so any process can answer the next one.
+ * Agents as tools of an MCP server over HTTP. Each request has its own server, so any process can handle the next one.
  *
- * A client of the protocol of 2025 cannot be asked over HTTP, because requests share no state. The result of its call says
- * that the run waits, and where to answer.
+ * Over HTTP, clients of the 2025 protocol cannot be asked questions, because requests share no state. The result of such a call
+ * says that the run is waiting, and where to answer.
  */
 import type * as Sdk from "@modelcontextprotocol/server";
 import { PawlError } from "../../index.js";
@@ -11,7 +11,7 @@ import type { McpHost } from "./host.js";
 import { createMcpServer, createStateCodec, type McpServerSdk } from "./mcp-server.js";
 import { mcpPackage } from "./serve-mcp.js";
 
-/** Answers a request whose body has been read. `host` belongs to the caller. */
+/** Handles a request whose body has been read. The `host` is specific to the caller. */
 export type McpHttp = (request: Request, body: unknown, caller: string, host: McpHost) => Promise<Response>;
 
 type HttpSdk = McpServerSdk & Pick<typeof Sdk, "createMcpHandler">;
@@ -24,11 +24,15 @@ type HttpSdk = McpServerSdk & Pick<typeof Sdk, "createMcpHandler">;
 export async function createMcpHttp(key: Uint8Array, report: (error: unknown) => void): Promise<McpHttp> {
   const sdk = (await importInstalledPackage(mcpPackage)) as HttpSdk | undefined;
   if (sdk === undefined)
-    throw new PawlError("missing_package", `MCP needs the package ${mcpPackage}, which is not installed.`);
+    throw new PawlError(
+      "missing_package",
+      `MCP needs the package ${mcpPackage}, which is not installed. Install it: npm install ${mcpPackage}`,
+    );
   const codec = createStateCodec(sdk, key);
   const factory = ({ authInfo }: Sdk.McpRequestContext) => {
     const { host } = (authInfo?.extra ?? {}) as { readonly host?: McpHost };
-    if (host === undefined) throw new PawlError("internal", "A request of MCP has no host. Please report this.");
+    if (host === undefined)
+      throw new PawlError("internal", "An MCP request has no host. This is a bug in Pawl; please report it.");
     return createMcpServer(sdk, host, codec);
   };
   const handler = sdk.createMcpHandler(factory, { onerror: report });

@@ -1,5 +1,5 @@
 /**
- * The tools of an MCP server: each agent is one.
+ * An MCP server whose tools are agents.
  */
 import type * as Sdk from "@modelcontextprotocol/server";
 import { PawlError, type RunResult } from "../../index.js";
@@ -19,7 +19,7 @@ import { formatTranscript } from "./transcript.js";
 
 export type McpServerSdk = Pick<typeof Sdk, "ProtocolError" | "Server" | "createRequestStateCodec" | "inputRequired">;
 
-/** How long a client may take to send answers, in seconds. */
+/** How long a client may take to send its answers, in seconds. */
 const stateSeconds = 7 * 24 * 60 * 60;
 
 /** Signs the state that clients send back with their answers, and binds it to the principal that was asked. */
@@ -72,7 +72,7 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     if (state !== undefined || !declaresTasks(context.mcpReq.envelope)) return callAgent({ ...call, session }, state);
     const task = await beginTask({ ...call, session });
     carrier.carryOn(session);
-    // The package passes on results of any type.
+    // The package forwards results of any type.
     return task as unknown as Sdk.CallToolResult;
   };
   server.setRequestHandler("tools/call", guard(callTool));
@@ -85,7 +85,7 @@ type Guard = <Args extends readonly unknown[], Result>(
   handler: (...args: Args) => Promise<Result>,
 ) => (...args: Args) => Promise<Result>;
 
-/** The package sends the message of whatever a handler throws to the client, so only protocol errors leave a handler. */
+/** The package sends the message of any thrown error to the client, so handlers may throw only protocol errors. */
 function guardHandler<Args extends readonly unknown[], Result>(
   sdk: McpServerSdk,
   host: McpHost,
@@ -103,9 +103,9 @@ function guardHandler<Args extends readonly unknown[], Result>(
 
 /** Keeps the sessions of tasks driven. */
 type Carrier = {
-  /** Returns at once. */
+  /** Drives the session in the background. */
   readonly carryOn: (session: CalledSession) => void;
-  /** Why no process drives the session, as far as this process knows. */
+  /** The reason why no process drives the session, as far as this process knows; null if there is none. */
   readonly findProblem: (session: CalledSession) => string | null;
 };
 
@@ -137,7 +137,7 @@ type TaskServing = {
   readonly guard: Guard;
 };
 
-/** Serves the requests that poll, answer and cancel a task. */
+/** Registers the handlers that poll, answer and cancel a task. */
 function serveTasks(
   sdk: McpServerSdk,
   server: Sdk.Server,
@@ -153,9 +153,13 @@ function serveTasks(
     { mcpReq }: Sdk.ServerContext,
   ): Promise<{ readonly run: TaskRun; readonly session: CalledSession }> {
     if (!declaresTasks(mcpReq.envelope))
-      throw new sdk.ProtocolError(missingCapability, "This request needs the tasks extension.", {
-        requiredCapabilities: { extensions: { [tasksExtension]: {} } },
-      });
+      throw new sdk.ProtocolError(
+        missingCapability,
+        "This request needs the tasks extension, which the client has not declared.",
+        {
+          requiredCapabilities: { extensions: { [tasksExtension]: {} } },
+        },
+      );
     const run = parseTaskId(taskId);
     const session = run === null ? null : await host.findSession(run.sessionId);
     if (run === null || session === null) throw noTask();
@@ -167,7 +171,7 @@ function serveTasks(
     const toResult = (result: RunResult) => toToolResult(result, { session, host });
     const task = await readTask({ session, run, host, canAsk: canAsk(context), toElicitation, toResult });
     if (task === null) throw noTask();
-    // After a restart, for example, no process may be driving the session.
+    // It is possible that no process is driving the session, for example after a restart.
     if (task.status === "working") carrier.carryOn(session);
     const problem = task.status === "working" ? carrier.findProblem(session) : null;
     const message = problem ?? task.statusMessage;
@@ -205,7 +209,7 @@ const invalidParams = -32_602;
 const missingCapability = -32_021;
 const internalError = -32_603;
 
-/** Each session is a resource. Clients can complete its id. */
+/** Serves each session as a resource. Clients can complete its id. */
 function serveTranscripts(
   sdk: McpServerSdk,
   server: Sdk.Server,
@@ -252,7 +256,7 @@ function decodeId(text: string): string | null {
   }
 }
 
-// The cast is safe: the forms have plain fields only.
+// The cast is safe: forms have only plain fields.
 function toElicitation(form: object): Parameters<typeof Sdk.inputRequired.elicit>[0] {
   return { mode: "form", ...form } as Parameters<typeof Sdk.inputRequired.elicit>[0];
 }
@@ -273,10 +277,13 @@ function toTool({ name, description }: McpAgent) {
 function parsePrompt(input: { readonly [key: string]: unknown } = {}): string {
   const { prompt } = input;
   if (typeof prompt === "string" && prompt !== "") return prompt;
-  throw new PawlError("bad_input", "The argument prompt is missing: a string that says what the agent should do.");
+  throw new PawlError(
+    "bad_input",
+    "The argument `prompt` must be a non-empty string that says what the agent should do.",
+  );
 }
 
-/** Since the protocol of 2026, each request contains the client's capabilities. Before, the client sent them once. */
+/** In the 2026 protocol, each request contains the client's capabilities. Earlier, clients sent them once. */
 function supportsElicitation(
   envelope: object | undefined,
   clientCapabilities: Sdk.ClientCapabilities | undefined,
@@ -286,7 +293,7 @@ function supportsElicitation(
   return (capabilities as Sdk.ClientCapabilities | undefined)?.elicitation !== undefined;
 }
 
-/** Clients of the protocol of 2026 declare their extensions with each request. */
+/** Clients of the 2026 protocol declare their extensions in each request. */
 function declaresTasks(envelope: object | undefined): boolean {
   const capabilities = (envelope as { readonly [key: string]: unknown } | undefined)?.[capabilitiesKey];
   const { extensions } = Object(capabilities) as { readonly extensions?: { readonly [name: string]: unknown } };

@@ -16,7 +16,7 @@ export type McpSdk = {
 export const mcpPackage = "@modelcontextprotocol/server";
 
 /**
- * @param install the command that installs the package here
+ * @param install the command that installs the package for this program
  * @throws PawlError `missing_package`
  */
 export async function importMcpSdk(install = `npm install ${mcpPackage}`): Promise<McpSdk> {

@@ -2,9 +2,9 @@
  * Runs as tasks: the extension `io.modelcontextprotocol/tasks` of protocol 2026-07-28. A client that declares the extension gets
  * a task for its call, and polls it.
  *
- * 1. A run is a task, and the log is its record. The id of the task names the session and the run, so any process of the store
- *    can answer for it. The id gives no rights: each request checks whether the caller may use the session.
- * 2. The calls that wait for a person are the task's input requests. The first of two answers counts.
+ * 1. A run is a task, and the log is its record. The task's id names the session and the run, so any process with the store can
+ *    serve it. The id does not grant access: each request checks whether the caller may use the session.
+ * 2. The calls that wait for a person are the task's input requests. If a call gets two answers, the first one counts.
  * 3. The status `failed` is for protocol errors. A run that failed is a completed task whose result is an error.
  */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
@@ -17,7 +17,7 @@ import type { CalledSession, McpHost } from "./host.js";
 
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
-/** The run that a task stands for. */
+/** The run behind a task. */
 export type TaskRun = {
   readonly sessionId: string;
   readonly runId: string;
@@ -32,7 +32,7 @@ export type TaskView = {
   readonly statusMessage?: string;
   readonly createdAt: string;
   readonly lastUpdatedAt: string;
-  /** A session is kept until it is deleted. */
+  /** No limit: a session is kept until it is deleted. */
   readonly ttlMs: null;
   readonly pollIntervalMs: number;
   readonly inputRequests?: { readonly [key: string]: unknown };
@@ -40,23 +40,23 @@ export type TaskView = {
 };
 
 const pollIntervalMs = 1_000;
-/** For a run that sleeps, or whose questions this client cannot answer. */
+/** The interval for a run that sleeps, or whose questions this client cannot answer. */
 const slowPollIntervalMs = 30_000;
 const maxTaskIdCharacters = 8_000;
 
-/** Plain ASCII without spaces, because HTTP requests repeat it in a header. */
+/** The id is plain ASCII without spaces, because HTTP requests repeat it in a header. */
 export function formatTaskId({ sessionId, runId, createdAt }: TaskRun): string {
   return [sessionId, runId, createdAt.toString(36)].map(encodeURIComponent).join("/");
 }
 
-/** Null if the text is not the id of a task. */
+/** Null if the string is not a task id. */
 export function parseTaskId(text: string): TaskRun | null {
   if (text.length > maxTaskIdCharacters) return null;
   try {
     const [sessionId = "", runId = "", time = ""] = text.split("/", 3).map(decodeURIComponent);
     const createdAt = Number.parseInt(time, 36);
     const run = { sessionId, runId, createdAt };
-    // A task has one id: other spellings are unknown ids.
+    // Each task has exactly one id. Other encodings of it are unknown ids.
     return sessionId !== "" && runId !== "" && isTime(createdAt) && formatTaskId(run) === text ? run : null;
   } catch {
     return null;
@@ -117,13 +117,13 @@ export async function readTask(reading: TaskReading): Promise<TaskView | null> {
     case "asks": {
       const inputRequests = canAsk ? createInputRequests(status.approvals, reading) : {};
       if (Object.keys(inputRequests).length > 0) return { ...view, status: "input_required", inputRequests };
-      const statusMessage = `The run waits for a person. ${host.whereToAnswer(run.sessionId)}`;
+      const statusMessage = `The run is waiting for a person. ${host.whereToAnswer(run.sessionId)}`;
       return { ...view, pollIntervalMs: slowPollIntervalMs, status: "working", statusMessage };
     }
   }
 }
 
-/** The questions of a run that waits for a person. Empty if it does not; null if there is no such run. */
+/** The questions of a run that waits for a person. Empty if it does not wait for one; null if there is no such run. */
 export async function listQuestions(session: CalledSession, runId: string): Promise<readonly PendingApproval[] | null> {
   const status = await readRunStatus(session, runId);
   if (status === null) return null;
@@ -140,7 +140,7 @@ function createInputRequests(approvals: readonly PendingApproval[], { toElicitat
   return requests;
 }
 
-/** A key may be used for one request only, and the same call can have several questions, one after another. */
+/** Includes the time, because a key may be used for one request only, and the same call can have several questions in succession. */
 export function formatRequestKey(approval: PendingApproval): string {
   return `${approval.why}:${formatInterruptId(approval)}:${approval.askedAt.toString(36)}`;
 }

@@ -6,9 +6,9 @@ import type { Message, ToolOutput } from "../../index.js";
 const maxCharacters = 256 * 1024;
 const maxPartCharacters = 8_192;
 
-/** Keeps the end of a long conversation. Its lines are quoted, so that none can pass for a heading of the transcript. */
+/** Keeps the end of a long conversation. Messages are quoted, so that no line can pass for a heading of the transcript. */
 export function formatTranscript(messages: readonly Message[]): string {
-  /** The last message first. */
+  /** Newest first. */
   const kept: string[] = [];
   let remaining = maxCharacters;
   for (const message of messages.toReversed()) {
@@ -22,7 +22,7 @@ export function formatTranscript(messages: readonly Message[]): string {
   return [...(omitted === 0 ? [] : [`(${omitted} earlier messages omitted.)`]), ...kept.reverse()].join("\n\n");
 }
 
-/** The end of a message that is too long by itself, from a whole line on. */
+/** Keeps the end of a single message that is too long, from the start of a line. */
 function keepEnd(text: string): string {
   const end = text.slice(-maxCharacters);
   return `(The beginning of this message is omitted.)\n\n${end.slice(end.indexOf("\n") + 1)}`;

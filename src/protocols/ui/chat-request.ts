@@ -1,6 +1,6 @@
 /**
- * What the AI SDK's chat transport posts: checked, and told apart. The session has the conversation, so of the messages
- * only the last one counts.
+ * Parses and validates the requests of the AI SDK's chat transport. The session stores the conversation, so only the last message
+ * is used.
  */
 
 import { type AnswerOptions, type ApprovalDecision, type Input, PawlError, type UserPart } from "../../index.js";
@@ -8,21 +8,21 @@ import { questionKey } from "../../view/view-change.js";
 import { isObject, type JsonObject } from "../is-object.js";
 import { createKnownContent, type KnownContent, type QuestionData } from "./chunks.js";
 
-/** The body that the transport posts: the server has checked its fields, and this module checks what they hold. */
+/** The body that the transport posts. The server has checked which fields it has; this module checks their values. */
 export type ChatBody = { readonly messages?: unknown; readonly trigger?: unknown; readonly answers?: unknown };
 
-/** What a page asks for. */
 type ChatRequest =
   | { readonly type: "message"; readonly runId: string; readonly input: Input }
   | {
       readonly type: "answers";
       readonly answers: readonly (ChatAnswer | ExplicitAnswer)[];
-      /** What the page has of the message, and its calls that have no result there. */
+      /** The parts of the message that the page already has. */
       readonly known: KnownContent;
+      /** The calls that have no result on the page. */
       readonly unsettled: ReadonlySet<string>;
     };
 
-/** An answer to a call as the AI SDK keeps it: in the part of the call, with the input that the person saw. */
+/** An answer in the AI SDK's format: it is in the part of the call, next to the input that the person saw. */
 export type ChatAnswer = { readonly callKey: string; readonly input: unknown } & (
   | { readonly type: "approve" }
   | { readonly type: "deny"; readonly note?: string }
@@ -46,25 +46,28 @@ export function parseChatRequest({
   answers: rawAnswers = [],
 }: ChatBody): ChatRequest {
   if (trigger !== "submit-message")
-    return refuse(`The trigger ${JSON.stringify(trigger)} is not supported: a session keeps what it answered. Fork it`);
-  if (!Array.isArray(messages)) return refuse("The field messages is not a list");
+    return refuse(
+      `The trigger ${JSON.stringify(trigger)} is not supported, because a session cannot replace its messages: fork the session instead`,
+    );
+  if (!Array.isArray(messages)) return refuse("`messages` must be an array");
   const last: unknown = messages.at(-1);
-  if (!isObject(last) || !Array.isArray(last.parts)) return refuse("The last message has no parts");
+  if (!isObject(last) || !Array.isArray(last.parts)) return refuse("The last message has no `parts`");
   const parts = last.parts.map(
-    (part): JsonObject => (isObject(part) ? part : refuse("A part of the message is no object")),
+    (part): JsonObject => (isObject(part) ? part : refuse("A part of the message is not an object")),
   );
   const explicitAnswers = parseAnswers(rawAnswers);
   if (last.role === "user") {
-    if (explicitAnswers.length > 0) return refuse("Answers do not go with a message of the user");
+    if (explicitAnswers.length > 0) return refuse("`answers` cannot accompany a user's message");
     return { type: "message", runId: parseId(last.id, "id of the message"), input: toInput(parts) };
   }
-  if (last.role !== "assistant") return refuse(`The last message has the role ${JSON.stringify(last.role)}`);
+  if (last.role !== "assistant")
+    return refuse(`The role of the last message must be "user" or "assistant", not ${JSON.stringify(last.role)}`);
   const answeredKeys = new Set(explicitAnswers.map(({ callKey }) => callKey));
   const answers = [
     ...explicitAnswers,
     ...parts.flatMap(parsePartAnswer).filter(({ callKey }) => !answeredKeys.has(callKey)),
   ];
-  if (answers.length === 0) return refuse("The last message is the assistant's, and answers no call");
+  if (answers.length === 0) return refuse("The last message is the assistant's, but it answers no call");
   const unsettled = parts.flatMap((part) => (isSettled(part) ? [] : toStrings(part.toolCallId)));
   return { type: "answers", answers, known: collectKnown(parts), unsettled: new Set(unsettled) };
 }
@@ -73,18 +76,18 @@ const maxAnswers = 100;
 
 function parseAnswers(given: unknown): readonly ExplicitAnswer[] {
   if (!Array.isArray(given) || given.length > maxAnswers)
-    return refuse(`The field answers is not a list of at most ${maxAnswers}`);
+    return refuse(`\`answers\` must be an array of at most ${maxAnswers}`);
   return given.map((item: unknown) => {
     if (!isObject(item) || typeof item.callKey !== "string" || !isObject(item.decision))
-      return refuse("An answer needs a callKey and a decision");
+      return refuse("An answer needs a `callKey` and a `decision`");
     const { callKey, inputHash, questionId } = item;
     const shownIds = {
       ...(typeof inputHash === "string" && { inputHash }),
       ...(typeof questionId === "string" && { questionId }),
     };
     if (Object.keys(shownIds).length === 0)
-      return refuse(`The answer to the call ${callKey} names neither the inputHash nor the questionId that was shown`);
-    // The session checks whether the decision fits.
+      return refuse(`The answer to the call ${callKey} needs the \`inputHash\` or the \`questionId\` that was shown`);
+    // The session checks whether the decision fits the call.
     return { type: "own", callKey, decision: item.decision as ApprovalDecision, ...shownIds };
   });
 }
@@ -120,7 +123,7 @@ function toStrings(value: unknown): readonly string[] {
 
 function parseId(value: unknown, name: string): string {
   if (typeof value === "string" && value !== "" && value.length <= maxId) return value;
-  return refuse(`The ${name} is not a text of 1 to ${maxId} characters`);
+  return refuse(`The ${name} must be a string of 1 to ${maxId} characters`);
 }
 
 function toInput(parts: readonly JsonObject[]): Input {
@@ -131,13 +134,13 @@ function toInput(parts: readonly JsonObject[]): Input {
       const filename = typeof part.filename === "string" ? { filename: part.filename } : {};
       return [{ type: "file", mediaType: part.mediaType, data: readFileData(part.url), ...filename }];
     }
-    return refuse(`A user's message cannot have a part of type ${JSON.stringify(part.type)}`);
+    return refuse(`A user's message cannot contain a part of type ${JSON.stringify(part.type)}`);
   });
-  if (inputParts.length === 0) return refuse("The message says nothing");
+  if (inputParts.length === 0) return refuse("The message is empty");
   return [{ role: "user", parts: inputParts }];
 }
 
-/** The data of a `data:` URL, or the URL. */
+/** The data of a `data:` URL; any other URL is returned unchanged. */
 function readFileData(url: string): string {
   const comma = url.indexOf(",");
   return url.startsWith("data:") && url.slice(0, comma).endsWith(";base64") ? url.slice(comma + 1) : url;

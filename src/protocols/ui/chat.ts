@@ -1,5 +1,5 @@
 /**
- * The AI SDK's chat over durable sessions: handles the requests of `useChat`'s transport, and produces what it reads.
+ * The AI SDK's chat over durable sessions: handles the requests of `useChat`'s transport, and streams the chunks that it reads.
  *
  * 1. The id of the user's message is the id of the run. So a repeated request does not start a second run.
  * 2. An answer applies only to the input that the person saw.
@@ -12,13 +12,13 @@ import type { KnownContent, UiChunk } from "./chunks.js";
 import { streamChunks } from "./run-chunks.js";
 
 export type ChatOptions = {
-  /** Who answers. The log records it. */
+  /** The person, whom the log records as the author of answers. */
   readonly by: string;
   readonly signal: AbortSignal;
 };
 
 /**
- * Handles a page's request to the session of its chat, and returns the chunks of the answer.
+ * Handles a page's request to the session of its chat, and returns the chunks of the reply.
  * @throws PawlError `bad_input`, `no_session`, `no_such_call`
  */
 export async function postChat(
@@ -48,7 +48,7 @@ function isAnswerTo(
   if (answer.callKey !== approval.callKey) return false;
   if (answer.type === "own") return answer.questionId === approval.questionId;
   if (approval.why !== "tool") return true;
-  // The call's part does not name the question that it answers. It is the one that the page shows.
+  // The call's part does not name the question that it answers, so it answers the one that the page shows.
   const shown = questions.get(questionKey(approval));
   return shown !== undefined && shown.answer === undefined;
 }
@@ -72,7 +72,7 @@ async function sendAnswer(
   if (!isEqualJson(answer.input, approval.input))
     throw new PawlError(
       "bad_input",
-      `The answer to the call ${callKey} is to another input than the one that waits. Load the messages again.`,
+      `The answer to the call ${callKey} is for an outdated input. Load the messages again, then answer.`,
     );
   if (approval.why === "external" && answer.type === "result") {
     await session.provideResult(callKey, answer.output);

@@ -1,8 +1,8 @@
 /**
- * The chunks of the AI SDK's UI message stream, version 1: what `useChat` of versions 6 and 7 reads.
+ * The chunks of the AI SDK's UI message stream, version 1, which `useChat` of AI SDK 6 and 7 reads.
  *
- * 1. One run is one message of the assistant, and the id of the run is the id of the message.
- * 2. A call is named by its `callKey`, which no other call of the session has. An approval has the same id.
+ * 1. One run is one assistant message, and the message's id is derived from the run's id.
+ * 2. A call is identified by its `callKey`, which is unique in the session. Its approval has the same id.
  * 3. All tools are dynamic: the page knows them by name, not by type. `typed-tools.ts` turns the chunks of `uiTools` into typed ones.
  */
 import type { FilePart, PendingApproval, PublicEvent, SourcePart, ToolCallPart, ToolOutput } from "../../index.js";
@@ -10,7 +10,7 @@ import { type CallChange, type NotedItem, questionKey, type ViewChange } from ".
 import { formatOutput, toDisplayValue } from "../display-output.js";
 import type { RunWaiting } from "../run-flow.js";
 
-/** One chunk. Its shape is that of the AI SDK's `UIMessageChunk`, as far as Pawl writes it. */
+/** One chunk: the subset of the AI SDK's `UIMessageChunk` that Pawl writes. */
 export type UiChunk =
   | { readonly type: "start"; readonly messageId: string; readonly messageMetadata?: RunMetadata }
   | { readonly type: "start-step" | "finish-step" }
@@ -31,7 +31,7 @@ export type UiChunk =
       readonly input: unknown;
       readonly dynamic?: true;
       readonly providerExecuted?: true;
-      /** The input may not fit the tool's type. Not sent to the page. */
+      /** Present if the input may not fit the tool's type. Not sent to the page. */
       readonly invalid?: true;
     }
   | { readonly type: "tool-approval-request"; readonly approvalId: string; readonly toolCallId: string }
@@ -76,10 +76,10 @@ export type UiChunk =
   | { readonly type: "error"; readonly errorText: string }
   | DataChunk;
 
-/** The tool that an output is from, and the output as the log has it. */
+/** The tool that returned an output, and the output as the log has it. */
 export type OutputSource = { readonly toolName: string | undefined; readonly output?: ToolOutput };
 
-/** Parts of Pawl's own. A transient part is shown to `onData`, and is no part of the message. */
+/** Pawl's own data parts. A transient part goes only to `onData`, and does not become part of the message. */
 export type DataChunk = {
   readonly type: `data-pawl-${"retry" | "progress" | "compacted" | "handoff" | "question" | "steered"}`;
   readonly id?: string;
@@ -87,7 +87,7 @@ export type DataChunk = {
   readonly transient?: true;
 };
 
-/** The metadata of the message. */
+/** The metadata of the assistant message. */
 export type RunMetadata = {
   readonly sessionId?: string;
   readonly status?: string;
@@ -98,7 +98,7 @@ export type RunMetadata = {
   readonly steps?: number;
 };
 
-/** What the page has already. */
+/** The content that the page already has. */
 export type KnownContent = {
   /** The calls that have parts, and their tools. */
   readonly calls: Map<string, string>;
@@ -108,19 +108,19 @@ export type KnownContent = {
   readonly inputs: Map<string, unknown>;
 };
 
-/** The part `data-pawl-question`: what somebody is asked, and the answer once there is one. */
+/** The part `data-pawl-question`: a question to a person, and its answer once there is one. */
 export type QuestionData = {
   readonly callKey: string;
   readonly why?: PendingApproval["why"];
   readonly question?: string | undefined;
-  /** An answer of one's own, in the field `answers`, names one of these two. */
+  /** An explicit answer, in the field `answers`, names the `questionId` or the `inputHash`. */
   readonly questionId?: string | undefined;
   readonly inputHash?: string | undefined;
   readonly schema?: object | undefined;
   readonly url?: string | undefined;
   /** Epoch milliseconds. */
   readonly expiresAt?: number | undefined;
-  /** Present once it is answered: `approve`, `deny`, `reply`, and so on. */
+  /** Present once the question is answered: `approve`, `deny`, `reply`, and so on. */
   readonly answer?: string;
   readonly value?: unknown;
   readonly note?: string | undefined;
@@ -255,7 +255,7 @@ function toNoteChunks(item: NotedItem): readonly UiChunk[] {
     case "steered":
       return item.source === "user" ? [createDataChunk("steered", { input: item.input })] : [];
     default:
-      // Every other event is for other readers: the trace, the log, a page of one's own.
+      // Every other event is for other consumers: the trace, the log, an author's own page.
       return [];
   }
 }
@@ -288,8 +288,8 @@ function toInputChunks({ callKey, name, input, invalid }: NamedCall, known: Know
 type Question = Extract<PublicEvent, { readonly type: "approval_requested" }>;
 
 /**
- * The input is told once more: a person who approves is shown all of it, and the call of a child session has no part in this
- * message yet.
+ * Sends the input again, because a person who approves must see all of it, and a child session's call has no part in this message
+ * yet.
  */
 function toQuestionChunks(event: Question, known: KnownContent): readonly UiChunk[] {
   const { callKey, why, question, questionId, inputHash, schema, url, expiresAt } = event;
@@ -297,12 +297,12 @@ function toQuestionChunks(event: Question, known: KnownContent): readonly UiChun
   if (why === "external") return call;
   known.inputs.set(callKey, event.input);
   const asked = createQuestionChunk({ callKey, why, question, questionId, inputHash, schema, url, expiresAt }, known);
-  // What a tool asks needs more than a yes or a no.
+  // A tool's question needs more than a yes or a no.
   if (why === "tool") return [...call, asked];
   return [...call, asked, { type: "tool-approval-request", approvalId: callKey, toolCallId: callKey }];
 }
 
-/** The part keeps its id, so the page has one part for each question. */
+/** The part keeps its id, so that the page has one part for each question. */
 function createQuestionChunk(data: QuestionData, known: KnownContent): UiChunk {
   const id = questionKey(data);
   known.questions.set(id, data);
@@ -311,7 +311,7 @@ function createQuestionChunk(data: QuestionData, known: KnownContent): UiChunk {
 
 type AnswerEvent = Extract<PublicEvent, { readonly type: "approval_answered" }>;
 
-/** Answers after which the call runs, with the input of the answer if somebody has edited it. */
+/** The answers after which the call runs. If the person edited the input, the answer contains it. */
 const runningAnswers: ReadonlySet<string> = new Set(["approve", "modify", "rerun"]);
 
 function toAnswerChunks(event: AnswerEvent, known: KnownContent): readonly UiChunk[] {
@@ -322,7 +322,7 @@ function toAnswerChunks(event: AnswerEvent, known: KnownContent): readonly UiChu
     known,
   );
   const input = event.input ?? known.inputs.get(callKey);
-  // Every page learns that the call no longer waits, whoever has answered.
+  // Every page must learn that the call no longer waits, whoever answered.
   return runningAnswers.has(answer) && input !== undefined
     ? [...toInputChunks({ callKey, name, input }, known), answerChunk]
     : [answerChunk];
@@ -332,7 +332,7 @@ export function toResultChunk(event: Extract<PublicEvent, { readonly type: "tool
   const { callKey: toolCallId, name: toolName, outcome, output, returned = output, isError } = event;
   if (outcome === "denied") return { type: "tool-output-denied", toolCallId };
   if (isError) return { ...createErrorChunk(toolCallId, formatOutput(output)), source: { toolName } };
-  // As in the AI SDK, a page gets what the tool returned, whatever the model reads of it.
+  // As in the AI SDK, a page gets what the tool returned, even if the model gets something else.
   const source = { toolName, output: returned };
   return { type: "tool-output-available", toolCallId, output: toDisplayValue(returned), dynamic: true, source };
 }

@@ -1,7 +1,7 @@
 /**
- * A session as the AI SDK's `UIMessage`s: what a page shows before it opens a stream.
+ * Converts a session to the AI SDK's `UIMessage`s, which a page shows before it opens a stream.
  *
- * 1. A message has the parts that the chunks of its run make, so a page that loads it and one that watched it show the same.
+ * 1. The parts of a message are built from the chunks of its run, so a page that loads a message shows the same as one that streamed it.
  */
 import type { PublicEvent } from "../../index.js";
 import { createSessionView } from "../../view/session-view.js";
@@ -125,7 +125,7 @@ function createAssistantMessage(id: string, sessionId: string, typer: ChunkTyper
     }
   }
 
-  /** A part that comes again takes the place of the one before. */
+  /** Replaces the data of the part with the same id, or adds a part. */
   function upsertData(chunk: DataChunk): void {
     const existing =
       chunk.id === undefined ? undefined : parts.find(({ type, id }) => type === chunk.type && id === chunk.id);
@@ -156,7 +156,7 @@ function isMessageData(chunk: UiChunk): chunk is DataChunk {
   return chunk.type.startsWith("data-") && !("transient" in chunk);
 }
 
-/** A page that has said no shows so until the call has a result. */
+/** Shows a denial until the call has a result. */
 function applyDenial(part: { [key: string]: unknown } | undefined, { callKey, note }: AnswerEvent): void {
   if (part === undefined || part.state !== "approval-requested") return;
   const reason = note === undefined ? {} : { reason: note };

@@ -1,17 +1,17 @@
 /**
- * The chunks of one run.
+ * Streams the chunks of one run.
  */
 import { type ReadableSession, type RunFlowOptions, streamRun } from "../run-flow.js";
 import { createKnownContent, type KnownContent, toChunks, toResultChunk, type UiChunk } from "./chunks.js";
 
 export type RunChunksOptions = RunFlowOptions & {
-  /** What the page already has. */
+  /** The content that the page already has. */
   readonly known?: KnownContent;
   /** The calls without a result on the page. Results before the cursor are sent first. */
   readonly unsettled?: ReadonlySet<string>;
 };
 
-/** The id of the message that holds a run. It is not the id of the user's message, which names the run. */
+/** The id of the assistant message of a run. It differs from the user message's id, which is the run id. */
 export function formatMessageId(runId: string): string {
   return `run:${runId}`;
 }
@@ -25,7 +25,7 @@ export async function* streamChunks(
   for await (const item of streamRun(session, options)) yield* toChunks(item, known);
 }
 
-/** While one of several calls waited, the others ended, and no stream was open to send their results. */
+/** Sends the results of calls that ended while another call was waiting, when no stream was open. */
 async function* streamMissedResults(
   session: ReadableSession,
   { runId, after }: RunFlowOptions,

@@ -1,7 +1,7 @@
 /**
  * Calls of tools that a page knows by type: their parts are `tool-NAME`, typed by `InferUiTools`, instead of `dynamic-tool`.
  *
- * 1. The tool's name decides, so a part keeps its type.
+ * 1. Whether a part is typed depends only on the tool's name, so a part keeps its type.
  * 2. A typed part has the whole output, or an error: a truncated string would not have the output's type.
  * 3. The input of a typed part fits the tool's schema. If it may not fit, the part has an error and no input, because AI SDK 7
  *    presents every input that it receives as one of the tool's type.
@@ -9,20 +9,20 @@
 import type { FullOutput } from "../../index.js";
 import type { UiChunk } from "./chunks.js";
 
-/** Reads the whole of an output that was cut. Null if it is too large for a page, or no longer stored. */
+/** Reads the whole of a truncated output. Null if it is too large for a page, or no longer stored. */
 export type ReadWhole = (full: FullOutput) => Promise<string | null>;
 
-/** Converts a chunk into those that the page gets. Called with the chunks of one message, in order. */
+/** Converts a chunk to the chunks that the page gets. Called with the chunks of one message, in order. */
 export type ChunkTyper = (chunk: UiChunk) => readonly UiChunk[] | Promise<readonly UiChunk[]>;
 
 type CallChunk = Extract<UiChunk, { readonly toolCallId: string }>;
 
 const tooLarge = "The output is too large for this page.";
 
-/** @param names of the tools that the page knows by type */
+/** @param names the tools that the page knows by type */
 export function createChunkTyper(names: ReadonlySet<string>, readWhole: ReadWhole): ChunkTyper {
   const typedCalls = new Set<string>();
-  /** Tool names, by call. */
+  /** The tool names of calls with an invalid input, by `callKey`. */
   const invalidCalls = new Map<string, string>();
 
   return (chunk) => {
@@ -62,7 +62,7 @@ function toTyped<Chunk extends CallChunk>(chunk: Chunk): Chunk {
   return omit(chunk, "source", "invalid", "dynamic");
 }
 
-/** @param names of optional fields */
+/** @param names the optional fields to remove */
 function omit<Chunk extends CallChunk>(chunk: Chunk, ...names: readonly string[]): Chunk {
   return Object.fromEntries(Object.entries(chunk).filter(([name]) => !names.includes(name))) as Chunk;
 }

@@ -36,7 +36,7 @@ import { checkCall } from "./check-call-options.js";
 import { loadSessionTools } from "./session-tools.js";
 
 /** `known`: the state for which the message was created. */
-type Post = (messageId: string, body: InboxBody, known: State) => Promise<"said" | "duplicate">;
+type Post = (messageId: string, body: InboxBody, known: State) => Promise<"delivered" | "duplicate">;
 
 type AnswerMethods = Answers & { readonly abort: AbortMethod };
 
@@ -75,7 +75,7 @@ export function createAnswerMethods(
     checkNoteAndBy({ by });
     checkRequestId(requestId);
     if (decision.type === "reply" || decision.type === "decline")
-      return (await answerTool(state, call, decision, options)) === "said" ? "first" : "second";
+      return (await answerTool(state, call, decision, options)) === "delivered" ? "first" : "second";
     // If the tool asks, the input of its call has already been approved.
     const { inputHash = call.inputHash } = options;
     checkInputHash(asked, inputHash);
@@ -90,8 +90,8 @@ export function createAnswerMethods(
     if (answered.type === "modify") await checkEdit(call, answered.input, (name) => findSchema(name, state));
     const given = await capResult(answered, call.name, state);
     const body: InboxBody = { type: "answer", callKey, answer: given, ...who, ...hash };
-    const said = await post(`answer/${callKey}/${asked.why}/${asked.attempt}/${asked.inputSeq}`, body, state);
-    return said === "said" ? "first" : "second";
+    const delivery = await post(`answer/${callKey}/${asked.why}/${asked.attempt}/${asked.inputSeq}`, body, state);
+    return delivery === "delivered" ? "first" : "second";
   }
 
   async function answerTool(
@@ -99,7 +99,7 @@ export function createAnswerMethods(
     call: Call,
     decision: Extract<ApprovalDecision, { type: "reply" | "decline" }>,
     { by, questionId, requestId }: AnswerOptions,
-  ): Promise<"said" | "duplicate"> {
+  ): Promise<"delivered" | "duplicate"> {
     const { callKey } = call;
     const all = (await listOwnQuestions(store, id, state, true)).filter((one) => one.callKey === callKey);
     const asked = questionId === undefined ? all[0] : all.find((one) => one.questionId === questionId);
@@ -153,7 +153,7 @@ export function createAnswerMethods(
     const isForTool = parts.tools.get(call.name)?.tool.toModelOutput !== undefined && !isError;
     const shown = isForTool && isStorable(given) ? given : await capOutput(given, call.name, id, parts);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
-    return (await post(`result/${callKey}`, body, state)) === "said" ? "first" : "second";
+    return (await post(`result/${callKey}`, body, state)) === "delivered" ? "first" : "second";
   }
 
   /** Handles a call outside the current step: it belongs to a child, or it has ended and the answer comes second. */
@@ -163,8 +163,8 @@ export function createAnswerMethods(
     sendTo: (child: Answers) => Promise<"first" | "second">,
   ): Promise<"first" | "second"> {
     for (const child of listChildAnswers(state)) {
-      const said = await sendTo(child).catch(unknownOrThrow);
-      if (said !== "unknown") return said;
+      const delivery = await sendTo(child).catch(unknownOrThrow);
+      if (delivery !== "unknown") return delivery;
     }
     if (await isInFamily(store, id, { event: (event) => "callKey" in event && event.callKey === callKey }))
       return "second";

@@ -231,8 +231,8 @@ export function buildAgent<ModelLike>(
 type Assembled = {
   readonly parts: CompiledAgent;
   readonly getLocalSession: (sessionId: string) => LocalSession;
-  /** The sessions that are in this process now. */
   readonly isShutDown: () => boolean;
+  /** The sessions that are in this process now. */
   readonly sessions: ReadonlyMap<string, LocalSession>;
   readonly itemsOf: ItemsOf;
   readonly session: (sessionId: string) => Session;

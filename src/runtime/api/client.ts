@@ -190,7 +190,7 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
   const { store, clock, makeId } = deps;
   const post = async (messageId: string, body: InboxBody) => {
     const posted = await store.post(id, { id: messageId, at: clock.now(), body });
-    return posted.type === "posted" ? "said" : "duplicate";
+    return posted.type === "posted" ? "delivered" : "duplicate";
   };
 
   async function send(given: Input, options: PostOptions = {}) {
@@ -210,7 +210,7 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     const postMode = mode === "reject" ? "queue" : mode;
     const body = createPostedBody(input, { ...others, ...agentOption }, session, runId, postMode, options);
     if (postAt !== null) return { runId, isNew: await sendLater(store, id, { message: body, at: postAt }) };
-    return { runId, isNew: (await post(`run/${runId}`, body)) === "said" };
+    return { runId, isNew: (await post(`run/${runId}`, body)) === "delivered" };
   }
 
   async function steer(given: Input, options: SteerOptions & Sender = {}): Promise<void> {
@@ -229,8 +229,8 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
       );
     const runId = makeId();
     const { limits } = state;
-    const said = { runId, input: toUserMessages(input), limits, session, ...skipping, ...defined({ by }) };
-    await post(`run/${runId}`, { type: "input", mode: "steer", ...said });
+    const message = { runId, input: toUserMessages(input), limits, session, ...skipping, ...defined({ by }) };
+    await post(`run/${runId}`, { type: "input", mode: "steer", ...message });
   }
 
   const childSession = (_: string, childId: string) => createClientSession(childId, deps);
@@ -309,7 +309,10 @@ function throwNoAgentNamed(sessionId: string): never {
   );
 }
 
-/** Searches the log and the inbox: an answer stays in the inbox until a driver consumes it. */
+/**
+ * Searches the inbox and the log: an answer stays in the inbox until a driver consumes it. The inbox is read first, so that an answer
+ * that is consumed meanwhile is found in the log. Of several answers to a call, the latest is given.
+ */
 async function answerTo(
   store: Store,
   sessionId: string,
@@ -318,6 +321,7 @@ async function answerTo(
 ): Promise<GivenAnswer | null> {
   const isMatch = (one: { readonly callKey?: string; readonly questionId?: string }) =>
     one.callKey === callKey && (questionId === undefined || one.questionId === questionId);
+  const posted = await store.inbox(sessionId);
   let given: GivenAnswer | null = null;
   let isExternal = false;
   for await (const { event } of readEntries(store, sessionId, 0)) {
@@ -329,9 +333,11 @@ async function answerTo(
     if (event.type === "tool_finished" && event.callKey === callKey && isExternal && event.output !== undefined)
       given = { type: "result", at: event.at, output: event.output };
   }
-  for (const { body, at } of await store.inbox(sessionId))
+  for (const { body, at } of posted) {
+    if (given !== null && given.at > at) continue;
     if (body.type === "answer" && isMatch(body)) given = toGivenAnswer(body, at);
     else if (body.type === "result" && body.callKey === callKey) given = { type: "result", at, output: body.output };
+  }
   return given;
 }
 

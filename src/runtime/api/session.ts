@@ -102,7 +102,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
       ...(signal === undefined ? {} : { signal }),
       ...(mode === "reject" ? { check: refuseBusy } : {}),
     });
-    return { runId, isNew: delivery === "said" };
+    return { runId, isNew: delivery === "delivered" };
   }
 
   async function seed(messages: History, options: HistoryOptions = {}): Promise<void> {

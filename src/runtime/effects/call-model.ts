@@ -13,7 +13,7 @@ import {
   type ModelFailure,
   onlyCallsCode,
   type ProviderMetadata,
-  pausedTooOften as pausedTooOftenCode,
+  pausedTooOftenCode,
   providerErrorFailure,
   textOf,
   toolCallsOf,

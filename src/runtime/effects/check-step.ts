@@ -27,7 +27,7 @@ export function checkStep(name: unknown, run: unknown, options: StepOptions): vo
 /** @throws PawlError `bad_input` */
 export function checkStepName(name: unknown): asserts name is string {
   if (typeof name === "string" && /^[^\p{C}\p{Zl}\p{Zp}#/]{1,200}$/u.test(name) && name.trim() !== "") return;
-  const shown = typeof name === "string" ? JSON.stringify(name.slice(0, 60)) : String(typeof name);
+  const shown = typeof name === "string" ? JSON.stringify(name.slice(0, 60)) : typeof name;
   throw new PawlError(
     "bad_input",
     `A tool step cannot be named ${shown}. Use 1 to 200 printable characters without "#" and "/".`,

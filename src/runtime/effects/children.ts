@@ -42,8 +42,8 @@ export async function startChild(
   const span = parseTraceparent(transcript.run?.traceparent);
   const childId = deriveChildId(sessionId, callKey);
   // A child session waits for its own children: after its end, nobody would get their answers or count their usage.
-  const isBackground = state.session?.parent === undefined && child.background(input);
-  const refused = findReachedChildLimit(callKey, isBackground, state, parts.family);
+  const wantsBackground = state.session?.parent === undefined && child.background(input);
+  const refused = findReachedChildLimit(callKey, wantsBackground, state, parts.family);
   if (refused !== undefined)
     return { type: "tool_finished", runId, callKey, outcome: "blocked", output: errorOutput(refused) };
   const reserved = reserveBudget(callKey, state, parts.family);
@@ -65,16 +65,30 @@ export async function startChild(
         sessionId,
         callKey,
         ...(span === undefined ? {} : { traceId: span.traceId }),
-        ...(isBackground ? { background: true } : {}),
+        ...(wantsBackground ? { background: true } : {}),
       },
       top: state.session?.top ?? sessionId,
       ...pickPrincipal(state),
     },
   };
-  await parts.store.post(childId, { id: `run/${body.runId}`, at: now(), body });
+  const message = { id: `run/${body.runId}`, at: now(), body };
+  const { type } = await parts.store.post(childId, message);
+  const isBackground =
+    type === "duplicate" ? await wasStartedInBackground(childId, message.id, parts.store) : wantsBackground;
   if (!isBackground) return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
   const output = { type: "text", text: startedInBackground(child.name, childId) } as const;
   return { type: "tool_finished", runId, callKey, outcome: "ok", output, startedChild: { childId, ...reserved } };
+}
+
+/**
+ * Whether the child that an earlier attempt of the call started works in the background. That attempt's version of the agent may have
+ * decided otherwise than this one, and a parent that waits for a child in the background would wait for ever.
+ */
+async function wasStartedInBackground(childId: string, messageId: string, store: Store): Promise<boolean> {
+  // In this order: a message that is taken from the inbox meanwhile has become the state.
+  const message = (await store.inbox(childId)).find(({ id }) => id === messageId);
+  const session = message?.body.type === "input" ? message.body.session : (await store.load(childId))?.state.session;
+  return session?.parent?.background === true;
 }
 
 /** @param canAsk whether a person can be asked in the parent's run. If not, the child's run cannot ask either. */

@@ -187,34 +187,62 @@ function* capOutcome(
   }
 }
 
-/** Null if the tool must not start any more. */
+/**
+ * Four stages, each of which can end the call: admit it, see that it may still start, execute the tool, settle its steps. Null if the tool
+ * must not start any more.
+ */
 function* runToCompletion(
   effect: EffectOf<"run_tool">,
   record: CallRecord,
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Outcome | "suspended" | null> {
-  const compiled = context.parts.tools.get(toolNameOf(record));
-  if (compiled === undefined) return failedOutcome(formatMissingTool(toolNameOf(record), context));
-  if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
-  const { tool } = compiled;
-  const input = yield* wait(validateInput(compiled, record, context, cancellation));
-  forgetValidatedInput(context, effect.callKey);
-  if (cancellation.isCancelled) return null;
-  if (!input.ok) return failedOutcome(input.message);
+  const admitted = yield* admitCall(effect, record, context, cancellation);
+  if (admitted === null) return null;
+  if ("outcome" in admitted) return admitted;
   const sent = context.transcript.sentList === null ? null : yield* resolveSentMessages(context);
   if (!(yield* canStart(context, cancellation))) return null;
   if (context.memory.changes !== null) dropChanges(context.memory, effect.callKey);
   const work: ToolWork = { steps: null, data: null, sent, fail: null, askedMs: 0, asking: null };
-  const outcome = yield* executeTool(tool, effect, record, input, context, cancellation, work);
+  const outcome = yield* executeTool(admitted.tool, effect, record, admitted.input, context, cancellation, work);
+  return yield* settleSteps(outcome, record, cancellation, work);
+}
+
+type AdmittedCall = { readonly tool: AnyTool; readonly input: Extract<ValidatedInput, { ok: true }> };
+
+/** Finds the tool, and checks that its input is the approved one and valid. Null if the run stops meanwhile. */
+function* admitCall(
+  effect: EffectOf<"run_tool">,
+  record: CallRecord,
+  context: EffectContext,
+  cancellation: Cancellation,
+): Coroutine<AdmittedCall | FinishedOutcome | null> {
+  const compiled = context.parts.tools.get(toolNameOf(record));
+  if (compiled === undefined) return failedOutcome(formatMissingTool(toolNameOf(record), context));
+  if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
+  const input = yield* wait(validateInput(compiled, record, context, cancellation));
+  forgetValidatedInput(context, effect.callKey);
+  if (cancellation.isCancelled) return null;
+  return input.ok ? { tool: compiled.tool, input } : failedOutcome(input.message);
+}
+
+/** The outcome of the tool's code counts only if its steps do not say otherwise. */
+function* settleSteps(
+  outcome: Outcome,
+  record: CallRecord,
+  cancellation: Cancellation,
+  { steps }: ToolWork,
+): Coroutine<Outcome | "suspended"> {
+  if (steps === null) {
+    // A tool that begins no step has not requested the recorded ones.
+    const [unrequested] = cancellation.isCancelled ? [] : (record.steps?.done ?? []);
+    return unrequested === undefined ? outcome : failedOutcome(mismatchText(unrequested.step, "nothing more"));
+  }
   // The tool's time may run out while its questions are being committed. The questions then count, and this end is not reported.
-  const asking = work.steps?.asking() ?? null;
+  const asking = steps.asking();
   if (asking !== null) yield* wait(asking);
-  // A tool that begins no further step has not requested the recorded ones.
-  const [unrequested] = work.steps === null && !cancellation.isCancelled ? (record.steps?.done ?? []) : [];
-  if (unrequested !== undefined) return failedOutcome(mismatchText(unrequested.step, "nothing more"));
-  const unawaited = work.steps === null || cancellation.isCancelled ? [] : work.steps.underWay();
-  const ending = work.steps?.end();
+  const unawaited = cancellation.isCancelled ? [] : steps.underWay();
+  const ending = steps.end();
   if (ending === undefined) return unawaited.length === 0 ? outcome : { ...outcome, unawaited };
   if (ending.type === "suspended") return "suspended";
   return ending.type === "error"

@@ -90,9 +90,9 @@ export async function runStep(
   if (access === "ended") return throwReason(host);
   const { runId, callKey, attempt } = effect;
   if (options.once === true) {
-    const said = await host.record(() => [{ type: "tool_step_started", runId, callKey, attempt, step: key }]);
-    if (said === "closed") return host.report("lease_lost");
-    if (said === "stale" || host.hasEnded(isCleanup)) return throwReason(host);
+    const outcome = await host.record(() => [{ type: "tool_step_started", runId, callKey, attempt, step: key }]);
+    if (outcome === "closed") return host.report("lease_lost");
+    if (outcome === "stale" || host.hasEnded(isCleanup)) return throwReason(host);
   }
   const shutdown = isAbandonable(options) ? watchShutdown(host) : null;
   const signal = createStepSignal(host, isCleanup);
@@ -136,7 +136,7 @@ async function commitStep(host: StepHost, key: string, body: StepBody, isEntered
   const { runId, callKey, attempt } = host.call.effect;
   let kept = await storeValue(body, host.bytes(), host.call.context);
   const { tries, timing } = body;
-  const said = await host.record(() => {
+  const outcome = await host.record(() => {
     // A failed step does not carry data changes, because they would be lost if the call is retried. They wait for the next entry.
     const taken = kept.recorded.outcome === "ok" ? host.takeChanges() : noChanges;
     if (!taken.ok) kept = { recorded: failedStep("step_failed", formatUnkeptChanges(taken.message)), bytes: 0 };
@@ -154,8 +154,8 @@ async function commitStep(host: StepHost, key: string, body: StepBody, isEntered
       },
     ];
   });
-  if (said === "closed") return host.report("lease_lost");
-  if (said === "recorded") host.count(kept);
+  if (outcome === "closed") return host.report("lease_lost");
+  if (outcome === "recorded") host.count(kept);
   if (host.isLeaving()) return host.drain();
   host.report("step_ended");
   return unwrapValue(key, kept);

@@ -4,6 +4,7 @@
 import type { State } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import type { Lease, Store } from "../../ports/store.js";
+import { formatError } from "../lib/error-text.js";
 import type { Closing } from "./closing.js";
 
 /** Why a message was lost with its driver; undefined if another process took over, so that the message can be posted instead. */
@@ -14,7 +15,7 @@ export function findLossCause(sessionId: string, closing: Closing | null): unkno
 
 /** The store failed after a message was written, or when it is unknown whether the message was written. */
 export function unsettledError(sessionId: string, stored: "perhaps" | "yes", cause: unknown): PawlError {
-  const what = `The store failed (${errorMessage(cause)}), and`;
+  const what = `The store failed (${formatError(cause)}), and`;
   const known =
     stored === "yes"
       ? `the store has the message to session ${sessionId}. Do not send it again; resume.`
@@ -24,7 +25,7 @@ export function unsettledError(sessionId: string, stored: "perhaps" | "yes", cau
 
 /** A defect of Pawl, or of a store's code. */
 export function brokenError(sessionId: string, cause: unknown): PawlError {
-  const what = `The driver of session ${sessionId} failed (${errorMessage(cause)}).`;
+  const what = `The driver of session ${sessionId} failed (${formatError(cause)}).`;
   return new PawlError("internal", `${what} Everything committed is safe. Please report this defect.`, { cause });
 }
 
@@ -73,10 +74,6 @@ export async function releaseLease(store: Store, lease: Lease): Promise<void> {
   } catch {
     // Another process can claim the session when the lease has expired.
   }
-}
-
-function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 export function busyError(sessionId: string): PawlError {

@@ -44,7 +44,7 @@ import {
   whileInUse,
 } from "./local-session.js";
 
-type Delivery = "said" | "duplicate";
+type Delivery = "delivered" | "duplicate";
 type DeliveryOptions = {
   readonly shared: boolean;
   /** A state of the session that the caller has loaded. */
@@ -107,7 +107,7 @@ async function deliverNow(
   const { sessionId, parts } = localSession;
   while (!shared && (await openLocalSession(localSession)) === "driving") {
     const { driver } = localSession;
-    if (await dispatchToDriver(driver, messages)) return "said";
+    if (await dispatchToDriver(driver, messages)) return "delivered";
     // Another driver may have opened and closed since. A driver that parked has not committed the message.
     const closing = driver === null ? localSession.lastClosing : driver.closing;
     if (closing?.type === "parked") continue;
@@ -127,7 +127,7 @@ async function deliverNow(
   fate.stored = "yes";
   const isDuplicate = posted.every(({ type }) => type === "duplicate");
   if (!(isDuplicate && looksForResult)) await settleLocally(localSession);
-  return posted[0]?.type === "duplicate" ? "duplicate" : "said";
+  return posted[0]?.type === "duplicate" ? "duplicate" : "delivered";
 }
 
 /** A history may be larger than a message of the inbox. */
@@ -152,12 +152,12 @@ export function withKnownSession<T>(localSession: LocalSession, act: () => Promi
 
 async function dispatchToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
   if (driver === null) return false;
-  const said = messages.map((message) =>
+  const delivered = messages.map((message) =>
     dispatch(driver, (state) => eventsOf(message, state, holderDefaults(driver.parts, state)), {
       record: message.id,
     }),
   );
-  return (await Promise.all(said)).every((durable) => durable);
+  return (await Promise.all(delivered)).every((durable) => durable);
 }
 
 /** Sends the message that requests a run. If the signal is aborted, even before the start, the run is aborted. */
@@ -182,14 +182,14 @@ async function requestRunNow(
   if (signal === undefined) return deliverAll(localSession, [message], delivery);
   const abort = () => createAbortMessage(runId, signal, localSession.parts);
   if (signal.aborted) return deliverAll(localSession, [message, abort()], delivery);
-  const said = await deliverAll(localSession, [message], delivery);
+  const delivered = await deliverAll(localSession, [message], delivery);
   watchSignal(
     localSession,
     runId,
     signal,
     () => void deliver(localSession, abort(), { shared: false }).catch(() => {}),
   );
-  return said;
+  return delivered;
 }
 
 /**
@@ -222,7 +222,7 @@ async function awaitResult(
   try {
     const delivery = await pendingDelivery;
     fate.stored = "yes";
-    const settledResult = delivery === "said" ? unwrapOutcome(await waiter.outcome) : undefined;
+    const settledResult = delivery === "delivered" ? unwrapOutcome(await waiter.outcome) : undefined;
     return (
       settledResult ?? (await awaitKnownResult(localSession, runId, subscription, () => settleLocally(localSession)))
     );

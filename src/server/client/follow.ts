@@ -4,7 +4,7 @@
 import { type FrameData, readFrames, type StreamFrame } from "./frames.js";
 import { type Applied, createStreamView, type StreamView } from "./view.js";
 
-/** Which stream to follow, and how. */
+/** Options of `followSession`. */
 export type FollowOptions = {
   /** The stream's URL: `…/v1/sessions/ID/stream`. Its query may have `runId`, `deltas` and `until`. */
   readonly url: string | URL;
@@ -21,7 +21,7 @@ export type FollowOptions = {
   readonly retryMs?: number;
 };
 
-/** A frame that changed the client's state, and its effect. `view` has the message that is being streamed. */
+/** A frame that changed the client's state, and its effect. `view` has the message that is streaming. */
 export type Followed = {
   /** The frame. */
   readonly frame: StreamFrame;
@@ -31,7 +31,7 @@ export type Followed = {
   readonly view: StreamView;
 };
 
-/** The server refused the stream permanently: a wrong URL, or no access. */
+/** Thrown if the server permanently refuses the stream, because of a wrong URL or missing access. */
 export class StreamRefused extends Error {
   /** The name of the error class. */
   override readonly name = "StreamRefused";
@@ -123,7 +123,7 @@ async function throwRefusal(response: Response): Promise<never> {
   const { status } = response;
   const text = (await response.text().catch(() => "")).slice(0, 2_000);
   const isPermanent = status >= 400 && status < 500 && status !== 408 && status !== 429;
-  const message = `The stream was refused with ${status}: ${text}`;
+  const message = `The server refused the stream with status ${status}: ${text}`;
   throw isPermanent ? new StreamRefused(status, message) : new Error(message);
 }
 

@@ -20,35 +20,35 @@ export type ByeReason = "drain" | "slow" | "age" | "auth" | "error" | "end";
 
 /** Frames about the stream itself. */
 export type ControlFrame =
-  /** The first frame: the position of the log. */
+  /** The first frame: the last entry of the log and the session's status. */
   | {
       readonly type: "open";
       readonly seq: number;
       readonly status: Status;
-      /** Where the deltas come from. */
+      /** The source of the deltas. */
       readonly live: LiveSource;
     }
-  /** Where the deltas come from has changed. */
+  /** The source of the deltas has changed. */
   | {
       readonly type: "live";
-      /** Where the deltas come from, from now on. */
+      /** The source of the deltas from now on. */
       readonly live: LiveSource;
     }
-  /** The requested cursor is beyond the log: discard your state. Everything follows from the beginning. */
+  /** The requested cursor is beyond the log. Discard your state: the stream begins again with the first event. */
   | { readonly type: "reset" }
   /** The server ends the stream. */
   | {
       readonly type: "bye";
       /** Why the stream ends. */
       readonly why: ByeReason;
-      /** When to reconnect; milliseconds. */
+      /** How long to wait before reconnecting, in milliseconds. */
       readonly retryMs: number;
     };
 
-/** The message that is being streamed. */
+/** The message that is streaming. */
 export type SnapshotFrame = Snapshot;
 
-/** `n` deltas of one text, joined into one: `delta.seq` is the number of the last of them. */
+/** `n` text deltas, joined into one. `delta.seq` is the number of the last one. */
 export type DeltaFrame = {
   readonly type: "delta";
   /** The number of joined deltas. */
@@ -59,13 +59,13 @@ export type DeltaFrame = {
 
 /** Frames of a stream of all sessions, in addition to the events of one. */
 export type ListFrame =
-  /** The first frame, which is followed by every change. So a list that is loaded after it misses nothing. */
+  /** The first frame. Every later change is sent, so a list that is loaded after this frame misses nothing. */
   | {
       readonly type: "list_open";
-      /** How many calls wait; null if the reader may not answer any. */
+      /** How many calls wait for an answer; null if the reader may not answer any. */
       readonly approvals: ApprovalCount | null;
     }
-  /** A session that has begun or changed, as the list of sessions shows it. */
+  /** A session has begun or changed. */
   | {
       readonly type: "session";
       /** The session as lists show it. */
@@ -76,30 +76,30 @@ export type ListFrame =
   /** Sessions were deleted, or too many have changed: load the list again. */
   | { readonly type: "list_changed" };
 
-/** `more`: there are more than these. */
+/** The number of waiting calls, up to a maximum. */
 export type ApprovalCount = {
-  /** How many calls wait. */
+  /** How many calls wait for an answer. */
   readonly count: number;
-  /** Whether there are more than these. */
+  /** Whether there are more than `count`. */
   readonly more: boolean;
 };
 
 /** A session as lists show it. */
 export type ListedSession = Omit<SessionSummary, "holder" | "overview"> &
   SessionOverview & {
-    /** Whether a process drives it. False if that process is known to be dead. */
+    /** Whether a process holds the session. False if that process is known to be dead. */
     readonly isHeld: boolean;
-    /** Whether it started other sessions. */
+    /** Whether the session started other sessions. */
     readonly hasChildren: boolean;
   };
 
-/** An item of a stream with child sessions, with the session that it belongs to. */
+/** An item of a stream with child sessions, including the session that it belongs to. */
 export type FamilyFrame = FamilyItem & {
   /** For a delta: the number of joined deltas. */
   readonly n?: number;
 };
 
-/** The data of a frame. */
+/** The data of a frame, by type. */
 export type FrameData =
   | PublicEvent
   | ControlFrame
@@ -109,19 +109,19 @@ export type FrameData =
   | DeltaFrame
   | Exclude<StreamItem, PublicEvent | Snapshot | { readonly type: "delta" }>;
 
-/** `id` is the cursor of an event of the log, `seq.index`. No other frame has one. */
+/** A frame of a stream. */
 export type StreamFrame = {
-  /** The cursor of an event of the log. */
+  /** The cursor of a logged event, `seq.index`. Other frames have no id. */
   readonly id?: string;
-  /** The data. */
+  /** The content of the frame. */
   readonly data: FrameData;
 };
 
-/** The maximum length of a frame; characters: an entry of the log has at most 1 MiB, and a few events. */
+/** The maximum length of a frame, in characters. An entry of the log has at most 1 MiB, and a few events. */
 const maxFrame = 16 * 1024 * 1024;
 
 /**
- * Reads the frames of a response. A comment yields null: the server is alive. An incomplete frame at the end is ignored.
+ * Reads the frames of a response. A comment yields null, which shows that the server is alive. An incomplete frame at the end is ignored.
  * @throws Error if a frame is not JSON, or too long
  */
 export async function* readFrames(
@@ -139,7 +139,7 @@ export async function* readFrames(
       pieces.push(text);
       length += text.length;
       if (length > maxFrame) throw new Error("A frame of the stream is too long.");
-      // A frame may arrive in many pieces: they are joined when it may be complete.
+      // A frame may arrive in many pieces, which are joined once it may be complete.
       if (!text.includes("\n")) continue;
       const blocks = pieces.join("").split("\n\n");
       const incomplete = blocks.pop() ?? "";

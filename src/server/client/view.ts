@@ -1,9 +1,9 @@
 /**
- * The client's state of a stream, and the effect of each frame on it.
+ * The client's state of a stream, to which each frame is applied.
  *
- * 1. An event of the log is applied once, by its id. Ids ascend: an event that is not after the last one is ignored.
- * 2. The session's events and deltas are folded by `src/view`. If deltas do not continue the message that is being streamed, the
- *    client must reconnect.
+ * 1. A logged event is applied once, by its id. Ids ascend, so an event that does not come after the last one is ignored.
+ * 2. The session's events and deltas are folded by `src/view`. If deltas do not continue the message that is streaming, the client
+ *    must reconnect.
  * 3. In a stream with children, each session has its own view.
  */
 import type { PublicEvent, Snapshot } from "../../index.js";
@@ -12,28 +12,28 @@ import { createSessionView, type SessionView } from "../../view/session-view.js"
 import type { ViewChange } from "../../view/view-change.js";
 import type { FamilyFrame, StreamFrame } from "./frames.js";
 
-/** The message that is being streamed, as received so far. `seq` is the number of its last delta. */
+/** The message that is streaming, as received so far. */
 export type PartialMessage = Pick<Snapshot, "runId" | "modelCallIndex" | "attempt" | "message" | "open" | "inputs"> & {
-  /** The number of the last delta that it includes. */
+  /** The number of the last delta that the message includes. */
   readonly seq: number;
 };
 
-/** `reconnect`: something is missing, so the client must reconnect after `lastId`. */
+/** The effect of a frame. `reconnect`: the client has missed deltas, and must reconnect after `lastId`. */
 export type Applied = "event" | "partial" | "control" | "ignored" | "reconnect";
 
-/** The state of a stream's reader. */
+/** The state of a client that reads a stream. */
 export type StreamView = {
   /** Applies the next frame, and returns its effect. */
   readonly apply: (frame: StreamFrame) => Applied;
-  /** The message that is being streamed; null if there is none. */
+  /** The message that is streaming; null if there is none. */
   readonly partial: () => PartialMessage | null;
   /** The message that a descendant session is streaming, in a stream with children. */
   readonly partialOf: (sessionId: string) => PartialMessage | null;
-  /** The id of the last event of the log, after which the stream continues. Null before the first one. */
+  /** The id of the last logged event, after which the stream continues. Null before the first one. */
   readonly lastId: () => string | null;
 };
 
-/** Creates the view of a stream, without any state. */
+/** Creates the empty view of a stream. */
 export function createStreamView(lastId: string | null = null): StreamView {
   let last = lastId;
   let view = createSessionView(parseCursor(lastId) ?? undefined);

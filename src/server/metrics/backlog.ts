@@ -1,14 +1,15 @@
 /**
- * The backlog of a store. The queries have their own indexes and a limit, so a scrape of a large store is not slow.
+ * The backlog of a store. The queries have their own indexes and a limit, so that scrapes of a large store are fast.
  */
 import { buildOverview } from "../../core/index.js";
-import type { AskingSession, Store, Worker } from "../../index.js";
+import type { Store, Worker } from "../../index.js";
+import type { AskingSession } from "../../store.js";
 import { formatGauge } from "./registry.js";
 
 /** The maximum number of sessions that are counted. */
 const maxCounted = 1_000;
 
-/** The number of sessions whose states are read at a time. */
+/** How many sessions' states are read at a time. */
 const batchSize = 100;
 
 /** The sources of the backlog metrics. */
@@ -26,8 +27,8 @@ export async function formatBacklog({ store, worker }: Backlog): Promise<string>
 
 function formatWorkerGauges({ running, refused }: ReturnType<Worker["status"]>): readonly string[] {
   return [
-    formatGauge("pawl_sessions_running", "Sessions that this process carries on.", running),
-    formatGauge("pawl_sessions_refused", "Sessions that this process cannot carry on.", refused.length),
+    formatGauge("pawl_sessions_running", "Sessions that this process is driving.", running),
+    formatGauge("pawl_sessions_refused", "Sessions that this process could not resume.", refused.length),
   ];
 }
 
@@ -40,15 +41,15 @@ async function formatStoreGauges(store: Store): Promise<readonly string[]> {
     formatGauge("pawl_sessions_due", "Sessions that wait for a process, at most 1,000.", due.length),
     formatGauge(
       "pawl_sessions_waiting",
-      "Sessions that wait for a person or a result from outside, at most 1,000.",
+      "Sessions that wait for a person or an external result, at most 1,000.",
       sessions,
     ),
-    formatGauge("pawl_approvals_waiting", "Questions that are open in these sessions.", questions),
+    formatGauge("pawl_approvals_waiting", "Open questions in these sessions.", questions),
     formatGauge("pawl_oldest_approval_seconds", "How long the oldest open question has waited.", waitedSeconds),
   ];
 }
 
-/** Reads in batches, because a store in this process blocks the event loop while it reads and parses the states of a batch. */
+/** Reads in batches, because an in-process store blocks the event loop while it reads and parses the states of a batch. */
 async function countAskingSessions(store: Store) {
   let [sessions, questions] = [0, 0];
   let oldestAt: number | null = null;

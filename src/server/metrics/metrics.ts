@@ -7,14 +7,14 @@ import { type Backlog, formatBacklog } from "./backlog.js";
 import { createMetricRegistry } from "./registry.js";
 import { createRunObserver } from "./run-metrics.js";
 
-/** Metrics about the agents of a process, counted since it started. */
+/** Metrics about the agents of a process, since it started. */
 export type Metrics = {
   /**
-   * Counts what an agent and the agents of its tools do: `createAgent({ observers: [metrics.observer] })`. All agents of a
-   * process may share it.
+   * Observes an agent and the agents that its tools call: `createAgent({ observers: [metrics.observer] })`. All agents of a process
+   * may share the observer.
    */
   readonly observer: Observer;
-  /** The metrics in Prometheus's text format (0.0.4), including those of the given store and worker. */
+  /** Formats the metrics in Prometheus's text format (0.0.4), including those of the given store and worker. */
   readonly text: (backlog?: Backlog) => Promise<string>;
 };
 
@@ -49,5 +49,5 @@ export function createMetrics(): Metrics {
 export function checkMetrics(metrics: Metrics | undefined): Metrics | null {
   if (metrics === undefined) return null;
   if (typeof metrics?.text === "function" && typeof metrics.observer === "object") return metrics;
-  throw createConfigurationError("metrics is what createMetrics() returns.");
+  throw createConfigurationError("metrics must be the return value of createMetrics().");
 }

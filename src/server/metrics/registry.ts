@@ -1,5 +1,5 @@
 /**
- * Counters and histograms, in the text format of Prometheus (0.0.4).
+ * A registry of counters and histograms, in Prometheus's text format (0.0.4).
  *
  * 1. The label combinations of a metric are bounded: agents, models and tools beyond `maxSeries` combinations count as `other`.
  * 2. Times are in seconds. A name includes its unit, and a counter's name ends in `_total`.
@@ -33,7 +33,7 @@ export const maxSeries = 1_000;
 
 const maxLabelCharacters = 200;
 
-/** The labels with values from an open set. */
+/** The labels whose values are unbounded. */
 const openLabels: ReadonlySet<string> = new Set(["agent", "model", "tool"]);
 
 export function createMetricRegistry(): MetricRegistry {

@@ -11,10 +11,7 @@ export type RequestMetrics = {
 
 export function createRequestMetrics(): RequestMetrics {
   const registry = createMetricRegistry();
-  const requests = registry.counter(
-    "pawl_http_requests_total",
-    "Requests that were answered, by route and HTTP status.",
-  );
+  const requests = registry.counter("pawl_http_requests_total", "HTTP requests, by route and status.");
   return {
     recordResponse: (action, status) => requests.add({ action, status: String(status) }),
     text: registry.text,

@@ -1,5 +1,5 @@
 /**
- * Counts what agents do, from the events that observers receive.
+ * Counts the work of agents, from the events that observers receive.
  */
 import type { EventContext, Observer, PublicEvent, Usage } from "../../index.js";
 import type { MetricRegistry } from "./registry.js";
@@ -82,40 +82,44 @@ type CountedUsage = Exclude<keyof Usage, "partial" | "cacheWrite1hTokens">;
 
 function createCounters({ counter, histogram }: MetricRegistry) {
   const usage: readonly (readonly [CountedUsage, ReturnType<typeof counter>])[] = [
-    ["inputTokens", counter("pawl_input_tokens_total", "Input tokens, with those of caches.")],
+    ["inputTokens", counter("pawl_input_tokens_total", "Input tokens, including cached ones.")],
     ["cacheReadTokens", counter("pawl_cache_read_tokens_total", "Input tokens that were read from a cache.")],
     ["cacheWriteTokens", counter("pawl_cache_write_tokens_total", "Input tokens that were written to a cache.")],
-    ["outputTokens", counter("pawl_output_tokens_total", "Output tokens, with those of reasoning.")],
-    ["reasoningTokens", counter("pawl_reasoning_tokens_total", "Output tokens of reasoning.")],
+    ["outputTokens", counter("pawl_output_tokens_total", "Output tokens, including reasoning.")],
+    ["reasoningTokens", counter("pawl_reasoning_tokens_total", "Reasoning tokens.")],
     ["costUsd", counter("pawl_cost_dollars_total", "Cost of model calls in US dollars, as far as prices are known.")],
   ];
   return {
     started: counter("pawl_runs_started_total", "Runs that began."),
-    ended: counter("pawl_runs_total", "Runs that ended, by how and why."),
+    ended: counter("pawl_runs_total", "Runs that ended, by status and reason."),
     runSeconds: histogram(
       "pawl_run_duration_seconds",
-      "Time from the start of a run to its end, waiting included.",
+      "Time from the start of a run to its end, including waits.",
       runSeconds,
     ),
-    restarts: counter("pawl_restarts_total", "Runs that were taken up after a process had died or left them."),
-    steps: counter("pawl_steps_total", "Model calls that gave a message."),
+    restarts: counter("pawl_restarts_total", "Runs that were resumed after their process had died or left them."),
+    steps: counter("pawl_steps_total", "Model calls that returned a message."),
     modelSeconds: histogram(
       "pawl_model_call_duration_seconds",
-      "Duration of model calls that gave a message, the last attempt alone.",
+      "Duration of model calls that returned a message, last attempt only.",
       modelSeconds,
     ),
     firstSeconds: histogram(
       "pawl_model_first_delta_seconds",
-      "Time until the first part of a model's message came.",
+      "Time to the first part of a model's message.",
       modelSeconds,
     ),
     modelFailures: counter("pawl_model_failures_total", "Attempts of model calls that failed, by kind of failure."),
     usage,
     calls: counter("pawl_tool_calls_total", "Tool calls that have a result, by outcome."),
-    callSeconds: histogram("pawl_tool_call_duration_seconds", "Duration of tool calls that ran here.", toolSeconds),
-    retries: counter("pawl_tool_retries_total", "Attempts of tool calls that failed and were tried again."),
-    questions: counter("pawl_approvals_requested_total", "Questions that were asked of people, by who asks."),
-    hookFailures: counter("pawl_hook_failures_total", "Calls of hooks that failed."),
+    callSeconds: histogram(
+      "pawl_tool_call_duration_seconds",
+      "Duration of tool calls that ran in this process.",
+      toolSeconds,
+    ),
+    retries: counter("pawl_tool_retries_total", "Attempts of tool calls that failed and were retried."),
+    questions: counter("pawl_approvals_requested_total", "Questions to people, by what asked."),
+    hookFailures: counter("pawl_hook_failures_total", "Hook calls that failed."),
     compactions: counter("pawl_compactions_total", "Compactions of conversations, by outcome."),
   };
 }
@@ -124,7 +128,7 @@ function createCounters({ counter, histogram }: MetricRegistry) {
 const maxToolNames = 1_000;
 
 /**
- * The names of tools that exist. A model may make names up, so a name is shown only after a call of it has run, waited or been
+ * Tracks the names of tools that exist. A model may invent names, so a name is shown only after a call with it has run, waited or been
  * denied by a policy.
  */
 function createToolNames() {

@@ -21,7 +21,7 @@ export type MetricsServerOptions = Pick<ServerOptions, "token" | "authenticate" 
   readonly store: Store;
   /** The worker of this process. */
   readonly worker?: Pick<Worker, "status">;
-  /** The metrics of the agents: `metrics.observer` must be among their observers. */
+  /** The metrics of the agents. `metrics.observer` must be among their observers. */
   readonly metrics: Metrics;
 };
 
@@ -36,8 +36,8 @@ const optionNames = [
 ] as const satisfies readonly (keyof MetricsServerOptions)[];
 
 /**
- * Creates a server for a process without one, such as a worker: `GET /metrics` for anyone with the token, or a principal with the
- * scope `admin`; `GET /health` and `GET /ready` without authentication.
+ * Creates a server for a process without one, such as a worker. It serves `GET /metrics` to anyone with the token or a principal with
+ * the scope `admin`, and `GET /health` and `GET /ready` without authentication.
  * @throws PawlError `bad_configuration`
  *
  * @example
@@ -59,7 +59,7 @@ export function createMetricsServer(options: MetricsServerOptions): Handlers {
   const { worker = null, ...rest } = options;
   const settings = resolveSettings({ ...rest, agents: [], work: false });
   if (settings.metrics === null)
-    throw createConfigurationError("createMetricsServer() needs metrics: createMetrics().");
+    throw createConfigurationError("createMetricsServer() needs the option metrics: pass createMetrics().");
   const context = createServerContext(settings, monitoringRoutes, worker, () => false);
-  return createHandlers(context, monitoringRoutes, (answer) => answer);
+  return createHandlers(context, monitoringRoutes, (response) => response);
 }

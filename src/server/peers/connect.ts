@@ -1,7 +1,7 @@
 /**
  * Connects to the process that holds a session, and reads its frames.
  *
- * 1. Only allowed addresses are connected to; redirects are not followed.
+ * 1. It connects only to allowed addresses, and does not follow redirects.
  * 2. Every wait ends: for the response after 5 s, and for the next frame after several missed heartbeats.
  */
 import { request as nodeRequest } from "node:http";
@@ -65,7 +65,7 @@ async function openUrl(url: string, headers: RequestHeaders, signal: AbortSignal
   const response = await fetch(url, { headers, signal, redirect: "error" });
   if (response.status === 200 && response.body !== null) return response.body;
   await response.body?.cancel().catch(() => {});
-  throw new Error(`The process answers with ${response.status}.`);
+  throw new Error(`The process responded with status ${response.status}.`);
 }
 
 function openSocket(
@@ -80,7 +80,7 @@ function openSocket(
       (response) => {
         if (response.statusCode !== 200) {
           response.destroy();
-          reject(new Error(`The process answers with ${response.statusCode}.`));
+          reject(new Error(`The process responded with status ${response.statusCode}.`));
           return;
         }
         const chunks = response.iterator();

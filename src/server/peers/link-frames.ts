@@ -1,5 +1,5 @@
 /**
- * The frames that the holder of a session sends to another process: its items, as it reads them itself.
+ * The frames in which the holder of a session sends its items to another process.
  */
 
 import type { StreamItem } from "../../index.js";
@@ -7,7 +7,7 @@ import type { StreamItem } from "../../index.js";
 /** The first frame is `open`. */
 export type LinkFrame = { readonly type: "open" } | Exclude<StreamItem, { readonly type: "lagged" }>;
 
-/** Null for a frame that this version does not know. @throws Error if it is malformed */
+/** Returns null for a frame that this version does not know. @throws Error if the frame is malformed */
 export function parseLinkFrame(data: unknown): LinkFrame | null {
   if (!isObject(data)) throw createBrokenFrameError();
   if (Number.isSafeInteger(data.seq)) {
@@ -52,5 +52,5 @@ function isObject(data: unknown): data is { readonly [name: string]: unknown } {
 }
 
 function createBrokenFrameError(): Error {
-  return new Error("A frame of another process is broken.");
+  return new Error("Another process sent a malformed frame.");
 }

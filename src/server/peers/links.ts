@@ -1,9 +1,10 @@
 /**
- * The links of a server, by session, to the processes that hold the sessions that are watched here.
+ * The links of a server, by session, to the processes that hold the watched sessions.
  */
 
-import type { Holder, SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
+import type { SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
 import { isHeldHere } from "../../inspect.js";
+import type { Holder } from "../../store.js";
 import type { Cursor } from "../../stream/cursor.js";
 import { createLazyItems } from "../../stream/lazy-items.js";
 import type { LiveSource } from "../client/index.js";
@@ -13,12 +14,12 @@ import type { Peers } from "./peer-options.js";
 import { createSessionLink, type LinkDeps, readLink, type SessionLink } from "./session-link.js";
 
 export type Links = {
-  /** @param summary what the caller has just read of the session; null if there is none */
+  /** @param summary the session as the caller has just read it; null if it does not exist */
   readonly getOrOpen: (session: SessionSource, summary: SessionSummary | null) => SessionLink;
   /**
    * The items of a session after a cursor, whichever process holds it.
    * @param onLive called with the source of live items, at first and whenever it changes
-   * @param summary what the caller has just read of the session, if it has
+   * @param summary the session as the caller has just read it, if it has
    */
   readonly items: (
     session: SessionSource,
@@ -29,7 +30,7 @@ export type Links = {
       readonly summary?: SessionSummary | null;
     },
   ) => AsyncGenerator<StreamItem, void, undefined>;
-  /** Where the live items of a session come from that nobody watches here. */
+  /** Finds the source of live items for a session that has no link in this process. */
   readonly findLiveSource: (summary: SessionSummary | null) => Promise<LiveSource>;
   /** Whether this process holds a session. */
   readonly isLocalHolder: (holder: Holder) => boolean;
@@ -87,18 +88,18 @@ async function* connectToPeer(
 ): ReturnType<typeof connect> {
   if (peers === null) return;
   const authorization = peers.passes.sign(peer.address, peer.sessionId, Date.now());
-  // The other process has the same heartbeat interval as this one, or the default one.
+  // The other process has the same heartbeat interval as this one, or the default.
   yield* connect({ ...peer, authorization, basePath, silentMs: Math.max(40_000, 3 * heartbeatMs) });
 }
 
-/** Whether a holder is this process and, if a process has several servers, this server. */
+/** Whether a holder is this process and, if the process has several servers, this server. */
 function isThisServer(holder: Holder, peers: Peers | null): boolean {
   const { address } = holder;
   if (address !== undefined && peers !== null && peers.address !== null && address !== peers.address) return false;
   return isHeldHere(holder);
 }
 
-/** Deltas come from the holder of the session. If there is none, it will be this process, provided that it has the agent. */
+/** Deltas come from the holder of the session. Without a holder, this process will become it, provided that it has the agent. */
 async function findLocalSource(
   summary: SessionSummary | null,
   { findReadingAgent, hasWorker, peers }: LinksDeps,

@@ -1,14 +1,15 @@
 /**
- * `GET /v1/live/ID`: the stream of a session that this process holds, for the other processes of this server (SEC-19).
+ * `GET /v1/live/ID`: streams a session that this process holds to the other processes of this server (SEC-19).
  *
- * 1. Only a process with the secret gets a response. No token opens this route.
- * 2. Items are sent unredacted: each process redacts what it shows, and each can read the store.
- * 3. The stream ends when this process no longer holds the session, at the latest after a minute.
+ * 1. Only a process with the secret gets a response. No token gives access to this route.
+ * 2. Items are sent unredacted: each process redacts what it shows, and can read the store anyway.
+ * 3. The stream ends at most a minute after this process has released the session.
  */
 
 import type { Session } from "../../index.js";
 import { formatCursor, startCursor } from "../../stream/cursor.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
+import { explainFailure } from "../explain-failure.js";
 import { eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import { parseEventCursor } from "../routes/paging.js";
@@ -23,9 +24,9 @@ export const liveRoute: Route = {
   action: "live",
   scope: null,
   summary:
-    "Between the processes of this server: what a session streams that this process holds. It needs their secret.",
+    "For the other processes of this server: streams a session that this process holds. Needs their shared secret.",
   query: object({ after: string("The cursor to continue from, `seq.index`.", 40) }),
-  responses: { 200: "text/event-stream: events of the log, and live items" },
+  responses: { 200: "text/event-stream: logged events and live items" },
   content: { 200: eventStreamContent },
   handle: streamLiveItems,
 };
@@ -37,13 +38,17 @@ const liveFormat: EventFormat = {
   earlyEnd: null,
 };
 
-async function streamLiveItems({ request, params, query }: RouteRequest, context: ServerContext) {
+async function streamLiveItems(routeRequest: RouteRequest, context: ServerContext) {
+  const { request, params, query } = routeRequest;
   const { peers, store } = context.settings;
   const id = params.id ?? "";
   const authorization = request.headers.get("authorization");
   const { address = null } = peers ?? {};
   if (peers === null || address === null || !peers.passes.isValid(authorization, address, id, Date.now()))
-    throw new ServerError("unauthorized", "This is for the other processes of this server. See its option peers.");
+    throw new ServerError(
+      "unauthorized",
+      "This route is for the other processes of this server. See the option `peers`.",
+    );
   const findHoldingAgent = async () => {
     const { holder = null, info = null } = (await store.describe(id)) ?? {};
     return holder === null || !context.links.isLocalHolder(holder) ? undefined : context.findReadingAgent(id, info);
@@ -60,6 +65,7 @@ async function streamLiveItems({ request, params, query }: RouteRequest, context
         connection,
         sink,
         liveFormat,
+        (error) => explainFailure(context, routeRequest, "live", error, id).message,
       );
       const streamClosed = context.loneRuns?.streamOpened(id);
       const untrackStream = context.peerStreams.add(openStream, async () => (await findHoldingAgent()) !== undefined);

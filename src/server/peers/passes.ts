@@ -1,9 +1,9 @@
 /**
- * Passes, with which the processes of a server prove to each other that they know the secret (SEC-19).
+ * Passes, by which the processes of a server prove to each other that they know the secret (SEC-19).
  *
- * 1. The secret is never sent. A request has a pass: a keyed hash of the time, the requested address and the session. A process
- *    that receives a request by mistake, because its address used to be another's, can do nothing with the pass.
- * 2. A pass is compared in constant time. It is valid for five minutes, because the clocks of machines differ.
+ * 1. The secret is never sent. A request has a pass: a keyed hash of the time, the requested address and the session. A process that
+ *    receives a request by mistake, because its address used to belong to another process, cannot use the pass.
+ * 2. A pass is compared in constant time. It is valid for five minutes, because clocks differ between machines.
  */
 
 import { createKeys } from "../keys.js";

@@ -1,5 +1,5 @@
 /**
- * The processes of a server that share a store: how they reach each other, and which of them may connect (SEC-19).
+ * Options for the processes of a server that share a store: how they reach each other, and which addresses they connect to (SEC-19).
  */
 
 import { isSecret, minSecretCharacters } from "../keys.js";
@@ -10,8 +10,8 @@ import { createPasses, type Passes } from "./passes.js";
 export type PeerOptions = {
   /**
    * The address at which the other processes reach this server: `http://10.0.0.5:4111`, with the base path if there is one, or
-   * `unix:/path`. It is stored in the record of each session that this process holds. Default: none. Then this process shows what
-   * others stream, but no other process can show what this one streams.
+   * `unix:/path`. It is stored in the record of each session that this process holds. Default: none. Then this process can show the
+   * streams of others, but no other process can show the streams of this one.
    */
   readonly address?: string;
   /** The shared secret of all processes: at least 32 characters. It is never sent. `createToken()` creates one. */
@@ -40,11 +40,11 @@ export function checkPeers(options: PeerOptions | undefined): Peers | null {
   const { address, secret, allow } = options;
   if (!isSecret(secret))
     throw createConfigurationError(
-      `peers.secret is a text of at least ${minSecretCharacters} characters. createToken() makes one.`,
+      `peers.secret must be a string of at least ${minSecretCharacters} characters. createToken() creates one.`,
     );
   if (address !== undefined && !isAddress(address))
     throw createConfigurationError(
-      "peers.address is like http://10.0.0.5:4111 or unix:/path: in lower case, without a slash at its end, and without a standard port, password or query.",
+      "peers.address must be like http://10.0.0.5:4111 or unix:/path: in lower case, without a trailing slash, default port, password or query.",
     );
   const isListed = typeof allow === "function" ? allow : createAddressMatcher(allow);
   return {
@@ -67,7 +67,8 @@ export function isAddress(text: string): boolean {
 function createAddressMatcher(allow: readonly string[]): (address: string) => boolean {
   const isUsable =
     Array.isArray(allow) && allow.every((entry) => typeof entry === "string" && entry.length <= maxAddress);
-  if (!isUsable) throw createConfigurationError("peers.allow is a list of addresses, or a function that is given one.");
+  if (!isUsable)
+    throw createConfigurationError("peers.allow must be an array of addresses, or a function of an address.");
   const patterns = allow.map((entry) => new RegExp(`^${entry.split("*").map(escapePattern).join("[A-Za-z0-9_-]+")}$`));
   return (address) => patterns.some((pattern) => pattern.test(address));
 }

@@ -1,15 +1,16 @@
 /**
- * The items of a session for all its readers in this process: one reader of the session here and, while another process holds
- * the session, one connection to that process.
+ * Delivers the items of a session to all of its readers in this process. A link has one reader of the store and, while another
+ * process holds the session, one connection to that process.
  *
  * 1. Listeners get each event once and in order, whether the store or the holder delivers it first: the holder's stream begins
  *    after the last event that they got.
- * 2. A live item that belongs to something that has ended is dropped: the store may be faster than the holder.
- * 3. The link reads who holds the session when an event shows that another process may hold it, when the connection has ended,
- *    and every second while a reachable process holds it. Its creator has just read the session.
+ * 2. A live item is dropped if its owner has ended, because the store may be faster than the holder.
+ * 3. The link reads the holder of the session when an event shows that it may have changed, and when the connection has ended. A
+ *    failed read or connection is retried after a second. The first time, the link uses the session as its creator has just read it.
  */
 
-import type { Holder, PublicEvent, SessionSource, SessionSummary, StreamItem } from "../../index.js";
+import type { PublicEvent, SessionSource, SessionSummary, StreamItem } from "../../index.js";
+import type { Holder } from "../../store.js";
 import { afterEntry, type Cursor, cursorAfter, formatCursor, isAfter } from "../../stream/cursor.js";
 import { findEndedKey, isOver } from "../../stream/tail/item-owner.js";
 import {
@@ -28,7 +29,7 @@ import type { LinkFrame } from "./link-frames.js";
 
 export type LinkListener = {
   readonly item: (item: StreamItem) => void;
-  /** Called with the source of live items, once it is known and whenever it changes. */
+  /** Called with the source of live items, when it becomes known and whenever it changes. */
   readonly live: (live: LiveSource) => void;
   /** Called once if the items end before the listener leaves. */
   readonly end: (error?: TailError) => void;
@@ -36,10 +37,10 @@ export type LinkListener = {
 
 export type SessionLink = {
   readonly session: SessionSource;
-  /** Returns the entry that the items of the listener come after. */
+  /** Adds a listener. Returns the entry after which its items begin. */
   readonly join: (listener: LinkListener) => number;
   readonly leave: (listener: LinkListener) => void;
-  /** The message that is being streamed, as received so far, and the preliminary results of running calls. */
+  /** The message that is streaming, as received so far, and the preliminary results of running calls. */
   readonly inProgress: () => readonly StreamItem[];
 };
 
@@ -50,7 +51,7 @@ export type LinkDeps = {
   readonly isLocalHolder: (holder: Holder) => boolean;
   /** The source of live items if no other process can send them. */
   readonly findLocalSource: (summary: SessionSummary | null) => Promise<LiveSource>;
-  /** Whether this process drives what nobody holds. */
+  /** Whether this process drives sessions that have no holder. */
   readonly hasWorker: boolean;
   /** The address of the holder, if this process may connect to it; otherwise null. */
   readonly findPeerAddress: (holder: Holder) => string | null;
@@ -70,7 +71,7 @@ const refreshEveryMs = 1_000;
 /** How many ended attempts, calls and runs are remembered. */
 const maxEnded = 1_024;
 
-/** @param given what was just read of the session; null if there is none */
+/** @param given the session as the caller has just read it; null if it does not exist */
 export function createSessionLink(session: SessionSource, given: SessionSummary | null, deps: LinkDeps): SessionLink {
   const sessionId = session.id;
   const listeners = new Set<LinkListener>();
@@ -84,7 +85,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
   let view: SessionView | null = null;
   const ended = new Set<string>();
   const preliminary = new Map<string, StreamItem>();
-  let holder: "nobody" | "here" | "unreachable" | "peer" = "nobody";
+  let holder: "none" | "here" | "unreachable" | "peer" = "none";
   let isRefreshing = false;
   let needsRefresh = false;
   let timer: ReturnType<typeof setTimeout> | null = null;
@@ -108,7 +109,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
       if (!isAfter(item, position)) return;
       position = cursorAfter(item);
       recordEnd(item);
-      // The connection is to the process that held the session before.
+      // The connection is to the previous holder.
       if (item.type === "restarted" && source === "store" && item.seq > refreshedSeq) disconnect();
     } else if (isOver(item, ended)) return;
     view ??= createSessionView();
@@ -130,11 +131,11 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
   function observeEvent(event: PublicEvent): void {
     if (event.seq <= refreshedSeq) return;
     if (holder === "here" && deps.hasWorker && releasesSession(event)) {
-      // The session stays here until another process claims it, and that begins with an event.
-      holder = "nobody";
+      // The session stays here until another process claims it, which begins with an event.
+      holder = "none";
       return;
     }
-    if (canChangeHolder(event) || (holder === "nobody" && currentConnection === null)) void refresh();
+    if (canChangeHolder(event) || (holder === "none" && currentConnection === null)) void refresh();
   }
 
   async function followSession(): Promise<void> {
@@ -185,7 +186,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
     refreshedSeq = summary?.seq ?? 0;
     const found = summary?.holder ?? null;
     const address = found === null ? null : deps.findPeerAddress(found);
-    holder = found === null ? "nobody" : deps.isLocalHolder(found) ? "here" : address === null ? "unreachable" : "peer";
+    holder = found === null ? "none" : deps.isLocalHolder(found) ? "here" : address === null ? "unreachable" : "peer";
     if (found === null || address === null || holder !== "peer") {
       disconnect();
       setLive(localSource);
@@ -218,7 +219,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
         }
       }
     } catch {
-      // A broken connection is like one that has ended: the store says who holds the session now.
+      // A broken connection is handled like an ended one: the store has the current holder.
     }
     if (currentConnection !== connection) return;
     // After repeated breaks, reconnecting is delayed.
@@ -250,7 +251,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
   };
 }
 
-/** The items after a cursor, for one consumer. `onLive` is called as the listener's `live` is. */
+/** Reads the items after a cursor, for one consumer. `onLive` is called like the listener's `live`. */
 export function readLink(
   link: SessionLink,
   after: Cursor,

@@ -1,14 +1,14 @@
 /**
- * One agent of this server for clients of the Agent2Agent protocol.
+ * Serves one agent to clients of the Agent2Agent protocol.
  *
- * 1. Each request is independent: any process of the store can handle the next one.
- * 2. A session belongs to the principal that began it. A message without a context begins one: its id is derived from the principal
- *    and the message, so a message that is sent again finds it.
+ * 1. Each request is independent: any process with the store can handle the next one.
+ * 2. A session belongs to the principal that began it. A message without a context begins a session, whose id is derived from the
+ *    principal and the message, so a message that is sent again finds it.
  */
 import { type A2aHost, type A2aSession, createAgentCard, isStreamRequest } from "../../protocols/a2a/index.js";
 import type { A2aSettings } from "../a2a-options.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
-import { createFailureLine } from "../log-line.js";
+import { explainFailure } from "../explain-failure.js";
 import { deriveId } from "../principal.js";
 import { anyJson, eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
@@ -20,7 +20,7 @@ import {
   redactSecrets,
   type ServerContext,
 } from "../server-context.js";
-import { ServerError, toErrorResponse } from "../server-error.js";
+import { ServerError } from "../server-error.js";
 import { type CalledSessions, createCalledSessions } from "./called-sessions.js";
 import { createPostedSession } from "./chats.js";
 
@@ -32,7 +32,7 @@ export const a2aRoutes: readonly Route[] = [
     path: cardPath,
     action: "a2a_card",
     scope: null,
-    summary: "The agent card of A2A, if the server has the option `a2a`. It needs no token.",
+    summary: "The A2A agent card, if the server has the option `a2a`. Needs no token.",
     responses: { 200: "the agent card" },
     content: { 200: anyJson },
     handle({ request }, context) {
@@ -63,7 +63,8 @@ function isPoll(body: unknown): boolean {
 
 /** @throws ServerError `not_found` */
 function requireSettings({ settings }: ServerContext): A2aSettings {
-  if (settings.a2a === null) throw new ServerError("not_found", "This server does not have the option a2a.");
+  if (settings.a2a === null)
+    throw new ServerError("not_found", "A2A is not enabled on this server. It needs the option `a2a`.");
   return settings.a2a;
 }
 
@@ -73,7 +74,7 @@ async function handleA2a(routeRequest: RouteRequest, context: ServerContext): Pr
   const isStream = isStreamRequest(body);
   const releaseSlot = context.usage.acquireStream(principal.id);
   const connection = new AbortController();
-  // A stream is ended by the server, which tells its client why.
+  // When the server ends a stream, it sends the reason to the client.
   const call = isStream ? null : context.openCalls.begin();
   const signal = call === null ? connection.signal : AbortSignal.any([request.signal, call.drainSignal]);
   const called = createCalledSessions(routeRequest, context);
@@ -94,7 +95,13 @@ async function handleA2a(routeRequest: RouteRequest, context: ServerContext): Pr
       stream(sink) {
         sink.onClose(finish);
         return context.streams.open(sink, called.canStay, (checked) =>
-          startEventStream(reply.events, connection, checked, createFormat(body)),
+          startEventStream(
+            reply.events,
+            connection,
+            checked,
+            createFormat(body),
+            (error) => explainFailure(context, routeRequest, "a2a", error).message,
+          ),
         );
       },
     };
@@ -106,7 +113,7 @@ async function handleA2a(routeRequest: RouteRequest, context: ServerContext): Pr
 
 const internalError = -32_603;
 
-/** The failures of a stream are JSON-RPC errors. */
+/** Formats the failures of a stream as JSON-RPC errors. */
 function createFormat(body: unknown): EventFormat {
   const { id = null } = Object(body) as { readonly id?: unknown };
   const formatFailure = (message: string) => ({ jsonrpc: "2.0", id, error: { code: internalError, message } });
@@ -117,8 +124,8 @@ function createFormat(body: unknown): EventFormat {
     earlyEnd: (why) =>
       formatFailure(
         why === "auth"
-          ? "Your access has ended. The task goes on."
-          : "The connection to this process has ended, and the task goes on. Subscribe to it again.",
+          ? "Your access has ended. The task continues."
+          : "The connection to this process has ended, but the task continues. Subscribe to it again.",
       ),
   };
 }
@@ -130,7 +137,7 @@ function createHost(
   called: CalledSessions,
 ): A2aHost {
   const { settings } = context;
-  const { principal, requestId } = routeRequest;
+  const { principal } = routeRequest;
   const { basePath, redact } = settings;
   return {
     openSession: (contextId, messageId) => openSession(routeRequest, context, contextId, messageId, called),
@@ -139,14 +146,12 @@ function createHost(
     mayAnswer: principal.scopes.includes("approve"),
     signal,
     whereToAnswer: (id) =>
-      `Answer with POST ${basePath}/v1/sessions/${id}/answers; GET ${basePath}/v1/approvals shows what waits.`,
+      `Answer with POST ${basePath}/v1/sessions/${id}/answers. GET ${basePath}/v1/approvals lists the waiting calls.`,
     redact,
     redactJson: (value) => redactSecrets(context, value),
     explainError(error) {
-      const { status, body, cause } = toErrorResponse(error, requestId);
-      if (cause !== undefined)
-        settings.log({ ...createFailureLine("a2a", cause, { principal: principal.id }), requestId, status });
-      return { message: redact(body.error.message), isMistake: status < 500 };
+      const { status, message } = explainFailure(context, routeRequest, "a2a", error);
+      return { message, isMistake: status < 500 };
     },
   };
 }
@@ -173,6 +178,6 @@ async function openSession(
     return createPostedSession(routeRequest, context, id, requested.info?.agent ?? agent, summary);
   }
   if (!(await isAllowed(context, principal, "begin", null, { agent })))
-    throw new ServerError("forbidden", "You may not begin sessions here.");
+    throw new ServerError("forbidden", "You are not allowed to begin sessions.");
   return createPostedSession(routeRequest, context, id, agent);
 }

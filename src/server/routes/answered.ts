@@ -1,7 +1,7 @@
 /**
- * The answers in all sessions: who answered which call, how, and when.
+ * Lists the answers in all sessions: who answered which call, how, and when.
  *
- * Answers are stored in the logs of their sessions. So a page reads the end of the logs of the sessions that changed last, and
+ * Answers are stored in the logs of their sessions. So a page reads the ends of the logs of the sessions that changed last, and
  * costs the same however long the logs are.
  */
 import type { ClientSession, Json, PublicEvent, SessionInfo } from "../../index.js";
@@ -22,10 +22,10 @@ export const answeredRoutes: readonly Route[] = [
     path: "/v1/approvals/answered",
     action: "approvals",
     scope: "approve",
-    summary: `The answers to calls in all sessions, newest first. A page looks at the last ${maxEntries} entries of ${maxSessions} sessions, those that changed last first. It may be empty, and another page follow.`,
+    summary: `The answers to calls in all sessions, newest first. A page covers the last ${maxEntries} entries of ${maxSessions} sessions, beginning with the ones that changed last. A page may be empty even if another one follows.`,
     query: object({
-      limit: integer("Once a page has so many answers, it looks at no further session.", 1, 500),
-      cursor: string("The `next` of the page before.", 2_000),
+      limit: integer("A page with this many answers reads no further sessions.", 1, 500),
+      cursor: string("The `next` of the previous page.", 2_000),
     }),
     responses: { 200: "{ answered, next }: `next` is the cursor of the next page, null at the end" },
     content: { 200: responseContents.answeredCalls },

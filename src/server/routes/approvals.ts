@@ -1,5 +1,5 @@
 /**
- * The calls of all sessions that wait for an answer.
+ * Lists the calls of all sessions that wait for an answer.
  */
 
 import {
@@ -19,11 +19,11 @@ import { formatPageCursor, parsePageCursor } from "./paging.js";
 
 /** The position of a call in the list, after which the next page begins. */
 type ApprovalPosition = Pick<StoredApproval, "waitsSince" | "sessionId" | "callKey"> & {
-  /** Empty if it is not a question of a tool. */
+  /** Empty if the call is not a question of a tool. */
   readonly questionId: string;
 };
 
-/** The number of calls that a page examines at most, even if it is not full: `may` is called for each. */
+/** The maximum number of calls that a page examines, even if it is not full, because `may` is called for each. */
 const maxExamined = 2_000;
 
 /** The number of sessions whose tools are read concurrently. */
@@ -36,11 +36,11 @@ export const approvalRoutes: readonly Route[] = [
     action: "approvals",
     scope: "approve",
     summary:
-      "The calls of all sessions that wait for an answer, longest first. Their inputs are whole: nothing is redacted. A request looks at a bounded number of calls, so a page may hold fewer than asked for, and another page follow.",
+      "The calls of all sessions that wait for an answer, longest-waiting first. Their inputs are not redacted. A request examines a bounded number of calls, so a page may have fewer than `limit` even if another one follows.",
     query: object({
       session: string("Only calls of this session.", 512),
-      limit: integer("The most calls.", 1, 500),
-      cursor: string("The `next` of the page before.", 2_000),
+      limit: integer("The maximum number of calls.", 1, 500),
+      cursor: string("The `next` of the previous page.", 2_000),
     }),
     responses: { 200: "{ approvals, next }: each with the tool's description and schema" },
     content: { 200: responseContents.approvals },

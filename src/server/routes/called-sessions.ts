@@ -1,5 +1,5 @@
 /**
- * The sessions that a request of a protocol uses, where the client names them in the request's body.
+ * Tracks the sessions that a protocol request uses, where the client names them in the request's body.
  */
 import type { RouteRequest } from "../route.js";
 import { authorizeSession, isRefusal, type ServerContext } from "../server-context.js";
@@ -8,11 +8,11 @@ import { createPostedSession } from "./chats.js";
 type PostedSession = ReturnType<typeof createPostedSession>;
 
 export type CalledSessions = {
-  /** Remembers a session that the request uses. */
+  /** Adds a session that the request uses. */
   readonly add: (sessionId: string) => void;
-  /** Finds a session that the principal may run. Null if there is none, or if the principal may not use it. */
+  /** Finds a session in which the principal may run. Null if it does not exist, or if the principal may not use it. */
   readonly find: (sessionId: string) => Promise<PostedSession | null>;
-  /** Whether the principal may still use the server and the sessions of the request. @throws ServerError if one of them is refused */
+  /** Whether the principal may still use the server and the sessions of the request. @throws ServerError if it may not use one of them */
   readonly canStay: () => Promise<boolean>;
 };
 

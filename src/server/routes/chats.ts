@@ -1,9 +1,8 @@
 /**
- * Chats of other programs: the AI SDK's `useChat`, and AG-UI. Their clients work as they are.
+ * Chats of the AI SDK's `useChat` and of AG-UI, whose clients work unmodified.
  *
- * 1. The client names the chat. Its session is a keyed hash of the principal and that name, so no two principals share one,
- *    and nobody can guess it.
- * 2. The id of a request is the id of a run, so a request that is sent again starts no second run.
+ * 1. The client names the chat. Its session id is a hash of the principal and that name, so no two principals share a session.
+ * 2. The id of a request is the id of a run, so a repeated request does not start a second run.
  */
 
 import {
@@ -23,6 +22,7 @@ import { readUiMessages } from "../../protocols/ui/messages.js";
 import { type ChunkTyper, createChunkTyper, typeChunks } from "../../protocols/ui/typed-tools.js";
 import { parseCursor, startCursor } from "../../stream/cursor.js";
 import { type EventFormat, startEventStream } from "../event-stream.js";
+import { explainFailure } from "../explain-failure.js";
 import { deriveId, type Principal } from "../principal.js";
 import { redactItems } from "../redact-items.js";
 import { eventStreamContent, responseContents } from "../response-schemas.js";
@@ -44,7 +44,7 @@ const uiFormat: EventFormat = {
   headers: { "x-vercel-ai-ui-message-stream": "v1" },
   formatFailure: (errorText) => ({ type: "error", errorText }),
   endMarker: "[DONE]",
-  // `useChat` takes a stream that ends for a whole answer, and knows a lost connection, which it can resume.
+  // `useChat` considers a stream that ends to be complete, but detects a lost connection, from which it can resume.
   earlyEnd: "cut",
 };
 
@@ -52,7 +52,7 @@ const aguiFormat: EventFormat = {
   headers: {},
   formatFailure: (message) => ({ type: "RUN_ERROR", message }),
   endMarker: null,
-  // `HttpAgent` leaves a rejection unhandled if a connection breaks off, so an event tells it.
+  // `HttpAgent` leaves a rejection unhandled if the connection breaks, so an event reports the end instead.
   earlyEnd: (why) =>
     why === "auth"
       ? { type: "RUN_ERROR", code: "forbidden", message: "Your access has ended." }
@@ -60,7 +60,7 @@ const aguiFormat: EventFormat = {
           type: "RUN_ERROR",
           code: "connection_ended",
           message:
-            "The connection to this process has ended, and the run goes on. Ask for it again: runAgent({ runId }).",
+            "The connection to this process has ended, but the run continues. Request it again: runAgent({ runId }).",
         },
 };
 
@@ -71,17 +71,17 @@ export const chatRoutes: readonly Route[] = [
     action: "chat",
     scope: "run",
     summary:
-      "What the chat transport of the AI SDK posts: a message, or answers to calls. Answered by a UI message stream.",
+      "The endpoint of the AI SDK's chat transport, which posts a message or answers to calls. The response is a UI message stream.",
     body: object(
       {
-        id: string("The chat.", 200),
-        messages: anyJson("The messages of the page. Only the last one counts: the session has the others."),
+        id: string("The id of the chat.", 200),
+        messages: anyJson("The messages of the page. Only the last one is used: the session has the others."),
         answers: anyJson(
-          "Answers to what waits: each { callKey, decision, inputHash or questionId }, as POST /v1/sessions/{id}/answers takes it.",
+          "Answers to waiting calls: each is { callKey, decision, inputHash or questionId }, as for POST /v1/sessions/{id}/answers.",
         ),
         trigger: oneOf("Why the page posts.", "submit-message", "regenerate-message"),
-        messageId: string("Not used: the session knows its messages.", 200),
-        agent: string("The agent that begins the session. Default: the only one of this server.", 200),
+        messageId: string("Ignored: the session has its messages.", 200),
+        agent: string("The agent that begins the session. Default: the only agent of this server.", 200),
       },
       ["id", "messages"],
     ),
@@ -94,8 +94,8 @@ export const chatRoutes: readonly Route[] = [
     path: "/v1/chat/:chat/stream",
     action: "chat",
     scope: "run",
-    summary: "The run under way, whole, for a page that lost its stream.",
-    responses: { 200: "text/event-stream: a UI message stream, version 1", 204: "no run is under way" },
+    summary: "The active run from its start, for a page that lost its stream.",
+    responses: { 200: "text/event-stream: a UI message stream, version 1", 204: "no run is active" },
     content: { 200: eventStreamContent },
     async handle(routeRequest, context) {
       const session = await findChatSession(routeRequest, context, routeRequest.params.chat ?? "", undefined);
@@ -112,7 +112,7 @@ export const chatRoutes: readonly Route[] = [
     path: "/v1/chat/:chat/messages",
     action: "chat",
     scope: "read",
-    summary: "The chat as UI messages of the AI SDK. Empty if it has not begun.",
+    summary: "The chat as AI SDK UI messages. Empty if the chat has not begun.",
     responses: { 200: "{ messages }" },
     content: { 200: responseContents.uiMessages },
     async handle(routeRequest, context) {
@@ -126,23 +126,23 @@ export const chatRoutes: readonly Route[] = [
     path: "/v1/agui/:agent",
     action: "chat",
     scope: "run",
-    summary: "A `RunAgentInput` of AG-UI 1.0. Answered by its events.",
+    summary: "The endpoint of AG-UI 1.0: accepts a `RunAgentInput`, and streams the run's events.",
     body: object(
       {
-        threadId: string("The thread.", 200),
-        runId: string("The run.", 200),
-        parentRunId: string("Not used.", 200),
-        protocolVersion: string("The version of the client.", 50),
-        messages: anyJson("The messages of the page. Only the last one counts."),
+        threadId: string("The id of the thread.", 200),
+        runId: string("The id of the run.", 200),
+        parentRunId: string("Ignored.", 200),
+        protocolVersion: string("The protocol version of the client.", 50),
+        messages: anyJson("The messages of the client. Only the last one is used."),
         resume: anyJson("Answers to interrupts."),
         tools: anyJson("Must be empty."),
         context: anyJson("Must be empty."),
-        state: anyJson("Not used."),
-        forwardedProps: anyJson("Not used."),
+        state: anyJson("Ignored."),
+        forwardedProps: anyJson("Ignored."),
       },
       ["threadId", "runId"],
     ),
-    responses: { 200: "text/event-stream: events of AG-UI 1.0" },
+    responses: { 200: "text/event-stream: AG-UI 1.0 events" },
     content: { 200: eventStreamContent },
     async handle(routeRequest, context) {
       const connection = new AbortController();
@@ -158,7 +158,7 @@ async function handleChat(routeRequest: RouteRequest, context: ServerContext): P
   const connection = new AbortController();
   const { id, agent } = routeRequest.body as { readonly id: string; readonly agent?: string };
   const session = await openOrBeginSession(routeRequest, context, id, agent);
-  // The worker of this process, or of another, sees that a session was answered, and goes on with it.
+  // A worker of this process, or of another one, sees the answers, and resumes the session.
   const posted = await postChat(routeRequest.body, session, {
     by: routeRequest.principal.id,
     signal: connection.signal,
@@ -193,11 +193,11 @@ async function openOrBeginSession(
   if (existing !== null) return existing;
   const agentName = chooseAgent(context, agent);
   if (!(await isAllowed(context, routeRequest.principal, "begin", null, { agent: agentName })))
-    throw new ServerError("forbidden", "You may not begin sessions here.");
+    throw new ServerError("forbidden", "You are not allowed to begin sessions.");
   return createChatSession(routeRequest, context, toSessionId(routeRequest.principal, chat), agentName, null);
 }
 
-/** Null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
+/** Returns null if the chat has no session yet. @throws ServerError `no_session`, `forbidden` */
 async function findChatSession(
   routeRequest: RouteRequest,
   context: ServerContext,
@@ -212,8 +212,8 @@ async function findChatSession(
 }
 
 /**
- * A posted session whose runs end if no client watches them any more (`abortWhenAlone`).
- * @param summary what was just read of the session; null if there was none
+ * A posted session whose runs are aborted if no client watches them anymore (`abortWhenAlone`).
+ * @param summary the session as it was just read; null if it does not exist
  */
 function createChatSession(
   routeRequest: RouteRequest,
@@ -234,7 +234,7 @@ function createChatSession(
   };
 }
 
-/** The one that is named, or the only one. */
+/** Returns the named agent, or the only agent. */
 function chooseAgent({ agents }: ServerContext, name: string | undefined): string {
   const [only, ...others] = agents.keys();
   if (name === undefined && only !== undefined && others.length === 0) return only;
@@ -242,18 +242,18 @@ function chooseAgent({ agents }: ServerContext, name: string | undefined): strin
   const knownNames = [...agents.keys()].join(", ");
   throw new ServerError(
     "bad_input",
-    `Name the agent of the chat. There are ${knownNames === "" ? "none here" : knownNames}.`,
+    `The chat needs the name of an agent. Known agents: ${knownNames === "" ? "none" : knownNames}.`,
   );
 }
 
-/** The id of a chat needs no secret, so a chat outlives the server's. To know it opens nothing: `may` is asked for each request. */
+/** The id is derived without a secret, so chats outlive the server's secret. Knowing it gives no access: `may` checks each request. */
 function toSessionId(principal: Principal, chat: string): string {
   return `chat-${deriveId(principal, chat)}`;
 }
 
 /**
- * The session, sent to without its agent, and read from its agent if that is here: then it has deltas. A principal that may
- * approve sees the whole input of a call that waits. Who may not sees no secrets, and answers no call.
+ * A session for protocol clients. It sends through the store, and reads from the session's agent if that is in this process, for the
+ * deltas. A principal that may approve sees the whole input of a waiting call. Others see secrets masked, and cannot answer calls.
  */
 export function createPostedSession(
   { request, principal }: Pick<RouteRequest, "request" | "principal">,
@@ -269,7 +269,7 @@ export function createPostedSession(
   const agentOptions = agent === undefined ? {} : { agent, ...pickRoot(localAgent) };
   const canApprove = principal.scopes.includes("approve");
   const checkCanAnswer = async () => {
-    if (!canApprove) throw new ServerError("forbidden", "This needs the scope approve.");
+    if (!canApprove) throw new ServerError("forbidden", "Answering a call needs the scope approve.");
     await authorizeSession(context, principal, "answer", id);
   };
   const events = (options: EventsOptions = {}) => {
@@ -304,24 +304,26 @@ export function createPostedSession(
   };
 }
 
-/** The items end before the run does if the agent of this process is shut down: that is no end of an answer. */
+/** Throws at the end of the items, which end before the run only if the agent of this process is shut down. */
 async function* requireEnd<Item>(
   items: AsyncIterable<Item>,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<Item, void, undefined> {
   yield* items;
   if (signal?.aborted !== true)
-    throw new PawlError("shut_down", "The agent was shut down in this process. Another one carries the run on.");
+    throw new PawlError("shut_down", "The agent was shut down in this process. Another process continues the run.");
 }
 
 function createStreamResponse(
-  { principal, isStillAuthorized }: RouteRequest,
+  routeRequest: RouteRequest,
   context: ServerContext,
   sessionId: string,
   events: AsyncGenerator<object, void, undefined>,
   connection: AbortController,
   format: EventFormat,
 ): RouteResponse {
+  const { principal, isStillAuthorized } = routeRequest;
+  const explain = (error: unknown) => explainFailure(context, routeRequest, "chat", error, sessionId).message;
   const releaseSlot = context.usage.acquireStream(principal.id);
   const canStay = async () =>
     (await isStillAuthorized()) && (await authorizeSession(context, principal, "chat", sessionId)) !== null;
@@ -330,7 +332,7 @@ function createStreamResponse(
     headers: format.headers,
     stream(sink) {
       const openStream = context.streams.open(sink, canStay, (checked) =>
-        startEventStream(events, connection, checked, format),
+        startEventStream(events, connection, checked, format, explain),
       );
       const streamClosed = context.loneRuns?.streamOpened(sessionId);
       sink.onClose(() => {

@@ -1,5 +1,5 @@
 /**
- * The latest reports of evals, for the Evals page. The logs of their trials are sessions in the store.
+ * Serves the latest eval reports, for the Evals page. The logs of their trials are sessions in the store.
  */
 import { responseContents } from "../response-schemas.js";
 import type { Route } from "../route.js";
@@ -12,7 +12,7 @@ export const evalRoutes: readonly Route[] = [
     path: "/v1/evals",
     action: "evals",
     scope: "admin",
-    summary: "The latest report of each eval, without its trials.",
+    summary: "The latest report of each eval, without trials.",
     responses: { 200: "{ evals }" },
     content: { 200: responseContents.evals },
     async handle(_, context) {
@@ -32,7 +32,7 @@ export const evalRoutes: readonly Route[] = [
     async handle({ params }, context) {
       const report = (await context.settings.evalReports()).find(({ name }) => name === params.name);
       if (report === undefined)
-        throw new ServerError("not_found", `There is no report of an eval named ${JSON.stringify(params.name ?? "")}.`);
+        throw new ServerError("not_found", `There is no report for the eval ${JSON.stringify(params.name ?? "")}.`);
       return { status: 200, json: redactSecrets(context, { report }) };
     },
   },

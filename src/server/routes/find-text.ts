@@ -1,5 +1,5 @@
 /**
- * Searches the text of a session: requests, messages, the inputs of calls and their results.
+ * Searches the text of a session: requests, messages, and the inputs and results of calls.
  */
 
 import type { Json, PublicEvent, ToolOutput, UserMessage } from "../../index.js";
@@ -18,24 +18,24 @@ export const findingRoutes: readonly Route[] = [
     scope: "read",
     ofSession: true,
     summary:
-      "Events of a session that have a text, in whatever case: in requests, in what the model wrote, in inputs and results of calls. A request looks at a bounded number of events, so a page may be empty and have a next one.",
+      "Searches a session's events for a text, ignoring case: in requests, in the model's messages, and in the inputs and results of calls. A request examines a bounded number of events, so a page may be empty even if another one follows.",
     query: object(
       {
-        q: string("The text.", 200),
-        after: string("The `next` of the page before, or a place among the events.", 40),
-        limit: integer("The most matches.", 1, 200),
+        q: string("The text to find.", 200),
+        after: string("The `next` of the previous page, or any cursor.", 40),
+        limit: integer("The maximum number of matches.", 1, 200),
       },
       ["q"],
     ),
     responses: {
-      200: "{ matches, next }: `before` and `after` are the words around the match; `next` is null at the end",
+      200: "{ matches, next }: `before` and `after` are the text around the match; `next` is null at the end",
     },
     content: { 200: responseContents.matches },
     handle: findText,
   },
 ];
 
-/** The number of events and characters that a request examines at most. */
+/** The maximum numbers of events and characters that a request examines. */
 const maxExamined = 5_000;
 const maxCharacters = 4_000_000;
 
@@ -71,7 +71,7 @@ async function findText({ principal, params, query }: RouteRequest, context: Ser
   return { status: 200, json: { matches, next: null } } as const;
 }
 
-/** The fields of an event that a list of matches shows, and those that lead to its step. */
+/** The fields of an event that a list of matches shows, and the fields that identify its step. */
 function pickMatchFields(event: PublicEvent) {
   const { seq, index, at, type } = event;
   return {
@@ -83,7 +83,7 @@ function pickMatchFields(event: PublicEvent) {
   };
 }
 
-/** Lower case may have another length. Then the excerpt is the beginning of the text. */
+/** If the text in lower case has another length, positions do not match, and the excerpt is the beginning of the text. */
 function excerptMatch(words: string, at: number, length: number) {
   const start = words.toLowerCase().length === words.length ? at : 0;
   return {
@@ -97,7 +97,7 @@ function collapseWhitespace(words: string): string {
   return words.replace(/\s+/g, " ");
 }
 
-/** The texts of an event. The text of a message is taken only from the event `message`. */
+/** Lists the texts of an event. A message's text is taken only from the event `message`. */
 function listTexts(event: PublicEvent): readonly (readonly [where: MatchField, words: string])[] {
   switch (event.type) {
     case "run_started":

@@ -1,5 +1,5 @@
 /**
- * Details of a session beyond its public events: entries, blobs, the trace, the requests to its model.
+ * Details of a session beyond its public events: entries, blobs, the trace, and the requests to its model.
  */
 
 import type { PublicEvent } from "../../index.js";
@@ -24,8 +24,8 @@ import { findingRoutes } from "./find-text.js";
 import { parseEntryPage } from "./paging.js";
 
 const pageFields = {
-  after: integer("The entry to go on from.", 0, Number.MAX_SAFE_INTEGER),
-  limit: integer("The most items.", 1, 500),
+  after: integer("The entry after which to continue.", 0, Number.MAX_SAFE_INTEGER),
+  limit: integer("The maximum number of items.", 1, 500),
 };
 const pageQuery = object(pageFields);
 
@@ -45,9 +45,9 @@ export const inspectingRoutes: readonly Route[] = [
     action: "entries",
     scope: "prompt",
     ofSession: true,
-    summary: "Entries of the log, as they are stored, without secrets.",
+    summary: "Entries of the log, as stored, with secrets masked.",
     query: pageQuery,
-    responses: { 200: "{ entries, next }: `next` is the entry to go on from, null at the end of the log" },
+    responses: { 200: "{ entries, next }: `next` is the entry after which to continue, null at the end of the log" },
     content: { 200: responseContents.entries },
     handle: listEntries,
   },
@@ -69,13 +69,13 @@ export const inspectingRoutes: readonly Route[] = [
     scope: "read",
     ofSession: true,
     summary:
-      "The trace of a session, without the texts of models and tools. A step that could not read the step before from its provider's cache has `cacheLoss`: why, how many tokens were charged again, and what that cost by list prices. A page ends with an entry, so it may have a few records more.",
+      "The trace of a session, without the texts of models and tools. A step that could not read the previous step from its provider's cache has `cacheLoss`: the reason, the number of tokens that were charged again, and their cost at list prices. A page ends with a whole entry, so it may have a few more records than `limit`.",
     query: object({
       ...pageFields,
       runId: string("Only records of this run.", 200),
       type: oneOf("Only records of this type.", ...recordTypes),
     }),
-    responses: { 200: "{ records, next }: `next` is the entry to go on from, null at the end" },
+    responses: { 200: "{ records, next }: `next` is the entry after which to continue, null at the end" },
     content: { 200: responseContents.trace },
     handle: readTrace,
   },
@@ -86,9 +86,11 @@ export const inspectingRoutes: readonly Route[] = [
     scope: "read",
     ofSession: true,
     summary:
-      "The steps of a session, one short row each, named by `columns`; and the events between them, with the beginnings of long texts: runs, steers, compactions, restarts, late results, aborts, handoffs. The last page has the step under way.",
+      "The steps of a session, one short row each, whose cells are named by `columns`; and the events between them, with long texts truncated: runs, steers, compactions, restarts, late results, aborts, handoffs. The last page includes the active step.",
     query: pageQuery,
-    responses: { 200: "{ columns, steps, events, next }: `next` is where to go on, null at the end" },
+    responses: {
+      200: "{ columns, steps, events, next }: `next` is the entry after which to continue, null at the end",
+    },
     content: { 200: responseContents.steps },
     handle: listSteps,
   },
@@ -99,10 +101,10 @@ export const inspectingRoutes: readonly Route[] = [
     scope: "prompt",
     ofSession: true,
     summary:
-      "The request of a model call exactly as it was sent, without secrets; the tokens of its parts, as an estimate; and where it first differs from the request of the step before.",
-    query: object({ attempt: integer("Which attempt. Default: the last one.", 1, 1_000_000) }),
+      "The request of a model call exactly as it was sent, with secrets masked; the estimated tokens of its parts; and where it first differs from the previous step's request.",
+    query: object({ attempt: integer("The number of the attempt. Default: the last one.", 1, 1_000_000) }),
     responses: {
-      200: "{ request, tokens, difference }: `difference` is null if the request only adds to the one before",
+      200: "{ request, tokens, difference }: `difference` is null if the request only adds to the previous one",
     },
     content: { 200: responseContents.request },
     handle: request,
@@ -113,10 +115,19 @@ export const inspectingRoutes: readonly Route[] = [
     action: "replay",
     scope: "run",
     ofSession: true,
-    summary: "Runs the log again with the present code and agent, writes nothing, and gives the first difference.",
+    summary:
+      "Replays the log with the current code and agent, without writing anything, and returns the first difference.",
     body: object({
-      policy: oneOf("Whether policies are asked again. Default: present.", "present", "recorded"),
-      prompt: oneOf("recorded: changes of the prompt and the tools are no difference.", "present", "recorded"),
+      policy: oneOf(
+        "present: policies are called again. recorded: their recorded decisions are used. Default: present.",
+        "present",
+        "recorded",
+      ),
+      prompt: oneOf(
+        "recorded: changes of the prompt and the tools do not count as differences.",
+        "present",
+        "recorded",
+      ),
     }),
     responses: { 200: "{ replay }" },
     content: { 200: responseContents.replay },
@@ -124,7 +135,10 @@ export const inspectingRoutes: readonly Route[] = [
       const { requested } = await authorizeSession(context, principal, "replay", params.id ?? "");
       const agent = context.agents.get(requested.info?.agent ?? "");
       if (agent === undefined)
-        throw new ServerError("agent_mismatch", `The agent of session ${requested.id} is not in this process.`);
+        throw new ServerError(
+          "agent_mismatch",
+          `The agent of session ${requested.id} is not in this process. Send the request to a process that has it.`,
+        );
       const replay = await agent.session(requested.id).replay(body as Pick<ReplayOptions, "policy" | "prompt">);
       return { status: 200, json: { replay: redactSecrets(context, replay) } };
     },
@@ -149,7 +163,7 @@ async function readBlob({ principal, params }: RouteRequest, context: ServerCont
   const { requested } = await authorizeSession(context, principal, "blobs", params.id ?? "");
   const hash = params.hash ?? "";
   const bytes = /^[0-9a-f]{64}$/.test(hash) ? await context.settings.store.getBlob(requested.id, hash) : null;
-  if (bytes === null) throw new ServerError("not_found", "The session has no such blob.");
+  if (bytes === null) throw new ServerError("not_found", "The session has no blob with this hash.");
   const headers = {
     "content-type": "application/octet-stream",
     "content-disposition": `attachment; filename="${hash}"`,
@@ -211,7 +225,7 @@ async function request({ principal, params, query }: RouteRequest, context: Serv
           modelCallIndex,
           ...(attempt === undefined ? {} : { attempt }),
         });
-  if (loggedRequest === null) throw new ServerError("not_found", "The session has no such request.");
+  if (loggedRequest === null) throw new ServerError("not_found", "The session has no such model request.");
   const { request, before } = loggedRequest;
   const responseBody = {
     request: redactSecrets(context, request),

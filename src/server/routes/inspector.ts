@@ -1,6 +1,6 @@
 /**
- * The inspector: an empty page and its two files, which anyone may load. All that it shows comes from the other routes, which
- * require the key of a start link (SEC-2).
+ * The inspector: an empty page and its two files, which anyone may load. Everything that it shows comes from the other routes, which
+ * require the access of a start link (SEC-2).
  */
 
 import type { InspectorFile } from "../inspector-files.js";
@@ -14,8 +14,8 @@ import type { ServerSettings } from "../server-options.js";
 const workerPolicy = "service-worker";
 
 /**
- * Only this server's own script and style run, and nothing else is reachable. Text cannot become markup: with trusted types and
- * no policy for it, the browser refuses to parse any (UI-3). The only policy lets the page register its own service worker.
+ * Only this server's own script and style run, and nothing else is reachable. Text cannot become markup: with trusted types but no
+ * policy for it, the browser refuses to parse any (UI-3). The only policy lets the page register its own service worker.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -33,7 +33,7 @@ const contentSecurityPolicy = [
 /** A browser keeps a service worker under its address, so the name is always the same. */
 const serviceWorkerName = "service-worker.js";
 
-/** Only part of a server with `ui: true`. These routes are not part of the API, so the OpenAPI document does not include them. */
+/** Only servers with `ui: true` have these routes. They are not part of the API, so the OpenAPI document does not include them. */
 export const inspectorRoutes: readonly Route[] = [
   {
     method: "GET",

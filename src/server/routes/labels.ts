@@ -17,7 +17,7 @@ export const labelRoutes: readonly Route[] = [
     action: "read",
     scope: "read",
     ofSession: true,
-    summary: "A person's verdict on the session.",
+    summary: "The label of the session: a person's verdict.",
     responses: { 200: "{ label }: null for a session without a label" },
     content: { 200: responseContents.label },
     async handle({ principal, params }, context) {

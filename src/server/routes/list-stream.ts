@@ -1,6 +1,6 @@
 /**
- * One stream for a whole page: changes in the list of sessions, the number of waiting calls, and optionally one session. Browsers
- * allow only few connections to a host.
+ * One stream for a whole page: changes in the list of sessions, the number of waiting calls, and optionally one session. It exists
+ * because browsers allow only few connections to a host.
  */
 
 import type { ListFrame } from "../client/index.js";
@@ -24,11 +24,11 @@ export const listStreamRoutes: readonly Route[] = [
     action: "list",
     scope: "read",
     summary:
-      "What changes in the list of sessions and in the number of calls that wait, as server-sent events; and a session, as its own stream tells it. Ids are those of the session.",
+      "Streams changes in the list of sessions and in the number of waiting calls, as server-sent events; and optionally the stream of one session, whose cursors are the ids.",
     query: object({
-      session: string("The session to tell of.", 512),
-      after: string("The place in that session to go on from, `seq.index`.", 40),
-      deltas: boolean("0: only events of the session's log."),
+      session: string("The session to include.", 512),
+      after: string("The cursor in that session after which to continue, `seq.index`.", 40),
+      deltas: boolean("0: only logged events of the session."),
     }),
     responses: { 200: "text/event-stream" },
     content: { 200: eventStreamContent },
@@ -44,9 +44,10 @@ async function openListStream(routeRequest: RouteRequest, context: ServerContext
     readonly deltas?: boolean;
   };
   const canList = () => isAllowed(context, principal, "list", null);
-  if (!(await canList())) throw new ServerError("forbidden", "You may not list sessions here.");
+  if (!(await canList())) throw new ServerError("forbidden", "You are not allowed to list sessions.");
   if (session === undefined) {
-    if (after !== undefined) throw new ServerError("bad_input", "The query has after, but no session.");
+    if (after !== undefined)
+      throw new ServerError("bad_input", "The query parameter after needs the parameter session.");
     return createStreamResponse(routeRequest, context, canList, (sink) => watchList(context, principal, sink, null));
   }
   const readable = await authorizeSession(context, principal, "read", session);
@@ -74,7 +75,7 @@ function watchList(
   const sessionStream = openSession === null ? createPlainStream(sink) : openSession();
   let isOpen = false;
   const notify = (frame: ListFrame): void => {
-    // Changes before the first frame are in the list that the reader loads after it.
+    // Earlier changes are in the list that the client loads after the first frame.
     isOpen ||= frame.type === "list_open";
     if (!isOpen) return;
     if (sink.unsentBytes() > context.settings.limits.maxUnsentBytes) sessionStream.bye("slow");

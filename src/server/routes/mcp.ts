@@ -4,7 +4,7 @@
  * 1. Each request is independent: any process with the agents and the secret can handle the next one.
  * 2. The run belongs to the session, and a worker drives it. In the protocol of 2026, a client cancels a call by closing its
  *    request, so that aborts the run.
- * 3. A server that drains aborts nothing. It responds to the open calls: their results say that the run continues.
+ * 3. A draining server does not abort runs. It responds to the open calls with results that say that the run continues.
  */
 
 import type { Message } from "../../index.js";
@@ -29,15 +29,16 @@ export const mcpRoutes: readonly Route[] = [
     path: "/mcp",
     action: "mcp",
     scope: "run",
-    summary: "MCP over HTTP, of 2026 and 2025: each agent is a tool. A call that waits is asked as a form.",
+    summary:
+      "MCP over HTTP, protocols of 2026 and 2025: each agent is a tool. A call that waits for a person becomes a form.",
     body: "json",
     isRead: isPoll,
     responses: {
       200: "a JSON-RPC response, or text/event-stream",
-      202: "a notification was taken",
+      202: "the notification was accepted",
       400: "a JSON-RPC error",
       404: "a JSON-RPC error: there is no such method",
-      406: "a JSON-RPC error: the client does not accept both kinds of answers",
+      406: "a JSON-RPC error: the client does not accept both kinds of responses",
     },
     content: { 200: [anyJson, eventStreamContent], 400: anyJson, 404: anyJson, 406: anyJson },
     handle: handleMcp,
@@ -81,7 +82,7 @@ async function handleMcp(routeRequest: RouteRequest, context: ServerContext): Pr
   }
 }
 
-/** A client polls each of its tasks once a second. */
+/** Clients poll each of their tasks once a second. */
 function isPoll(body: unknown): boolean {
   return (Object(body) as { readonly method?: unknown }).method === "tasks/get";
 }
@@ -131,13 +132,13 @@ function listRequestIds(body: unknown): readonly (string | number)[] {
   });
 }
 
-/** If the run has just ended, the package's own response to an abandoned call has the result, so the response is created here. */
+/** Created here because the package's own response to an abandoned call contains the result if the run has just ended. */
 function encodeRefusal(id: string | number): Uint8Array {
-  const error = { code: -32_003, message: "Your access has ended. The run goes on." };
+  const error = { code: -32_003, message: "Your access has ended. The run continues." };
   return new TextEncoder().encode(`event: message\ndata: ${JSON.stringify({ jsonrpc: "2.0", id, error })}\n\n`);
 }
 
-/** How many sessions are examined to find those that the principal can read. */
+/** How many sessions are examined to find the ones that the principal can read. */
 const maxExamined = 1_000;
 const maxListed = 100;
 
@@ -183,7 +184,7 @@ function createMcpHost(
     async openSession(agent, sessionId): Promise<CalledSession> {
       if (sessionId === undefined) {
         if (!(await isAllowed(context, principal, "begin", null, { agent })))
-          throw new ServerError("forbidden", "You may not begin sessions here.");
+          throw new ServerError("forbidden", "You are not allowed to begin sessions.");
         const id = randomBase64url(16);
         called.add(id);
         return createPostedSession(routeRequest, context, id, agent);
@@ -205,7 +206,7 @@ function createMcpHost(
     },
     endsWithRequest: true,
     whereToAnswer: (id) =>
-      `Answer with POST ${settings.basePath}/v1/sessions/${id}/answers; GET ${settings.basePath}/v1/approvals shows what waits.`,
+      `Answer with POST ${settings.basePath}/v1/sessions/${id}/answers. GET ${settings.basePath}/v1/approvals lists the waiting calls.`,
     redaction: { text: settings.redact, stream: () => (item) => [item] },
     explainError(error) {
       const { status, body, cause } = toErrorResponse(error, requestId);

@@ -1,5 +1,5 @@
 /**
- * The start of a page in a browser: it exchanges its code for a cookie and a second half.
+ * The login of a browser page, which exchanges its start code for a cookie and a second half.
  */
 import { hmacSha256 } from "../../platform/hash.js";
 import { formatSetCookie, getHost } from "../page-access.js";
@@ -16,17 +16,17 @@ export const pageRoutes: readonly Route[] = [
     action: "page",
     scope: null,
     summary:
-      "Exchanges the code of a start link, which is good once, for a cookie and a second half. The page sends the half in the header `x-pawl-page`. It needs no token.",
+      "Exchanges the one-time code of a start link for a cookie and a second half, which the page sends in the header `x-pawl-page`. Needs no token.",
     body: object(
       {
         code: string("The code of the link.", 200),
-        replace: boolean("Whether the page may act as somebody else from now on. Without it, 202 says so first."),
+        replace: boolean("Whether the page may switch to another principal. Without it, such a switch gets 202."),
       },
       ["code"],
     ),
     responses: {
       200: "{ half, expiresAt }, and a cookie",
-      202: "{ from, to }: the page acts as `from`, and the link is for `to`. Nothing has changed, and the code is still good.",
+      202: "{ from, to }: the page acts as `from`, but the link is for `to`. Nothing has changed, and the code is still valid.",
     },
     content: { 200: responseContents.ticket, 202: responseContents.otherLogin },
     handle: redeemStartCode,
@@ -37,7 +37,7 @@ export const pageRoutes: readonly Route[] = [
     action: "page",
     scope: null,
     summary:
-      "Proves which server answers, before a page sends its second half, or a program its token. It needs no token. `page` is the HMAC-SHA-256 of `HOST\\0NONCE` with the half of the page whose cookie came along; null without a valid cookie. `server` is the same with the server's own key; null for a server without `secret`.",
+      "Proves the identity of the server, before a page sends its second half, or a program its token. Needs no token. `page` is the HMAC-SHA-256 of `HOST\\0NONCE` with the second half that belongs to the request's cookie; null without a valid cookie. `server` is the same with the server's own key; null for a server without `secret`.",
     query: object({ nonce: string("16 or more random characters.", 100) }, ["nonce"]),
     responses: { 200: "{ page, server }" },
     content: { 200: responseContents.proof },
@@ -49,7 +49,7 @@ export const pageRoutes: readonly Route[] = [
     action: "code",
     scope: "admin",
     summary:
-      "Makes a start link for one page that acts as the asking principal: its fragment is `#start=CODE`. It is good once, for ten minutes.",
+      "Creates the code of a start link, with which one page can act as the requesting principal. The link's fragment is `#start=CODE`. The code is valid once, for ten minutes.",
     body: object({}),
     responses: { 201: "{ code }" },
     content: { 201: responseContents.code },
@@ -60,7 +60,7 @@ export const pageRoutes: readonly Route[] = [
 function proveServer({ request, query }: RouteRequest, { pageAccess, proofKey }: ServerContext) {
   const { nonce } = query as { readonly nonce: string };
   if (nonce.length < 16)
-    throw new ServerError("bad_input", "The nonce is too short. Send 16 random characters or more.");
+    throw new ServerError("bad_input", "The nonce is too short. Send at least 16 random characters.");
   const server = proofKey === null ? null : hmacSha256(proofKey, `${getHost(request)}\0${nonce}`);
   return { status: 200, json: { page: pageAccess.prove(request, nonce, Date.now()), server } } as const;
 }
@@ -70,12 +70,15 @@ async function redeemStartCode({ request, body }: RouteRequest, { pageAccess }: 
   const { code, replace = false } = body as { readonly code: string; readonly replace?: boolean };
   const current = pageAccess.authenticate(request, now);
   const linkPrincipal = pageAccess.peekCode(code, now);
-  // A link from another person must not silently switch this page to another principal.
+  // Another person's link must not silently switch this page to their principal.
   if (!replace && current !== null && linkPrincipal !== null && current.id !== linkPrincipal.id)
     return { status: 202, json: { from: current.id, to: linkPrincipal.id } } as const;
   const ticket = pageAccess.redeemCode(code, now);
   if (ticket === null)
-    throw new ServerError("unauthorized", "The link was used, or is too old. Ask the server for another one.");
+    throw new ServerError(
+      "unauthorized",
+      "The start link is unknown, expired or already used. Ask the server for a new one.",
+    );
   const { half, expiresAt } = ticket;
   return {
     status: 200,

@@ -1,5 +1,5 @@
 /**
- * Paging: a page's cursor is opaque to clients.
+ * Paging, with cursors that are opaque to clients.
  */
 import { type Cursor, formatInvalidCursor, parseCursor } from "../../stream/cursor.js";
 import { fromBase64url, toBase64url } from "../base64url.js";
@@ -22,12 +22,15 @@ export function parsePageCursor<Position extends object>(
     const names = Object.keys(kinds) as (keyof Position)[];
     if (names.every((name) => isValidField(position[name], kinds[name]))) return position;
   } catch {
-    // Falls through: it is not a cursor of this server.
+    // Falls through to the error below.
   }
-  throw new ServerError("bad_cursor", "This is not a cursor of this server. Begin without one.");
+  throw new ServerError(
+    "bad_cursor",
+    "Invalid cursor: it is not from this server. Request the first page, without a cursor.",
+  );
 }
 
-/** Whether the server can have put this value into a cursor: clients can forge cursors. */
+/** Whether the server could have put this value into a cursor, because clients can forge cursors. */
 function isValidField(value: unknown, kind: "string" | "number"): boolean {
   if (kind === "number") return Number.isSafeInteger(value) && Number(value) >= 0;
   return typeof value === "string" && value.length <= 1_000 && !/\0|\p{Surrogate}/u.test(value);
@@ -40,7 +43,7 @@ type SessionPosition = { readonly updatedAt: number; readonly sessionId: string 
 export const parseSessionCursor = (cursor: unknown): SessionPosition | undefined =>
   parsePageCursor<SessionPosition>(cursor, { updatedAt: "number", sessionId: "string" });
 
-/** The entries of a page: those after `after`, up to the requested limit and the maximum page size. */
+/** Parses the entries of a page: `after`, and `limit` up to the maximum page size. */
 export function parseEntryPage({ query }: RouteRequest, { settings: { limits } }: ServerContext): EntryPage {
   const { after = 0, limit = 100 } = query as Partial<EntryPage>;
   return { after, limit: Math.min(limit, limits.maxPage) };

@@ -1,6 +1,5 @@
 /**
- * The options of a run that may come over the wire, if the server's `clientOptions` allows them. `ClientSession.send` checks
- * their values.
+ * The run options that a client may send, if the server's `clientOptions` allows them. `ClientSession.send` checks their values.
  */
 import { type ClientRunOptions, PawlError } from "../../index.js";
 import { ServerError } from "../server-error.js";
@@ -8,20 +7,20 @@ import type { ServerSettings } from "../server-options.js";
 import { anyJson, boolean, object, string } from "../shape.js";
 
 export const runOptionsShape = object({
-  systemPrompt: string("Takes the place of the agent's.", 100_000),
+  systemPrompt: string("Replaces the agent's system prompt.", 100_000),
   activeTools: anyJson("The names of the tools that the model may use."),
   toolChoice: anyJson("Whether the model may, must or must not call tools."),
-  interactive: boolean("False: calls that would ask somebody are denied."),
+  interactive: boolean("False: calls that would ask a person are denied."),
   providerOptions: anyJson("Options for the model's provider."),
   model: string("One of the agent's models, by its name."),
   settings: anyJson("Settings of the model calls."),
   params: anyJson("The params of the run, passed to the agent's tools, hooks and policies."),
-  output: anyJson("The JSON Schema of the answer."),
+  output: anyJson("The JSON Schema of the run's output."),
   stopWhen: anyJson("Stop conditions."),
 });
 
 /**
- * The options of a body. The cast trusts the library, which checks the values.
+ * Parses the options in a body. The cast is safe, because the library checks the values.
  * @throws PawlError `bad_input` for options that clients of this server may not set
  */
 export function parseRunOptions(
@@ -32,7 +31,7 @@ export function parseRunOptions(
   return options as ClientRunOptions;
 }
 
-/** An option that cannot be used, such as a schema for `output`, is a mistake of the client here, not of the server's author. */
+/** Reports an invalid option, such as a schema for `output`, as the client's mistake instead of the server author's. */
 export async function withClientErrors<Result>(sending: Promise<Result>): Promise<Result> {
   try {
     return await sending;

@@ -1,5 +1,5 @@
 /**
- * Runs: sending input, steering, aborting, results, and the answers to waiting calls.
+ * Runs: sending input, steering, aborting, reading results, and answering waiting calls.
  */
 
 import type { AnswerOptions, ApprovalDecision, ClientSession, SendOptions } from "../../index.js";
@@ -24,11 +24,11 @@ export const runRoutes: readonly Route[] = [
     action: "run",
     scope: "run",
     ofSession: true,
-    summary: "Sends input. The header `Idempotency-Key` is the id of the run: a repeated request is one run.",
+    summary: "Sends input. The header `Idempotency-Key` becomes the run id, so repeated requests start only one run.",
     body: object(
       {
-        input: anyJson("A text, parts, or user messages."),
-        mode: oneOf("What happens while a run is under way. Default: queue.", ...modes),
+        input: anyJson("A string, parts, or user messages."),
+        mode: oneOf("How the input is handled while a run is active. Default: queue.", ...modes),
         options: runOptionsShape,
       },
       ["input"],
@@ -44,8 +44,8 @@ export const runRoutes: readonly Route[] = [
     scope: "read",
     ofSession: true,
     summary: "The result of a run, or what it waits for.",
-    query: object({ wait: integer("Waits up to so many seconds for the result.", 0, 60) }),
-    responses: { 200: "the result of the run", 202: "{ runId }: the run goes on" },
+    query: object({ wait: integer("The maximum number of seconds to wait for the result.", 0, 60) }),
+    responses: { 200: "the result of the run", 202: "{ runId }: the run continues" },
     content: { 200: responseContents.result, 202: responseContents.underWay },
     handle: readResult,
   },
@@ -58,12 +58,12 @@ export const runRoutes: readonly Route[] = [
     summary: "Adds input before the next model call.",
     body: object(
       {
-        input: anyJson("A text, parts, or user messages."),
+        input: anyJson("A string, parts, or user messages."),
         skip: oneOf("Skips the calls that have not started.", "unstarted"),
       },
       ["input"],
     ),
-    responses: { 204: "taken" },
+    responses: { 204: "accepted" },
     async handle({ principal, params, body }, context) {
       const { session } = await authorizeSession(context, principal, "steer", params.id ?? "");
       parseRunOptions({ input: body.input }, context.settings);
@@ -78,8 +78,8 @@ export const runRoutes: readonly Route[] = [
     action: "abort",
     scope: "run",
     ofSession: true,
-    summary: "Aborts the run under way, or the named run, which may still be queued.",
-    body: object({ runId: string("The run.", 200), note: string("Why.", 10_000) }),
+    summary: "Aborts the active run, or the named run, which may still be queued.",
+    body: object({ runId: string("The id of the run.", 200), note: string("The reason.", 10_000) }),
     responses: { 200: "{ outcome }: `asked`, or `nothing` if there is no such run or it has ended" },
     content: { 200: responseContents.outcome },
     async handle({ principal, params, body }, context) {
@@ -94,15 +94,15 @@ export const runRoutes: readonly Route[] = [
     action: "answer",
     scope: "approve",
     ofSession: true,
-    summary: "Answers a call that waits. It is bound to the input that was shown, or to a question of the tool.",
+    summary: "Answers a waiting call. The answer is bound to the input that was shown, or to a question of the tool.",
     body: object(
       {
-        callKey: string("The call."),
+        callKey: string("The key of the call."),
         decision: anyJson(
           '{ type: "approve" | "deny" | "modify" | "abort" | "rerun" | "result" | "fail" | "reply" | "decline", … }',
         ),
         inputHash: string("The hash of the input that was shown.", 128),
-        questionId: string("The question of the tool.", 500),
+        questionId: string("The id of the tool's question.", 500),
       },
       ["callKey", "decision"],
     ),
@@ -116,9 +116,13 @@ export const runRoutes: readonly Route[] = [
     action: "result",
     scope: "run",
     ofSession: true,
-    summary: "Gives the result of a call that runs outside of Pawl.",
+    summary: "Provides the result of a call that runs outside of Pawl.",
     body: object(
-      { callKey: string("The call."), output: anyJson("What it gave."), isError: boolean("Whether it failed.") },
+      {
+        callKey: string("The key of the call."),
+        output: anyJson("The output."),
+        isError: boolean("Whether it failed."),
+      },
       ["callKey", "output"],
     ),
     responses: { 200: "{ counted }: `first` or `second`" },
@@ -144,9 +148,12 @@ async function sendInput({ request, principal, params, body }: RouteRequest, con
   const { input, mode } = body as { readonly input: string; readonly mode?: NonNullable<SendOptions["mode"]> };
   const extraAction = mode === "steer" ? "steer" : mode === "interrupt" ? "abort" : null;
   if (extraAction !== null && !(await isAllowed(context, principal, extraAction, requested, { options })))
-    throw new ServerError("forbidden", `You may not do this in session ${requested.id} (${extraAction}).`);
+    throw new ServerError(
+      "forbidden",
+      `You are not allowed to perform the action ${extraAction} in session ${requested.id}.`,
+    );
   const key = request.headers.get("idempotency-key");
-  // A steer belongs to a run that has its params.
+  // A steer joins a run that already has its params.
   const runParams = mode === "steer" ? {} : await chooseParams(context, { principal, request }, requested.info?.agent);
   const sent = await withClientErrors(
     session.send(input, {
@@ -184,7 +191,7 @@ async function readResult({ request, principal, params, query }: RouteRequest, c
   return { status: 200, json: redactSecrets(context, runResult) } as const;
 }
 
-/** Waits for the end of a run, or until it waits for an answer: `suspended` does not end the run. */
+/** Waits until the run ends or waits for an answer. `suspended` is not the end of a run, so it is handled here. */
 async function awaitResult(session: ClientSession, runId: string, signal: AbortSignal): Promise<void> {
   const { seq } = await session.state();
   for await (const item of session.events({ after: seq, runId, until: "run", live: false, signal }))
@@ -200,9 +207,10 @@ async function answerCall({ principal, params, body }: RouteRequest, context: Se
   if (answerOptions.inputHash === undefined && answerOptions.questionId === undefined)
     throw new ServerError(
       "bad_input",
-      "The body lacks inputHash: the hash of the input that was shown. A question of a tool has a questionId instead.",
+      "The body is missing the field inputHash, the hash of the input that was shown. For a question of a tool, send its questionId instead.",
     );
-  if (!isDecision(decision)) throw new ServerError("bad_input", "The body: decision must be an object with a type.");
+  if (!isDecision(decision))
+    throw new ServerError("bad_input", "The body: decision must be an object with a valid type.");
   const counted = await session.answer(callKey, decision, { ...answerOptions, by: principal.id });
   const recordedAnswer = await session.answerTo(callKey, answerOptions.questionId);
   return { status: 200, json: { counted, answer: redactSecrets(context, recordedAnswer) } } as const;

@@ -1,17 +1,11 @@
 /**
- * Schedules: making, listing, changing and removing them, and the tick of a server without a process that lasts.
+ * Schedules: creating, listing, changing and removing them, and the tick of a server with short-lived processes.
  *
- * A schedule belongs to the principal that made it, as a session does. `may` gets the session that the runs of the schedule go to; if each
- * run has a session of its own, it gets the id of the schedule.
+ * A schedule, like a session, belongs to the principal that created it. `may` gets the session that the schedule's runs go to, or the id of
+ * the schedule if each run has its own session.
  */
-import {
-  createSchedules,
-  type PostedRun,
-  type Schedule,
-  type ScheduleInfo,
-  type Schedules,
-  type SlotRow,
-} from "../../index.js";
+import { createSchedules, type Schedule, type ScheduleInfo, type Schedules } from "../../index.js";
+import type { PostedRun, SlotRow } from "../../store.js";
 import { type AskedSession, deriveId, type Principal } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
@@ -24,7 +18,7 @@ import { pickRoot } from "./sessions.js";
 
 const maxIdCharacters = 100;
 
-/** The number of schedules that a page examines at most, even if it is not full: `may` is called for each. */
+/** The maximum number of schedules that a page examines, even if it is not full, because `may` is called for each. */
 const maxExamined = 2_000;
 
 const overlaps = Object.keys({ skip: true, queue: true, allow: true } satisfies Record<
@@ -42,10 +36,10 @@ export const scheduleRoutes: readonly Route[] = [
     path: "/v1/schedules",
     action: "list_schedules",
     scope: "read",
-    summary: "Schedules, by id. A long input is cut: then `inputSize` is the size of the whole one.",
+    summary: "Schedules, sorted by id. A long input is cut, and `inputSize` is then the size of the whole input.",
     query: object({
-      limit: integer("The most schedules.", 1, 500),
-      after: string("The `next` of the page before.", maxIdCharacters),
+      limit: integer("The maximum number of schedules.", 1, 500),
+      after: string("The `next` of the previous page.", maxIdCharacters),
     }),
     responses: { 200: "{ schedules, next }: `next` is the cursor of the next page, null at the end" },
     content: { 200: responseContents.schedules },
@@ -70,22 +64,24 @@ export const scheduleRoutes: readonly Route[] = [
     action: "schedule",
     scope: "schedule",
     summary:
-      "Makes a schedule, or replaces it. Its sessions belong to the principal that made it. To name a session, or to change the schedule of another principal, the principal must be allowed to.",
+      "Creates or replaces a schedule. Its sessions belong to the principal that created it. Naming a session, or changing another principal's schedule, needs permission.",
     body: object(
       {
         cron: string("A cron expression of five fields, or of six with seconds first.", 200),
         everyMs: integer("An interval in milliseconds.", 1_000, Number.MAX_SAFE_INTEGER),
-        at: anyJson("Once: epoch milliseconds, or an ISO 8601 string with a UTC offset."),
+        at: anyJson("A single time: epoch milliseconds, or an ISO 8601 string with a UTC offset."),
         timezone: string("The time zone of `cron`. Default: UTC.", 100),
         agent: string("The name of the agent.", 200),
-        input: anyJson("A text, parts, or user messages."),
+        input: anyJson("A string, parts, or user messages."),
         session: anyJson('"new", "same" or { id }.'),
-        overlap: oneOf("How a slot is handled while the last run goes on.", ...overlaps),
+        overlap: oneOf("How a slot is handled while the last run has not ended.", ...overlaps),
         missed: oneOf("Which missed slots run later.", ...missedPolicies),
-        jitterMs: integer("How late slots may be fired, in milliseconds.", 0, 86_400_000),
-        startAt: anyJson("No slot before this time."),
-        endAt: anyJson("No slot after this time."),
-        paused: boolean("It runs nothing, and misses nothing."),
+        jitterMs: integer("The maximum delay of a slot, in milliseconds.", 0, 86_400_000),
+        startAt: anyJson("There is no slot before this time."),
+        endAt: anyJson("There is no slot after this time."),
+        paused: boolean(
+          "Whether the schedule is paused. Slots during a pause are not run, and do not count as missed.",
+        ),
         options: runOptionsShape,
       },
       ["agent", "input"],
@@ -99,7 +95,7 @@ export const scheduleRoutes: readonly Route[] = [
     path: "/v1/schedules/:id",
     action: "schedule",
     scope: "schedule",
-    summary: "Removes a schedule. Its runs go on.",
+    summary: "Removes a schedule. Its active runs continue.",
     responses: { 204: "removed" },
     async handle(routeRequest, context) {
       const { schedules, info } = await authorizeSchedule(routeRequest, context, "schedule");
@@ -113,8 +109,8 @@ export const scheduleRoutes: readonly Route[] = [
     action: "read_schedule",
     scope: "read",
     summary: "The outcomes of the last slots, newest first.",
-    query: object({ limit: integer("The most slots. Default: 20.", 1, 100) }),
-    responses: { 200: "{ slots }: a slot whose run has a session of its own has the `status` of that session" },
+    query: object({ limit: integer("The maximum number of slots. Default: 20.", 1, 100) }),
+    responses: { 200: "{ slots }: a slot whose run has its own session has the `status` of that session" },
     content: { 200: responseContents.slots },
     async handle(routeRequest, context) {
       const { schedules, info } = await authorizeSchedule(routeRequest, context, "read_schedule");
@@ -129,7 +125,7 @@ export const scheduleRoutes: readonly Route[] = [
     path: "/v1/schedules/:id/run",
     action: "schedule",
     scope: "schedule",
-    summary: "Posts a run now, whatever the schedule says.",
+    summary: "Posts a run now, regardless of the schedule's times.",
     body: object({}),
     responses: { 201: "{ sessionId, runId, slot }" },
     content: { 201: responseContents.postedRun },
@@ -148,8 +144,8 @@ export const scheduleRoutes: readonly Route[] = [
       scope: "schedule",
       summary:
         change === "pause"
-          ? "Stops a schedule. While it is paused, it misses nothing."
-          : "Goes on with a paused schedule, from its next slot.",
+          ? "Pauses a schedule. Slots during the pause do not count as missed."
+          : "Resumes a paused schedule, from its next slot.",
       body: object({}),
       responses: { 200: "the schedule" },
       content: { 200: responseContents.schedule },
@@ -165,8 +161,10 @@ export const scheduleRoutes: readonly Route[] = [
     action: "tick",
     scope: "tick",
     summary:
-      "Fires what is due and drives it, for processes that do not last: a timer of the platform calls this once a minute. A server that works by itself (`work`) does nothing here.",
-    query: object({ maxMs: integer("Answer after this time, even if runs go on. Default: 50,000.", 1, 3_600_000) }),
+      "Fires due schedules and drives due sessions, for short-lived processes: let a timer of the platform call this once a minute. On a server with `work`, this does nothing.",
+    query: object({
+      maxMs: integer("Respond after this time in milliseconds, even if runs continue. Default: 50,000.", 1, 3_600_000),
+    }),
     body: object({}),
     responses: { 200: "{ fired, driven, isIdle, nextAt }: `nextAt` is when the next schedule is due" },
     content: { 200: responseContents.tick },
@@ -177,7 +175,7 @@ export const scheduleRoutes: readonly Route[] = [
   },
 ];
 
-/** A session with this id may be older than the schedule, and belong to another principal. */
+/** Adds the session's status if the principal may read it: the session may be older than the schedule, and belong to another principal. */
 async function addStatus(slot: SlotRow, { session }: ScheduleInfo, principal: Principal, context: ServerContext) {
   if (slot.sessionId === undefined || session !== "new") return slot;
   const { store } = context.settings;
@@ -187,7 +185,7 @@ async function addStatus(slot: SlotRow, { session }: ScheduleInfo, principal: Pr
   return (await isAllowed(context, principal, "read", asked)) ? { ...slot, status: summary.status } : slot;
 }
 
-/** A custom store may keep no schedules. @throws PawlError `store_lacks` */
+/** @throws PawlError `store_lacks` if a custom store has no schedules */
 function openSchedules({ settings }: ServerContext): Schedules {
   return createSchedules({ store: settings.store });
 }
@@ -210,7 +208,7 @@ async function authorizeSchedule(
   if (info === null || !(await isAllowed(context, principal, "read_schedule", toAskedSession(info))))
     throw new ServerError("no_schedule", `There is no schedule ${JSON.stringify(id)}.`);
   if (action !== "read_schedule" && !(await isAllowed(context, principal, action, toAskedSession(info))))
-    throw new ServerError("forbidden", `You may not change the schedule ${id}.`);
+    throw new ServerError("forbidden", `You are not allowed to change the schedule ${id}.`);
   return { schedules, info };
 }
 
@@ -246,7 +244,7 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
   if (agents.size > 0 && !agents.has(given.agent))
     throw new ServerError(
       "bad_input",
-      `There is no agent ${JSON.stringify(given.agent)} here. There are ${[...agents.keys()].join(", ")}.`,
+      `There is no agent ${JSON.stringify(given.agent)} on this server. Known agents: ${[...agents.keys()].join(", ")}.`,
     );
   const schedules = openSchedules(context);
   const id = params.id ?? "";
@@ -255,9 +253,9 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
   const target = current === null ? null : toAskedSession(current);
   if (!(await isAllowed(context, principal, "schedule", target, request)))
     throw current === null
-      ? new ServerError("forbidden", "You may not make schedules here.")
+      ? new ServerError("forbidden", "You are not allowed to create schedules.")
       : new ServerError("schedule_exists", `The id ${id} is taken. Choose another one.`);
-  // The runs belong to who made the schedule: another principal that changes it must not lend them its params.
+  // The runs belong to the creator of the schedule. Another principal that changes it must not pass its own params to them.
   const runParams =
     current === null || current.principal === principal.id
       ? await chooseParams(context, { principal, request: httpRequest }, given.agent)
@@ -281,13 +279,13 @@ async function putSchedule({ request: httpRequest, principal, params, body }: Ro
     ...pickRoot(agents.get(given.agent)),
   } as Schedule;
   if (current === null) await requireRoom(schedules, principal, context.settings.limits.schedulesPerPrincipal);
-  // What was checked is what is written: another principal may have put a schedule with this id since.
+  // The condition ties the write to the checked state, because another principal may have put a schedule with this id since.
   const condition = current === null ? { ifNew: true } : { replaces: current };
   const info = await withClientErrors(schedules.put(schedule, condition));
   return { status: 200, json: redactSecrets(context, info) } as const;
 }
 
-/** @throws ServerError `schedule_full` if the principal has as many schedules as it may */
+/** @throws ServerError `schedule_full` if the principal has the maximum number of schedules */
 async function requireRoom(schedules: Schedules, { id }: Principal, maxOwn: number): Promise<void> {
   let own = 0;
   for (
@@ -299,19 +297,22 @@ async function requireRoom(schedules: Schedules, { id }: Principal, maxOwn: numb
     if (own >= maxOwn)
       throw new ServerError(
         "schedule_full",
-        `You have ${own} schedules, and this server takes at most ${maxOwn} of one principal. Remove some, or let one schedule do the work of several.`,
+        `You have ${own} schedules, but this server allows at most ${maxOwn} per principal. Remove some, or combine several into one.`,
       );
   }
 }
 
-/** Whoever makes a schedule starts runs. @throws ServerError `forbidden` */
+/** A schedule starts runs, so creating one needs the scope `run`. @throws ServerError `forbidden` */
 function requireRunScope({ scopes }: Principal): void {
-  if (!scopes.includes("run")) throw new ServerError("forbidden", "This needs the scope run.", { scope: "run" });
+  if (!scopes.includes("run"))
+    throw new ServerError("forbidden", "This request also needs the scope run, because schedules start runs.", {
+      scope: "run",
+    });
 }
 
 /**
- * The session of a schedule whose runs share one. Only administrators choose ids of sessions, and with "same" that id is the schedule's. Others
- * get an id that is derived from the owner and the schedule. It stays, whoever changes the schedule.
+ * Chooses the session of a schedule whose runs share one. Only administrators may choose session ids, and with "same" the id is the
+ * schedule's. Others get an id that is derived from the owner and the schedule, and that does not change with the principal that edits it.
  */
 function chooseSameSession(
   id: string,
@@ -327,7 +328,7 @@ function chooseSameSession(
   return present === "same" || principal.scopes.includes("admin") ? "same" : { id: derived };
 }
 
-/** The session that all runs go to; null if each has a new one. `isNamed`: the request names it. */
+/** The session that all runs go to; null if each run has a new one. `isNamed`: the request names the session. */
 function routeTarget(
   id: string,
   { session, isNamed }: { readonly session: unknown; readonly isNamed: boolean },
@@ -337,7 +338,7 @@ function routeTarget(
   return typeof target === "string" ? { id: target, isNamed } : null;
 }
 
-/** Runs are posted only to sessions to which this principal may post runs itself. */
+/** Checks that this principal itself may post runs to the target session. */
 async function authorizeTarget(
   target: ReturnType<typeof routeTarget>,
   { principal, request }: Pick<RouteRequest, "principal"> & { readonly request: Parameters<typeof isAllowed>[4] },

@@ -33,10 +33,10 @@ import { statuses } from "../statuses.js";
 import { formatPageCursor, parseSessionCursor } from "./paging.js";
 import { parseRunOptions, runOptionsShape, withClientErrors } from "./run-options.js";
 
-/** The number of sessions that a page examines at most, even if it is not full: `may` is called for each. */
+/** The maximum number of sessions that a page examines, even if it is not full, because `may` is called for each. */
 const maxExamined = 2_000;
 
-/** The number of sessions in a further query, if the first found too few that the principal may read. */
+/** The batch size of further queries, if the first one found too few sessions that the principal may read. */
 const batchSizeAfterFirst = 200;
 
 export const sessionRoutes: readonly Route[] = [
@@ -45,14 +45,14 @@ export const sessionRoutes: readonly Route[] = [
     path: "/v1/sessions",
     action: "list",
     scope: "read",
-    summary: "Sessions, newest first. Without `parent`, those that no other session started.",
+    summary: "Sessions, newest first. Without `parent`, only sessions that no other session started.",
     query: object({
-      status: oneOf("Only sessions of this status.", ...statuses),
+      status: oneOf("Only sessions with this status.", ...statuses),
       agent: string("Only sessions of this agent."),
       parent: string("Only sessions that this session started."),
-      q: string("Only sessions with this text in their title or id, in whatever case.", 200),
-      limit: integer("The most sessions.", 1, 500),
-      cursor: string("The `next` of the page before.", 2_000),
+      q: string("Only sessions with this text in their title or id, ignoring case.", 200),
+      limit: integer("The maximum number of sessions.", 1, 500),
+      cursor: string("The `next` of the previous page.", 2_000),
     }),
     responses: { 200: "{ sessions, next }: `next` is the cursor of the next page, null at the end" },
     content: { 200: responseContents.sessions },
@@ -64,13 +64,13 @@ export const sessionRoutes: readonly Route[] = [
     action: "begin",
     scope: "run",
     summary:
-      "Begins a session with a request. A process with the agent carries it out. The header `Idempotency-Key` is the id of the run: a repeated request begins one session.",
+      "Begins a session with an input. A process with the agent drives the run. The header `Idempotency-Key` becomes the run id, so repeated requests begin only one session.",
     body: object(
       {
         agent: string("The name of the agent.", 200),
-        input: anyJson("A text, parts, or user messages."),
+        input: anyJson("A string, parts, or user messages."),
         options: runOptionsShape,
-        sessionId: string("An id of your own. It needs the scope admin.", 200),
+        sessionId: string("Your own session id. Needs the scope admin.", 200),
       },
       ["agent", "input"],
     ),
@@ -84,7 +84,7 @@ export const sessionRoutes: readonly Route[] = [
     action: "read",
     scope: "read",
     ofSession: true,
-    summary: "What a session is, its run, and what waits for an answer.",
+    summary: "Describes a session, its run, and its waiting calls.",
     responses: { 200: "{ sessionId, info, status, seq, createdAt, updatedAt, isHeld, run, waiting }" },
     content: { 200: responseContents.session },
     handle: describeSession,
@@ -95,7 +95,7 @@ export const sessionRoutes: readonly Route[] = [
     action: "delete",
     scope: "admin",
     ofSession: true,
-    summary: "Deletes a session with all its data and verdicts, unless it is held or its run is under way.",
+    summary: "Deletes a session with all its data and verdicts, unless a process holds it or its run is active.",
     responses: { 204: "deleted" },
     async handle({ principal, params }, context) {
       const { requested } = await authorizeSession(context, principal, "delete", params.id ?? "");
@@ -110,12 +110,12 @@ export const sessionRoutes: readonly Route[] = [
     scope: "admin",
     ofSession: true,
     summary:
-      "Takes content out of a session at rest: texts wherever they are (also in the sessions that its calls began), or all content of entries or calls. Its readers see `[redacted]` instead, at the same cursors.",
+      "Removes content from a session at rest: texts wherever they occur (also in the sessions that its calls began), or all content of entries or calls. Readers see `[redacted]` instead, at the same cursors.",
     body: object({
-      text: anyJson("A text of at least 6 characters, or a list of texts."),
-      seq: anyJson("The number of an entry, or a list of numbers."),
-      callKey: anyJson("The key of a tool call, or a list of keys."),
-      note: string("Why. The log keeps it.", 10_000),
+      text: anyJson("A string of at least 6 characters, or an array of strings."),
+      seq: anyJson("The number of an entry, or an array of numbers."),
+      callKey: anyJson("The key of a tool call, or an array of keys."),
+      note: string("The reason, which is recorded in the log.", 10_000),
     }),
     responses: { 200: "{ sessionId, seq, entries, blobs, children }: `seq` is null if there was nothing to remove" },
     content: { 200: responseContents.redaction },
@@ -191,7 +191,7 @@ async function listSessions({ principal, query }: RouteRequest, context: ServerC
   let after = parseSessionCursor(cursor);
   let isComplete = false;
   for (let examined = 0; found.length < maxResults && examined < maxExamined && !isComplete; ) {
-    // A page of few rows must not take a query for each session of others.
+    // A small page must not cause a query for each session of other principals.
     const batchSize = examined === 0 ? maxResults : Math.max(maxResults, batchSizeAfterFirst);
     const page = await store.list({ ...filters, limit: batchSize, ...(after === undefined ? {} : { after }) });
     for (const summary of page) {
@@ -229,7 +229,7 @@ function roundUsage({ usage }: { readonly usage: Usage }): Usage {
   return addUsage({}, usage);
 }
 
-/** A session as lists show it. A store that gives no overview is asked for the state and for a child session. */
+/** Loads a session as lists show it. If the store gives no overview, reads the state and looks for a child session. */
 export async function loadListedSession(
   store: Store,
   summary: SessionSummary,
@@ -255,15 +255,15 @@ async function beginSession({ request, principal, body }: RouteRequest, context:
   if (agents.size > 0 && !agents.has(agent))
     throw new ServerError(
       "bad_input",
-      `There is no agent ${JSON.stringify(agent)} here. There are ${[...agents.keys()].join(", ")}.`,
+      `There is no agent ${JSON.stringify(agent)} on this server. Known agents: ${[...agents.keys()].join(", ")}.`,
     );
   if (sessionId !== undefined && !principal.scopes.includes("admin"))
     throw new ServerError(
       "forbidden",
-      "A session id of your own needs the scope admin. Leave it out for a random one.",
+      "Choosing a session id needs the scope admin. Leave out sessionId to get a random one.",
     );
   if (!(await isAllowed(context, principal, "begin", null, { agent, options })))
-    throw new ServerError("forbidden", "You may not begin sessions here.");
+    throw new ServerError("forbidden", "You are not allowed to begin sessions.");
   const key = request.headers.get("idempotency-key");
   const id = sessionId ?? (key === null ? randomBase64url(16) : deriveId(principal, key));
   const { store } = context.settings;
@@ -271,7 +271,7 @@ async function beginSession({ request, principal, body }: RouteRequest, context:
   if (sessionExists && (key === null || (await findBeginning(store, id))?.runId !== key))
     throw new ServerError(
       "session_busy",
-      `There is a session ${id} already. Send the request to it: POST /v1/sessions/${id}/runs.`,
+      `The session ${id} already exists. Send the input to it: POST /v1/sessions/${id}/runs.`,
     );
   const sendOptions = {
     ...(await chooseParams(context, { principal, request }, agent)),
@@ -285,7 +285,7 @@ async function beginSession({ request, principal, body }: RouteRequest, context:
   return { status: 201, json: { sessionId: id, runId, seq: 0 } } as const;
 }
 
-/** A session is bound to the folder of its agent, so that the process that drives it uses the same one. */
+/** Binds a session to the folder of its agent, so that the process that drives it uses the same folder. */
 export function pickRoot(agent: Agent | undefined): { readonly root?: string } {
   const root = agent?.options.root;
   return root === undefined ? {} : { root };

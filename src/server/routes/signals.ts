@@ -1,5 +1,5 @@
 /**
- * Signals over HTTP: for programs that have a token of the server.
+ * Signals over HTTP, from programs that have a token of the server.
  */
 import type { Json } from "../../index.js";
 import { responseContents } from "../response-schemas.js";
@@ -15,11 +15,18 @@ export const signalRoutes: readonly Route[] = [
     action: "signal",
     scope: "signal",
     summary:
-      "Sends a signal to the tools that wait for this key. Only on a server with the option `canSignal`; on others, nothing is at this address.",
+      "Sends a signal to the tools that wait for this key. Only servers with the option `canSignal` have this route; others respond with 404.",
     body: object({
-      value: anyJson("What the tools get, at most 64 KiB. Default: null."),
-      id: string("Counts once for its key while the signal is kept: the id of a delivery, for example.", 500),
-      keepMs: integer("How long it is kept for tools that wait later. Default: 7 days.", 0, 400 * 86_400_000),
+      value: anyJson("The value that the tools get, at most 64 KiB. Default: null."),
+      id: string(
+        "Deduplicates signals: an id, for example of a delivery, counts once for its key while the signal is kept.",
+        500,
+      ),
+      keepMs: integer(
+        "How long the signal is kept for tools that begin to wait later, in milliseconds. Default: 7 days.",
+        0,
+        400 * 86_400_000,
+      ),
     }),
     responses: { 202: "{ id, isNew }: `isNew` is false for an id that was sent before" },
     content: { 202: responseContents.signalled },
@@ -30,7 +37,7 @@ export const signalRoutes: readonly Route[] = [
 async function sendSignal({ principal, params, body }: RouteRequest, { settings, client }: ServerContext) {
   const { canSignal } = settings;
   if (canSignal === null)
-    throw new ServerError("not_found", "This server takes no signals. They need its option canSignal.");
+    throw new ServerError("not_found", "Signals are not enabled on this server. They need the option `canSignal`.");
   const key = params.key ?? "";
   const { value = null, ...options } = body as {
     readonly value?: Json;
@@ -38,7 +45,7 @@ async function sendSignal({ principal, params, body }: RouteRequest, { settings,
     readonly keepMs?: number;
   };
   if (!(await canSignal({ principal, key, value })))
-    throw new ServerError("signal_refused", `You may not send signals with the key ${JSON.stringify(key)}.`);
+    throw new ServerError("signal_refused", `You are not allowed to send signals with the key ${JSON.stringify(key)}.`);
   const { id, isNew } = await client.signal(key, value, { ...options, by: principal.id });
   return { status: 202, json: { id, isNew } } as const;
 }

@@ -9,7 +9,7 @@ import type { Route, RouteRequest } from "../route.js";
 import { redactSecrets, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 
-/** The time within which the store must respond, in milliseconds. */
+/** How long the store may take to respond, in milliseconds. */
 const readyWithinMs = 1_000;
 
 export const systemRoutes: readonly Route[] = [
@@ -18,7 +18,7 @@ export const systemRoutes: readonly Route[] = [
     path: "/health",
     action: "health",
     scope: null,
-    summary: "Whether the process lives. It needs no token.",
+    summary: "Whether the process is alive. Needs no token.",
     responses: { 200: "{ ok }" },
     content: { 200: responseContents.ok },
     handle: () => ({ status: 200, json: { ok: true } }),
@@ -28,7 +28,7 @@ export const systemRoutes: readonly Route[] = [
     path: "/ready",
     action: "ready",
     scope: null,
-    summary: "Whether the store answers and the server takes requests. It needs no token.",
+    summary: "Whether the store responds and the server accepts requests. Needs no token.",
     responses: { 200: "{ ok }" },
     content: { 200: responseContents.ok },
     handle: checkReady,
@@ -38,7 +38,7 @@ export const systemRoutes: readonly Route[] = [
     path: "/metrics",
     action: "metrics",
     scope: "admin",
-    summary: "Figures, as Prometheus reads them.",
+    summary: "Metrics in Prometheus's text format.",
     responses: { 200: "text/plain" },
     content: { 200: plainContent },
     handle: readMetrics,
@@ -48,7 +48,7 @@ export const systemRoutes: readonly Route[] = [
     path: "/openapi.json",
     action: "openapi",
     scope: "read",
-    summary: "This description.",
+    summary: "This OpenAPI document.",
     responses: { 200: "the OpenAPI 3.1 document" },
     content: { 200: responseContents.openApi },
     handle: (_, context) => ({ status: 200, json: context.openApi() }),
@@ -69,12 +69,12 @@ async function checkReady(_: RouteRequest, { settings, isDraining }: ServerConte
   if (isDraining()) throw new ServerError("draining", "The server is shutting down.");
   let timer: ReturnType<typeof setTimeout> | undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new ServerError("store_failed", "The store does not answer.")), readyWithinMs);
+    timer = setTimeout(() => reject(new ServerError("store_failed", "The store does not respond.")), readyWithinMs);
   });
   try {
     await Promise.race([settings.store.list({ limit: 1 }), timeout]);
   } catch {
-    throw new ServerError("store_failed", "The store does not answer.");
+    throw new ServerError("store_failed", "The store does not respond.");
   } finally {
     clearTimeout(timer);
   }
@@ -94,7 +94,7 @@ function listAgents(_: RouteRequest, context: ServerContext) {
 async function readMetrics(_: RouteRequest, { streams, usage, requestMetrics, worker, settings }: ServerContext) {
   const { store, metrics: agentMetrics } = settings;
   const lines = [
-    formatGauge("pawl_streams", "Streams that are open.", streams.count()),
+    formatGauge("pawl_streams", "Open streams.", streams.count()),
     requestMetrics.text(),
     usage.text(),
     await (agentMetrics ?? createMetrics()).text({ store, ...(worker === null ? {} : { worker }) }),

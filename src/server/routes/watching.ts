@@ -1,5 +1,5 @@
 /**
- * Watching a session: its events by page, and its stream.
+ * Reading a session's events: page by page, or as a stream.
  */
 
 import { type FamilyItem, PawlError } from "../../index.js";
@@ -35,12 +35,12 @@ export const watchingRoutes: readonly Route[] = [
     ofSession: true,
     summary: "A page of the public events of a session.",
     query: object({
-      after: string("The place to go on from, `seq.index`.", 40),
-      limit: integer("The most events.", 1, 500),
+      after: string("The cursor after which to continue, `seq.index`.", 40),
+      limit: integer("The maximum number of events.", 1, 500),
       runId: string("Only events of this run.", 200),
       type: string("Only events of this type.", 100),
     }),
-    responses: { 200: "{ events, next }: `next` is the place to go on from, null at the end of the log" },
+    responses: { 200: "{ events, next }: `next` is the cursor of the next page, null at the end of the log" },
     content: { 200: responseContents.events },
     handle: listEvents,
   },
@@ -51,14 +51,14 @@ export const watchingRoutes: readonly Route[] = [
     scope: "read",
     ofSession: true,
     summary:
-      "The stream of a session, as server-sent events: the log first, then live. `Last-Event-ID` is the place to go on from.",
+      "Streams a session as server-sent events: first the log, then live items. `Last-Event-ID` is the cursor after which to continue.",
     query: object({
-      after: string("The place to go on from: an id of this stream, `seq.index`.", 256 * 1_024),
-      runId: string("Only what belongs to this run.", 200),
-      deltas: boolean("0: only events of the log."),
-      until: oneOf("The stream ends with the run: that of `runId`, or the one under way.", "run"),
+      after: string("The cursor after which to continue: an id of this stream, `seq.index`.", 256 * 1_024),
+      runId: string("Only items of this run.", 200),
+      deltas: boolean("0: only logged events."),
+      until: oneOf("The stream ends with the run: `runId`, or the active run.", "run"),
       children: boolean(
-        "1: the sessions below, too. Each item says of which session it is, and ids are places in all of them.",
+        "1: includes descendant sessions. Each item names its session, and ids are cursors in all of them.",
       ),
     }),
     responses: { 200: "text/event-stream" },
@@ -67,7 +67,7 @@ export const watchingRoutes: readonly Route[] = [
   },
 ];
 
-/** The number of events that a filtered page examines at most, even if it is not full. */
+/** The maximum number of events that a filtered page examines, even if it is not full. */
 const maxExamined = 5_000;
 
 async function listEvents({ principal, params, query }: RouteRequest, context: ServerContext) {
@@ -96,13 +96,13 @@ async function listEvents({ principal, params, query }: RouteRequest, context: S
   return { status: 200, json: { events, next: null } } as const;
 }
 
-async function openStream(asked: RouteRequest, context: ServerContext): Promise<RouteResponse> {
-  const { principal, params, query, request } = asked;
+async function openStream(routeRequest: RouteRequest, context: ServerContext): Promise<RouteResponse> {
+  const { principal, params, query, request } = routeRequest;
   const readable = await authorizeSession(context, principal, "read", params.id ?? "");
   const lastEventId = request.headers.get("last-event-id") ?? (query.after as string | undefined);
-  if (query.children === true) return openFamilyStream(asked, context, readable, lastEventId);
+  if (query.children === true) return openFamilyStream(routeRequest, context, readable, lastEventId);
   const source = await createWatchSource(context, readable, lastEventId, query);
-  return createStreamResponse(asked, context, createReadCheck(context, principal, readable.requested), (sink) =>
+  return createStreamResponse(routeRequest, context, createReadCheck(context, principal, readable.requested), (sink) =>
     watchSession(source.source, source.options, sink),
   );
 }
@@ -132,7 +132,7 @@ export async function createWatchSource(
   return { source, options: { after, isReset, runId, deltas, until: untilRunId } };
 }
 
-/** An agent that drives the session here knows its state. */
+/** Uses the state of the session's agent, if it is in this process. */
 async function findRunToWatch(
   { agents, settings }: ServerContext,
   { id, info }: AskedSession,
@@ -146,18 +146,24 @@ async function findRunToWatch(
 }
 
 async function openFamilyStream(
-  asked: RouteRequest,
+  routeRequest: RouteRequest,
   context: ServerContext,
   readable: ReadableSession,
   after: string | undefined,
 ): Promise<RouteResponse> {
-  const { runId, deltas, until } = asked.query as WatchQuery;
+  const { runId, deltas, until } = routeRequest.query as WatchQuery;
   if ((runId ?? deltas ?? until) !== undefined)
-    throw new ServerError("bad_input", "The query: runId, deltas and until do not go with children.");
+    throw new ServerError(
+      "bad_input",
+      "The query parameters runId, deltas and until cannot be combined with children.",
+    );
   const { id } = readable.requested;
   const agent = await context.findReadingAgent(id, readable.requested.info);
   if (agent === undefined)
-    throw new ServerError("agent_mismatch", `The agent of session ${id} is not in this process.`);
+    throw new ServerError(
+      "agent_mismatch",
+      `The agent of session ${id} is not in this process. Send the request to a process that has it.`,
+    );
   const connection = new AbortController();
   const { seq, status } = readable.summary;
   const live: LiveSourceState = {
@@ -178,17 +184,20 @@ async function openFamilyStream(
   const mayRead = async (memberId: string) => {
     const summary = await context.settings.store.describe(memberId);
     if (summary === null) return false;
-    return isAllowed(context, asked.principal, "read", {
+    return isAllowed(context, routeRequest.principal, "read", {
       id: memberId,
       info: await loadSessionInfo(context.settings.store, summary),
     });
   };
-  // An invalid cursor is refused before the stream begins.
+  // Rejects an invalid cursor before the stream begins.
   const first = await rejectBadCursor(items, connection);
   const deps = { redact: context.settings.redact, mayRead, live };
   const opening = { type: "open", seq, status } as const;
-  return createStreamResponse(asked, context, createReadCheck(context, asked.principal, readable.requested), (sink) =>
-    startFamilyStream(first, opening, connection, deps, sink),
+  return createStreamResponse(
+    routeRequest,
+    context,
+    createReadCheck(context, routeRequest.principal, readable.requested),
+    (sink) => startFamilyStream(first, opening, connection, deps, sink),
   );
 }
 
@@ -198,7 +207,7 @@ function updateLiveSource(state: LiveSourceState, liveSource: LiveSource): void 
   state.onChange(liveSource);
 }
 
-/** Requests the first item, which shows whether the cursor is valid, but does not wait for an item that is not available yet. */
+/** Requests the first item, which shows whether the cursor is valid, but does not wait until it is available. */
 async function rejectBadCursor(
   items: AsyncGenerator<FamilyItem, void, undefined>,
   connection: AbortController,
@@ -211,7 +220,10 @@ async function rejectBadCursor(
   const error = await Promise.race([failure, new Promise<null>((resolve) => setImmediate(() => resolve(null)))]);
   if (error instanceof PawlError && error.code === "bad_input") {
     connection.abort();
-    throw new ServerError("bad_cursor", "A place in a stream with children is the id of one of its events.");
+    throw new ServerError(
+      "bad_cursor",
+      "Invalid cursor: for a stream with children, send the id of one of its events.",
+    );
   }
   return (async function* () {
     for (let next = await firstItem; next.done !== true; next = await items.next()) yield next.value;
@@ -242,7 +254,7 @@ export function createStreamResponse(
 
 type AccessCheck = () => Promise<boolean>;
 
-/** Like `createReadCheck`, a function of its own: an open stream does not hold what it was opened with. */
+/** A separate function, like `createReadCheck`, so that an open stream does not retain the objects that it was opened with. */
 function combineChecks(first: AccessCheck, second: AccessCheck): AccessCheck {
   return async () => (await first()) && (await second());
 }

@@ -1,10 +1,10 @@
 /**
- * Web hooks: verified deliveries become signals.
+ * Web hooks, whose verified deliveries become signals.
  *
- * 1. A delivery is verified before anything of it is parsed, and answered after its signal is durable. A delivery that comes again has the
- *    same id, so it counts once, and gets the same answer.
- * 2. The sender of a request that does not verify learns only that it did not. The log has the reason, once a minute for each path, so
- *    that forged requests cannot fill it.
+ * 1. A delivery is verified before it is parsed, and acknowledged after its signal is durable. A repeated delivery has the same id, so it
+ *    counts once, and gets the same response.
+ * 2. The sender of a request that fails verification does not learn the reason. The log has it, once a minute for each path, so that
+ *    forged requests cannot fill the log.
  */
 
 import { PawlError } from "../../index.js";
@@ -28,8 +28,8 @@ export function createWebhookRoutes(webhooks: ServerSettings["webhooks"]): reado
       action: "webhook",
       scope: null,
       isSigned: true,
-      summary: "Takes deliveries of a web hook.",
-      responses: { 202: "the signal is kept", 204: "the delivery is of no interest" },
+      summary: "Receives deliveries of a web hook.",
+      responses: { 202: "the signal is stored", 204: "the delivery was ignored" },
       handle: ({ request, requestId }, context) =>
         receive({ path, webhook, request, requestId, countRefusal }, context),
     };
@@ -38,7 +38,7 @@ export function createWebhookRoutes(webhooks: ServerSettings["webhooks"]): reado
 
 const refusalLineMs = 60_000;
 
-/** Returns how many refusals the next line of the log stands for; 0 if this one gets no line of its own. */
+/** Returns how many refusals the next log line covers, or 0 if this refusal is not logged. */
 function createRefusalCount(): (now: number) => number {
   let loggedAt = Number.NEGATIVE_INFINITY;
   let count = 0;
@@ -72,7 +72,7 @@ async function receive(
     const count = countRefusal(at);
     const line = { at, requestId, principal: null, action: "webhook", sessionId: null, status: 401, error };
     if (count > 0) log({ ...line, ...(count === 1 ? {} : { count }) });
-    throw new ServerError("unauthorized", "The request did not verify.");
+    throw new ServerError("unauthorized", "The request could not be verified.");
   });
   const signal = checkSignal(path, await webhook.signal(delivery.value));
   if (signal === null) return { status: 204, bytes: null };
@@ -82,7 +82,7 @@ async function receive(
     await client.signal(key, value, options);
   } catch (error) {
     if (!(error instanceof PawlError)) throw error;
-    // The sender cannot mend what `signal` has returned: the log is for who can.
+    // The sender cannot fix the return value of `signal`. The server's author can, and sees the error in the log.
     if (error.code === "bad_input")
       throw createConfigurationError(`webhooks[${JSON.stringify(path)}]: ${error.message}`);
     if (error.code === "signal_full")
@@ -103,7 +103,7 @@ function checkSignal(path: string, signal: WebhookSignal | null): WebhookSignal 
   return signal;
 }
 
-/** A `verify` of the user's own may throw before it returns a promise. */
+/** Turns exceptions into rejections: a custom `verify` may throw before it returns a promise. */
 async function verify({ verify: check }: Webhook, request: Request, body: Uint8Array<ArrayBuffer>) {
   return check({ headers: request.headers }, body);
 }

@@ -1,12 +1,12 @@
 /**
- * What an item belongs to: an attempt of a model call, a tool call, a run. An event ends it, and nothing of it comes later.
+ * The owner of an item: an attempt of a model call, a tool call, or a run. An event ends the owner, and none of its items comes later.
  */
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { StreamItem } from "../../runtime/agent/stream-types.js";
 import { type AttemptOfCall, toAttemptKey } from "../attempt-key.js";
 import { runIdOfCall } from "../call-key.js";
 
-/** The key of what an event ends; null if it ends nothing. */
+/** The key of the attempt, call or run that an event ends; null if it ends nothing. */
 export function findEndedKey(event: PublicEvent): string | null {
   switch (event.type) {
     case "message":
@@ -22,7 +22,7 @@ export function findEndedKey(event: PublicEvent): string | null {
   }
 }
 
-/** Whether something has ended that the item belongs to. */
+/** Whether an owner of the item has ended. */
 export function isOver(item: Exclude<StreamItem, PublicEvent>, ended: Pick<ReadonlySet<string>, "has">): boolean {
   if (item.type === "lagged") return false;
   if (item.type === "progress" || item.type === "preliminary") {
@@ -33,7 +33,7 @@ export function isOver(item: Exclude<StreamItem, PublicEvent>, ended: Pick<Reado
   return ended.has(toAttemptKey(attempt)) || ended.has(`run ${attempt.runId}`);
 }
 
-/** An item without a run id belongs to the session, and so to every run. */
+/** Whether the item belongs to the run. An item without a run id belongs to the session, and so to every run. */
 export function isOfRun(item: StreamItem, runId: string): boolean {
   if (item.type === "delta") return item.delta.runId === runId;
   if (item.type === "progress" || item.type === "preliminary") return runIdOfCall(item.callKey) === runId;

@@ -1,14 +1,14 @@
 /**
- * The items of a session for one consumer: the log after a cursor, and then what happens live.
+ * The items of a session for one consumer: first the log after a cursor, then live items.
  *
  * 1. Each event comes once, in the order of the log, whatever the source drops or repeats. Only a source that skips an event without
- *    `readFromLog` breaks this.
- * 2. A live item of something that has ended in the log is dropped: a delta never comes after the message that it belongs to.
- * 3. At most `maxBehind` items wait. If there are more, or the source asks for it, all of them are dropped, and the consumer continues
+ *    calling `readFromLog` breaks this.
+ * 2. A live item is dropped if its owner has ended in the log: a delta never comes after its message.
+ * 3. At most `maxBehind` items wait. On overflow, or if the source asks for it, all of them are dropped, and the consumer continues
  *    from the log. So a slow consumer neither stalls a run nor grows a queue (STRM-7). It gets one `lagged`, unless it was still
  *    reading the log.
- * 4. What is in progress comes after the log, before the live items that continue it.
- * 5. Nothing is read, and nothing of a log to be read is kept, before the consumer asks.
+ * 4. Items in progress come after the log, before the live items that continue them.
+ * 5. While a tail still has to read the log, it reads and queues nothing before the consumer asks.
  *
  * A tail is plain data, because a process may have many consumers of inactive sessions.
  */
@@ -19,22 +19,22 @@ import { afterEntry, type Cursor, cursorAfter, cursorBefore, isAfter } from "../
 import { findEndedKey, isOfRun, isOver } from "./item-owner.js";
 import { addWaiting, clearWaiting, takeWaiting, type WaitingItems } from "./waiting-items.js";
 
-/** Methods, which may use `this`: a source is one object without closures. */
+/** Declared as methods, which may use `this`, so that a source is one object without closures. */
 export type TailSource = {
   /** The events after a cursor, to the current end of the log. */
   logged(after: Cursor): AsyncIterable<PublicEvent>;
-  /** The message that is being streamed, and the preliminary results of running calls. */
+  /** The message that is streaming, and the preliminary results of running calls. */
   inProgress(): readonly StreamItem[];
 };
 
 export type TailOptions = Omit<ItemsOptions, "from" | "signal"> & {
-  /** Where the items begin. Default: where the live items do. */
+  /** Where the items begin. Default: where the live items begin. */
   readonly after?: Cursor;
-  /** Whether the run `until` has ended, so that its end is in the log. Asked once, before the first item. */
+  /** Whether the run `until` has ended, so that its end is in the log. Called once, before the first item. */
   readonly hasEnded?: (() => Promise<boolean>) | undefined;
   /** Whether the consumer outlives runs and changes of the holder. Default: false. */
   readonly stays?: boolean;
-  /** Called once, when the tail ends: the source has to forget it. */
+  /** Called once, when the tail ends, so that the source can remove it. */
   readonly onLeave: () => void;
 };
 
@@ -53,15 +53,15 @@ export type Tail = Pick<TailOptions, "onLeave"> &
     cursor: Cursor;
     /** Where the log is read from: the cursor, or before it if that is beyond the log. */
     logCursor: Cursor;
-    /** Whether the log has to be read before live items wait, and whether the consumer is told. */
-    gap: "none" | "untold" | "lagged";
-    /** The log that is being read. Live items wait meanwhile. */
+    /** Whether the log has to be read before live items are queued, and whether the consumer gets a `lagged`. */
+    gap: "none" | "silent" | "lagged";
+    /** The log while it is read. Live items wait meanwhile. */
     log: AsyncIterator<PublicEvent> | null;
-    /** Items from the log, which come before those that wait. */
+    /** Items from the log, which come before the waiting ones. */
     fetched: StreamItem[];
     isFetching: boolean;
-    /** What the log that was read last has ended, by key. */
-    over: Set<string> | null;
+    /** The keys of everything that ended in the log when it was last read. */
+    endedKeys: Set<string> | null;
     ended: { readonly error?: TailError } | null;
     isReturned: boolean;
     stopListening: (() => void) | null;
@@ -83,11 +83,11 @@ export type ItemIterator = {
 
 export const defaultMaxBehind = 1_024;
 
-/** @param liveAfter the entry after which the source pushes everything */
+/** @param liveAfter the entry after which the source pushes every item */
 export function createTail(source: TailSource, liveAfter: number, options: TailOptions): Tail {
   const { live = true, runId, until, hasEnded, onLeave, stays = false, joinDeltas = false } = options;
   const { after, maxBehind = defaultMaxBehind, limit = Number.POSITIVE_INFINITY } = options;
-  const isBehind = after !== undefined && live !== "only" && isAfter(afterEntry(liveAfter), after);
+  const needsLogFirst = after !== undefined && live !== "only" && isAfter(afterEntry(liveAfter), after);
   const tail: Tail = {
     source,
     live,
@@ -103,12 +103,12 @@ export function createTail(source: TailSource, liveAfter: number, options: TailO
       after === undefined || (live === "only" && !isAfter(after, afterEntry(liveAfter)))
         ? afterEntry(liveAfter)
         : after,
-    logCursor: isBehind ? after : afterEntry(liveAfter),
-    gap: isBehind ? "untold" : "none",
+    logCursor: needsLogFirst ? after : afterEntry(liveAfter),
+    gap: needsLogFirst ? "silent" : "none",
     log: null,
     fetched: [],
     isFetching: false,
-    over: null,
+    endedKeys: null,
     first: undefined,
     buffer: [],
     head: 0,
@@ -118,7 +118,7 @@ export function createTail(source: TailSource, liveAfter: number, options: TailO
     stopListening: null,
     pendingReads: [],
   };
-  if (!isBehind) pushInProgress(tail);
+  if (!needsLogFirst) pushInProgress(tail);
   return tail;
 }
 
@@ -134,8 +134,8 @@ export function pushItem(tail: Tail, item: StreamItem): void {
 }
 
 /**
- * Adds the end of a run that may be before the position where the tail began: the log is then read from there, if it is read. Items
- * that wait still come before it.
+ * Adds the end of a run, which may lie before the cursor of the tail: the cursor then moves back to it, and any later read of the log
+ * begins there. Waiting items still come first.
  */
 export function pushKnownEnd(tail: Tail, end: PublicEvent): void {
   if (!isAfter(end, tail.cursor)) {
@@ -145,7 +145,7 @@ export function pushKnownEnd(tail: Tail, end: PublicEvent): void {
   pushItem(tail, end);
 }
 
-/** Events are in the log that are not pushed: the consumer gets them from there. */
+/** Called when events are in the log but were not pushed: the consumer gets them from the log. */
 export function readFromLog(tail: Tail): void {
   if (tail.ended !== null || tail.gap !== "none") return;
   continueFromLog(tail);
@@ -154,10 +154,10 @@ export function readFromLog(tail: Tail): void {
 
 function continueFromLog(tail: Tail): void {
   clearWaiting(tail);
-  tail.gap = tail.log === null ? "lagged" : "untold";
+  tail.gap = tail.log === null ? "lagged" : "silent";
 }
 
-/** Ends the tail. The consumer still gets the items that wait, and then the error, if there is one. */
+/** Ends the tail. The consumer still gets the waiting items, and then the error, if there is one. */
 export function endTail(tail: Tail, error?: TailError): void {
   if (tail.ended !== null) return;
   tail.ended = error === undefined ? {} : { error };
@@ -165,7 +165,7 @@ export function endTail(tail: Tail, error?: TailError): void {
   leave(tail);
 }
 
-/** Ends the tail when the signal is aborted. What waits, and the log up to there, is still returned. */
+/** Ends the tail when the signal is aborted. Waiting items, and the log up to that point, are still returned. */
 export function endOnAbort(tail: Tail, signal: AbortSignal): void {
   if (signal.aborted) endTail(tail);
   if (tail.ended !== null) return;
@@ -174,7 +174,7 @@ export function endOnAbort(tail: Tail, signal: AbortSignal): void {
   signal.addEventListener("abort", stop, { once: true });
 }
 
-/** The consumer gets nothing more. */
+/** Ends the tail at once: the consumer gets nothing more. */
 function closeTail(tail: Tail): void {
   tail.isReturned = true;
   tail.gap = "none";
@@ -271,12 +271,12 @@ function takeFirst(tail: Tail): StreamItem | undefined {
   if (tail.fetched.length > 0) return tail.fetched.shift();
   if (tail.isFetching || needsLog(tail)) return undefined;
   for (let item = takeWaiting(tail); item !== undefined; item = takeWaiting(tail)) {
-    if (isLate(tail, item)) {
+    if (isObsolete(tail, item)) {
       if (isRunEnd(tail, item)) closeTail(tail);
       continue;
     }
-    // What follows an event that was not in the log is later than everything in it.
-    if ("seq" in item) tail.over = null;
+    // This event was not in the log, so every later item is newer than everything in it.
+    if ("seq" in item) tail.endedKeys = null;
     return item;
   }
   return undefined;
@@ -290,16 +290,16 @@ function freezeItem(item: StreamItem): StreamItem {
   return item.type === "delta" || hasOnlyScalars(item) || Object.isFrozen(item) ? item : freezeMembers(item);
 }
 
-/** Whether an event contains only strings and numbers, as half of the events of a step do. */
+/** Whether an event contains only strings and numbers. About half of the events of a step do. */
 function hasOnlyScalars({ type }: StreamItem): boolean {
   return type === "text" || type === "reasoning" || type === "call_start";
 }
 
-/** Reads the next wanted event of the log, or finds that there is none. */
+/** Reads the next wanted event of the log, or its end. */
 async function fetchFromLog(tail: Tail): Promise<void> {
   tail.isFetching = true;
   try {
-    if (tail.hasEnded !== undefined) await findWhetherOver(tail, tail.hasEnded);
+    if (tail.hasEnded !== undefined) await checkRunEnded(tail, tail.hasEnded);
     if (tail.log !== null || tail.gap !== "none") await fetchEvent(tail);
   } catch (cause) {
     if (!tail.isReturned) failTail(tail, cause);
@@ -309,17 +309,17 @@ async function fetchFromLog(tail: Tail): Promise<void> {
 }
 
 /** If the run has ended, its end is in the log, and nothing else is needed. */
-async function findWhetherOver(tail: Tail, hasEnded: () => Promise<boolean>): Promise<void> {
-  const over = await hasEnded();
+async function checkRunEnded(tail: Tail, hasEnded: () => Promise<boolean>): Promise<void> {
+  const isEnded = await hasEnded();
   tail.hasEnded = undefined;
-  if (!over || tail.isReturned) return;
+  if (!isEnded || tail.isReturned) return;
   clearWaiting(tail);
-  tail.gap = tail.live === "only" ? "none" : "untold";
+  tail.gap = tail.live === "only" ? "none" : "silent";
   endTail(tail);
 }
 
 async function fetchEvent(tail: Tail): Promise<void> {
-  // No event is missing to a consumer whose cursor is beyond the log.
+  // A consumer whose cursor is beyond the log misses no event.
   const isLagged = tail.log === null && tail.gap === "lagged" && !isAfter(tail.cursor, tail.logCursor);
   const event = await readWanted(tail, tail.log ?? openLog(tail));
   if (tail.isReturned) return;
@@ -330,9 +330,9 @@ async function fetchEvent(tail: Tail): Promise<void> {
 
 function openLog(tail: Tail): AsyncIterator<PublicEvent> {
   tail.gap = "none";
-  tail.over = null;
+  tail.endedKeys = null;
   tail.log = tail.source.logged(tail.logCursor)[Symbol.asyncIterator]();
-  // From here on, live items wait.
+  // From here on, live items are queued.
   pushInProgress(tail);
   return tail.log;
 }
@@ -342,16 +342,16 @@ async function readWanted(tail: Tail, log: AsyncIterator<PublicEvent>): Promise<
     const { done, value } = await log.next();
     if (done === true) return null;
     if (isOfConsumer(tail, value)) recordEnd(tail, value);
-    if (isRunEnd(tail, value) && isLate(tail, value)) closeTail(tail);
+    if (isRunEnd(tail, value) && isObsolete(tail, value)) closeTail(tail);
     if (tail.isReturned) return null;
-    if (isOfConsumer(tail, value) && !isLate(tail, value)) return deepFreeze(value);
+    if (isOfConsumer(tail, value) && !isObsolete(tail, value)) return deepFreeze(value);
   }
 }
 
-/** What waits would follow events that the consumer does not get. */
+/** Also drops the waiting items: they come after events that the consumer never gets. */
 function failTail(tail: Tail, cause: unknown): void {
   const isNew = tail.ended === null;
-  // Otherwise the store that failed would be asked again and again.
+  // Without this, serveReads would query the failed store in a loop.
   tail.hasEnded = undefined;
   tail.log = null;
   tail.gap = "none";
@@ -363,16 +363,16 @@ function failTail(tail: Tail, cause: unknown): void {
 function recordEnd(tail: Tail, event: PublicEvent): void {
   const key = findEndedKey(event);
   if (key === null) return;
-  tail.over ??= new Set();
-  tail.over.add(key);
-  // Each of them had an item that was pushed. So what waits belongs to none of the earlier ones.
-  const [oldest] = tail.over;
-  if (tail.over.size > tail.maxBehind && oldest !== undefined) tail.over.delete(oldest);
+  tail.endedKeys ??= new Set();
+  tail.endedKeys.add(key);
+  // At least one pushed item belongs to each key. With more than `maxBehind` later keys, no waiting item belongs to the oldest.
+  const [oldest] = tail.endedKeys;
+  if (tail.endedKeys.size > tail.maxBehind && oldest !== undefined) tail.endedKeys.delete(oldest);
 }
 
-/** Whether the consumer has the event, or the end of what the item belongs to. */
-function isLate({ cursor, over }: Tail, item: StreamItem): boolean {
-  return "seq" in item ? !isAfter(item, cursor) : over !== null && isOver(item, over);
+/** Whether the consumer already has the event, or the end of the item's owner. */
+function isObsolete({ cursor, endedKeys }: Tail, item: StreamItem): boolean {
+  return "seq" in item ? !isAfter(item, cursor) : endedKeys !== null && isOver(item, endedKeys);
 }
 
 function isOfConsumer({ live, runId }: Tail, item: StreamItem): boolean {

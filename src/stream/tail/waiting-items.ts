@@ -1,12 +1,12 @@
 /**
- * The items that wait for one consumer, in order. A preliminary result replaces the waiting one of its call; deltas of one text are
- * joined into one, which has the number of the last of them.
+ * The queue of items for one consumer, in order. A preliminary result replaces the queued one of its call; consecutive text deltas are
+ * joined into one, which has the number of the last one.
  */
 import type { MessageDelta } from "../../ports/model.js";
 import type { StreamItem } from "../../runtime/agent/stream-types.js";
 
 export type WaitingItems = {
-  /** The item before those of the buffer. With it, a consumer that keeps up needs no array. */
+  /** The item before the buffer, so that a consumer that keeps up needs no array. */
   first: StreamItem | undefined;
   buffer: StreamItem[];
   head: number;
@@ -29,7 +29,7 @@ export function createWaitingItems(): WaitingItems {
   return { first: undefined, buffer: [], head: 0, lastJoined: null };
 }
 
-/** Adds an item. Returns false if there are as many as may wait. */
+/** Adds an item. Returns false if the queue is full. */
 export function addWaiting(
   waiting: WaitingItems,
   item: StreamItem,
@@ -58,7 +58,7 @@ export function takeWaiting(waiting: WaitingItems): StreamItem | undefined {
   return item;
 }
 
-/** How many items that were taken may stay in the buffer. A consumer that is always a little behind never empties it. */
+/** How many taken items may stay in the buffer, which a consumer that always lags a little never empties. */
 const maxTaken = 1_024;
 
 function dropTaken(waiting: WaitingItems): void {
@@ -72,7 +72,7 @@ export function clearWaiting(waiting: WaitingItems): void {
   waiting.head = 0;
 }
 
-/** Replaces a waiting preliminary result by the newest one, so that a slow consumer has at most one for each call. */
+/** Replaces a waiting preliminary result with the newest one, so that a slow consumer has at most one for each call. */
 function replacePreliminary(
   waiting: WaitingItems,
   item: Extract<StreamItem, { readonly type: "preliminary" }>,
@@ -123,7 +123,7 @@ function joinDelta(last: StreamItem, next: DeltaItem, lastJoined: JoinedDelta | 
 }
 
 /**
- * Whether both are deltas of one text, and `next` directly follows `delta`.
+ * Whether both are deltas of the same text, and `next` directly follows `delta`.
  * @param n how many deltas `next` consists of
  */
 function canJoin(delta: MessageDelta, next: MessageDelta, n: number): delta is TextDelta {

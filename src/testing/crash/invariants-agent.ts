@@ -59,6 +59,8 @@ function checkNoInventedResults({ facts, log }: History): string | undefined {
     if (event.type === "tool_decided" && "policy" in event.decision && event.decision.policy.external === true)
       elsewhere.add(event.callKey);
     if (event.type !== "tool_finished" || event.outcome !== "ok" || event.causeSeq !== undefined) continue;
+    // The result says that a child was started in the background, which is all that the call does.
+    if (event.startedChild !== undefined) continue;
     if (!started.has(event.callKey) && !elsewhere.has(event.callKey))
       return `entry ${seq} is a result of ${event.callKey}`;
   }

@@ -113,10 +113,10 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     [write("description: x\nmaxTurns: many"), "its maxTurns must be a number"],
     [write("description: x\nbudget: -1"), "its budget must be a number"],
     [write("description: x\ndisallowedTools: Bash, Write"), "list the tools that it may have under tools"],
-    [write("description: x\ntools : Read"), "its line tools : Read is not read"],
-    [write('description: x\n"tools": Read'), 'its line "tools": Read is not read'],
-    [write("description: x\npermissionMode:plan"), "its line permissionMode:plan is not read"],
-    [write("  permissionMode: plan\ndescription: x"), "its line permissionMode: plan is not read"],
+    [write("description: x\ntools : Read"), "its line tools : Read cannot be read"],
+    [write('description: x\n"tools": Read'), 'its line "tools": Read cannot be read'],
+    [write("description: x\npermissionMode:plan"), "its line permissionMode:plan cannot be read"],
+    [write("  permissionMode: plan\ndescription: x"), "its line permissionMode: plan cannot be read"],
     [write("description: x\nmaxTurns: 1e300"), "its maxTurns must be a number above 0 and at most"],
   ])("that cannot be used says why", (text, why) => {
     expect(() => parse(text)).toThrow(why);
@@ -155,9 +155,9 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     expect(file).toMatchObject({ kind: "agent", name: ".pawl/agents/scout.md" });
     expect(file.effects).toEqual([
       "adds the agent scout, which the model may start with this text",
-      "gives that agent, of the tools of the session: read_file",
+      "gives that agent these tools of the session: read_file",
       "sends its conversation to the model openai/big",
-      "lets that agent write files of this folder without a question",
+      "lets that agent write files of this folder without asking",
     ]);
     expect(describeFile(file).join("\n")).toContain("You review.");
     expect(formatTrust(file)).toBe("Not trusted: the model cannot start it.");
@@ -204,7 +204,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     trust();
     expect(present().list).toMatchObject([{ name: "scout", description: "Looks." }]);
     expect(present().problems).toEqual([
-      expect.stringMatching(/z\.md is off: .*\.pawl\/agents\/scout\.md has an agent of the same name\.$/),
+      expect.stringMatching(/z\.md is off: .*\.pawl\/agents\/scout\.md has an agent with the same name\.$/),
       expect.stringMatching(/\.claude\/agents\/scout\.md is off: .*same name\.$/),
     ]);
   });
@@ -217,7 +217,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     trust();
     expect(present().list).toMatchObject([{ name: "scout", scope: "user", description: "Mine." }]);
     expect(present().problems).toEqual([
-      expect.stringMatching(/\.pawl\/agents\/scout\.md is off: you have an agent of this name yourself\.$/),
+      expect.stringMatching(/\.pawl\/agents\/scout\.md is off: you have an agent with the same name\.$/),
     ]);
   });
 
@@ -237,7 +237,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
       ["scout", "the setting tools.off names its tool"],
     ]);
     expect(describeMisspelledAgents(configured, all)).toEqual([
-      "The setting tools.off names agent_ohter, and there is no such agent. Do you mean agent_other?",
+      "The setting tools.off names agent_ohter, but there is no such agent. Do you mean agent_other?",
     ]);
   });
 });

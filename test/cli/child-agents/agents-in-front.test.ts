@@ -258,7 +258,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     requireQuestions(await agent.run("Go.", { sessionId: "s" }));
     expect(await listMissing()).toEqual([]);
     rmSync(join(root, ".pawl/agents/scout.md"));
-    await expect(listMissing()).rejects.toThrow(/has a call of the tool agent_scout to run.*pawl trust/);
+    await expect(listMissing()).rejects.toThrow(/has a pending call of the tool agent_scout,.*pawl trust/);
   });
 });
 
@@ -535,7 +535,7 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
       return applyPlan(plan, plan.files, deps);
     };
     await fill(10);
-    await expect(undo()).rejects.toThrow("no room to record which changes are undone");
+    await expect(undo()).rejects.toThrow("Cannot record which changes are undone");
     expect(paths.map(read)).toEqual(paths.map(() => "new\n"));
     // The hashes of these changes alone would take more.
     await session.setData({ unset: ["filler"] });
@@ -559,7 +559,7 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     const deps = { agent, store, sessionId: "s", root, home, say, join: () => {} };
     await runUndoCommand({ ...deps, choose: async () => "ready" }, "");
     expect([read("own.txt"), read("child.txt")]).toEqual([null, "new\n"]);
-    expect(said).toContain("Took back 1 file: own.txt");
+    expect(said).toContain("Undid changes to 1 file: own.txt");
     await runCostCommand({ ...deps, columns: () => 80, state: () => createView().state() });
     expect(said.join("\n")).toContain("session");
   });

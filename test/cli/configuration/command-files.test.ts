@@ -88,8 +88,8 @@ describe("commands of a folder", verifies("SEC-17#settings"), () => {
       if (file === undefined) throw new Error("No file is brought.");
       const shown = describeFile(file).join("\n");
       if (how === "changed by a byte") expect(shown).toContain("- Deploy it.\n    + Deploy it!");
-      if (how === "moved behind a link") expect(shown).toContain("behind a link");
-      expect(formatTrust(file)).toBe("Not trusted: it is no command.");
+      if (how === "moved behind a link") expect(shown).toContain("now reached through a link");
+      expect(formatTrust(file)).toBe("Not trusted: it is not a command.");
     },
   );
 
@@ -117,7 +117,7 @@ describe("commands of a folder", verifies("SEC-17#settings"), () => {
     expect(present().list).toMatchObject([{ text: "Mine.", scope: "user" }]);
     expect(present().problems).toEqual([
       expect.stringContaining("quit.md is not a command: /quit is a built-in command."),
-      expect.stringContaining("deploy.md is off: you have a command of this name yourself."),
+      expect.stringContaining("deploy.md is off: you have a command with the same name."),
     ]);
     expect([...commandNames].sort()).toEqual(commands.map(({ name }) => name).sort());
   });
@@ -132,7 +132,7 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     symlinkSync("../../inner.md", join(place.root, ".pawl/commands/inner.md"));
     expect(brought().files.map(({ name }) => name)).toEqual([".pawl/commands/inner.md"]);
     expect(present().problems).toEqual([
-      expect.stringContaining("dangling.md is not a command: it leads to no file."),
+      expect.stringContaining("dangling.md is not a command: it is a broken link."),
       expect.stringContaining("out.md is not a command: it is not in the folder."),
     ]);
     rmSync(join(place.root, ".pawl"), { recursive: true });
@@ -155,12 +155,12 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     mkdirSync(join(place.root, ".pawl/commands/folder.md"));
     expect(brought().files.map(({ name }) => name)).toEqual([".pawl/commands/whole.md"]);
     expect(present().problems.join("\n")).toMatch(
-      /binary\.md .* not UTF-8 text\.\n.*blank\.md .* it is empty\.\n.*folder\.md .* it is no file\.\n.*large\.md .* larger than 32,768 bytes\.\n.*null\.md .* not UTF-8 text/,
+      /binary\.md .* not UTF-8 text\.\n.*blank\.md .* it is empty\.\n.*folder\.md .* it is not a regular file\.\n.*large\.md .* larger than 32,768 bytes\.\n.*null\.md .* not UTF-8 text/,
     );
     rmSync(join(place.root, ".pawl"), { recursive: true });
     mkdirSync(join(place.root, ".pawl/commands"), { recursive: true });
     execFileSync("mkfifo", [join(place.root, ".pawl/commands/pipe.md")]);
-    expect(present().problems).toEqual([expect.stringContaining("it is no file")]);
+    expect(present().problems).toEqual([expect.stringContaining("it is not a regular file")]);
   });
 
   test("are those beyond the bounds of a folder", () => {
@@ -177,11 +177,11 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     );
     const many = world(files(101, "x"));
     expect(many.brought().files).toHaveLength(100);
-    expect(many.present().problems).toEqual([expect.stringContaining("the first 100 by name count.")]);
+    expect(many.present().problems).toEqual([expect.stringContaining("only the first 100 by name are read.")]);
     expect(resolveConfiguration(many.place).notice).toContain("/c0004, 95 more.");
     const flood = world(files(1_001, ""));
     expect(flood.brought().files).toEqual([]);
-    expect(flood.present().problems).toEqual([expect.stringContaining("more than 1,000 files: none of them counts.")]);
+    expect(flood.present().problems).toEqual([expect.stringContaining("more than 1,000 files: none of them is read.")]);
     const empty = world(files(60, ""));
     expect(empty.present().problems).toHaveLength(6);
     expect(empty.present().problems.at(-1)).toContain("55 more files");

@@ -49,7 +49,7 @@ describe("pawl.config.json", verifies("CHAT-4#settings"), () => {
     ['{ "modell": "x" }', "Did you mean model"],
     ['{ "limits": { "maxStep": 1 } }', "Did you mean limits.maxSteps"],
     ['{ "limits": { "maxSteps": 0 } }', "above 0"],
-    ['{ "model": 3 }', "model must be a text"],
+    ['{ "model": 3 }', "model must be a string that is not empty"],
     ['{ "permissions": { "allways": [] } }', "only allow, ask and deny"],
     ["[]", "must be an object"],
     ['{ "$schema": 3 }', "$schema must be an address"],
@@ -104,8 +104,8 @@ describe("a file of settings, servers or rules", verifies("CHAT-4#settings"), ()
       truncateSync(path, 2 ** 40);
     });
     expect(huge).toThrow(/is larger than [\d,]+ bytes/);
-    expect(replaced(() => execFileSync("mkfifo", [path]))).toThrow("it is no file");
-    expect(replaced(() => mkdirSync(path))).toThrow("it is no file");
+    expect(replaced(() => execFileSync("mkfifo", [path]))).toThrow("it is not a regular file");
+    expect(replaced(() => mkdirSync(path))).toThrow("it is not a regular file");
     expect(replaced(() => writeFileSync(path, Buffer.from([0x7b, 0xff, 0x7d])))).toThrow("it is not UTF-8 text");
     expect(replaced(() => {})).not.toThrow();
   });

@@ -19,7 +19,7 @@ describe("models of one's own", () => {
       { fast: { use: "openai-compatible/m", apiKeyEnv: "sk-secret" } },
       "apiKeyEnv must be the name of an environment variable",
     ],
-    [{ fast: { use: "ollama/qwen3", apiKey: "x" } }, 'not "apiKey"'],
+    [{ fast: { use: "ollama/qwen3", apiKey: "x" } }, '"apiKey" is not one of use'],
     [{ "a/b": { use: "ollama/qwen3" } }, 'may not name a model "a/b"'],
     [{ demo: { use: "ollama/qwen3" } }, 'may not name a model "demo"'],
   ];

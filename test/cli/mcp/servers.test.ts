@@ -70,8 +70,8 @@ describe("the file", ofFiles, () => {
       ["no__name", null, expect.stringContaining("its name")],
       ["both", null, expect.stringContaining("leave one of them out")],
       ["none", null, expect.stringContaining("needs command")],
-      ["args", null, "args must be a list of texts"],
-      ["env", null, "env must be an object of texts"],
+      ["args", null, "args must be a list of strings"],
+      ["env", null, "env must be an object of strings"],
       ["off", "stdio", "it is disabled in the file"],
     ]);
     const [first, second] = servers;
@@ -115,7 +115,7 @@ describe("servers of a folder", ofTrust, () => {
       "root/pawl.config.json": '{ "model": "a/b" }',
     });
     const untrusted = "its file is not trusted: pawl trust";
-    const shadowed = "you have a server of this name yourself";
+    const shadowed = "your own file has a server with this name";
     expect(states()).toEqual([
       ["user", "mine", null],
       ["folder", "docs", untrusted],
@@ -270,7 +270,7 @@ test("a server whose tools are dear in every request is told of, with the figure
   expect(notes).toEqual([
     expect.stringMatching(/^MCP server big: its 200 tools take about \d{1,3},\d{3} tokens\.$/),
     expect.stringMatching(
-      /^ {2}It is in \/home\/me\/\.mcp\.json\. Every request has them, unless .* then the model finds them\.$/,
+      /^ {2}It is configured in \/home\/me\/\.mcp\.json\. Every request contains them, unless .* then the model searches for them\.$/,
     ),
   ]);
 });

@@ -60,7 +60,7 @@ describe("a path that a rule closes", verifies("CHAT-2#rules"), () => {
     const { sent, stderr } = await sentBy(world(), [done], [...bare, ...closed, "Read @secret/key.txt and @open.txt"]);
     expect(sent).not.toContain(canary);
     expect(sent).toContain("The file open.txt, as it is now");
-    expect(stderr).toContain("@secret/key.txt does not join the message: a rule closes it.");
+    expect(stderr).toContain("@secret/key.txt was not attached: a permission rule forbids it.");
   });
 
   test("is a file that no @path of a conversation brings, nor one of a command of the folder", async () => {
@@ -73,7 +73,7 @@ describe("a path that a rule closes", verifies("CHAT-2#rules"), () => {
     const person = openPawl(made, words, { env: { OPENAI_BASE_URL: server.baseURL } });
     await person.sees("ready");
     person.type("See @secret/key.txt\r");
-    await person.sees(/a rule closes it[\s\S]*Done\.[\s\S]*ready/);
+    await person.sees(/a permission rule forbids it[\s\S]*Done\.[\s\S]*ready/);
     person.type("/look @secret/../secret/key.txt\r");
     await person.sees(/Look at @secret\/\.\.[\s\S]*Done\.[\s\S]*ready/);
     person.type("\x04");

@@ -350,5 +350,5 @@ test("a call that was allowed before plan mode does not start in it", keys, asyn
   expect([world.exists("a.txt"), world.exists("b.txt")]).toEqual([false, false]);
   const results = JSON.stringify(world.model.requests[1]?.messages);
   expect(results).toContain("The person has begun to plan.");
-  expect(results.split("Denied by now: plan mode: nothing is changed")).toHaveLength(4);
+  expect(results.split("Now denied: plan mode: nothing is changed")).toHaveLength(4);
 });

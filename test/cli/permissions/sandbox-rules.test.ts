@@ -221,7 +221,7 @@ test("no command starts if not all files that rules close can be found", verifie
   const rules = deny("read_file(**/.env)");
   expect(await findClosedFiles(root, rules)).toEqual([join(root, "c/.env")]);
   await expect(findClosedFiles(root, rules, undefined, { maxEntries: 3, maxFiles: 3 })).rejects.toThrow(
-    "More than 3 files and folders would have to be searched for files that rules deny.",
+    "More than 3 files and folders would have to be searched for denied files.",
   );
   // Only folders in which a rule can match are searched.
   expect(await findClosedFiles(root, deny("read_file(c/.env)"), undefined, { maxEntries: 4, maxFiles: 3 })).toEqual([

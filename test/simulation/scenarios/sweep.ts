@@ -6,6 +6,7 @@ import { type Failure, toFailure } from "../../../src/testing/crash/failure.js";
 import { type PlayWithDeaths, sweepPairs, sweepSingles } from "../../../src/testing/crash/sweep.js";
 import { createTally, sumTallies, type Tally } from "../../../src/testing/crash/tally.js";
 import { createSeededRandom } from "../../../src/testing/world/seeded-random.js";
+import { isInShare } from "../../support/share.js";
 import { findDifference, type PlayEnding, playScenario } from "./play.js";
 import type { Scenario } from "./scenarios.js";
 
@@ -20,7 +21,7 @@ export type Swept = Tally & {
 
 /**
  * `waits`: one crash at every wait. `commits`: one crash around every commit. `pairs`: every pair of crashes around
- * commits, or as many as the scenario says.
+ * commits, or as many as the scenario says. Of single crashes, those in the share of this run (test/support/share.ts).
  */
 export type Sweep = "waits" | "commits" | "pairs";
 
@@ -36,7 +37,8 @@ export async function sweepScenario(
   const run = await beginRun(scenario, store, kind);
   if (kind === "pairs" && (run.points * (run.points - 1)) / 2 > mostPairs)
     return await sampleScenario(scenario, store, { deaths: 2, count: mostPairs, seed: 1 });
-  await (kind === "pairs" ? sweepPairs : sweepSingles)(run.playAt, run.points);
+  if (kind === "pairs") await sweepPairs(run.playAt, run.points);
+  else await sweepSingles(async ([point = 0]) => (isInShare(point) ? await run.playAt([point]) : run), run.points);
   return run.swept();
 }
 

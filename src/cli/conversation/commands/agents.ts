@@ -1,6 +1,6 @@
 /**
- * `/agents`: the other sessions of the folder that work or wait, and the agents in files that the model can call, what each file
- * says, and why some are off. `/agents stop ID` ends a run.
+ * `/agents`: the folder's other sessions that work or wait, and the agents in files that the model can call, with the content of
+ * each file and why some are off. `/agents stop ID` ends a run.
  */
 import { createPassiveAgent } from "../../agent/passive-agent.js";
 import { listRunningSessions } from "../../agent/running-sessions.js";
@@ -18,7 +18,7 @@ export async function runAgentsCommand(context: CommandContext, words: string): 
   const { columns, say } = context;
   const [, id] = /^stop\s+(\S+)$/.exec(words) ?? [];
   if (id !== undefined) return stopRun(context, id);
-  if (words !== "") return say([lineOf("/agents lists them, and /agents stop ID ends the run of one.", "yellow")]);
+  if (words !== "") return say([lineOf("/agents takes nothing, or stop ID, which ends a run.", "yellow")]);
   const lines = [...(await renderRunning(context)), ...renderAgentFiles(context)];
   say(lines.length === 0 ? wrapNote(emptyNote, columns(), "dim") : lines);
 }
@@ -32,7 +32,7 @@ async function stopRun({ store, say }: CommandContext, id: string): Promise<void
   say([lineOf(`Stopping the run of ${short}. /agents shows whether it has ended.`, "dim")]);
 }
 
-/** The sessions of this folder that work or wait, without the one that is shown. */
+/** The folder's sessions that work or wait, other than the current one. */
 async function renderRunning({ store, root, sessionId, redaction, columns }: CommandContext): Promise<readonly Line[]> {
   const { shown } = await listRunningSessions(store, root);
   const others = shown.filter((session) => session.sessionId !== sessionId).map((session) => redaction.value(session));
@@ -41,7 +41,7 @@ async function renderRunning({ store, root, sessionId, redaction, columns }: Com
   return [...table.map((line) => lineOf(line)), ...wrapNote(runningNote, columns(), "dim"), []];
 }
 
-const runningNote = "/resume ID shows one and follows it; /agents stop ID ends its run.";
+const runningNote = "/resume ID opens a session and follows it; /agents stop ID ends its run.";
 
 function renderAgentFiles({ configured, redaction, columns }: CommandContext): readonly Line[] {
   const { ignored } = resolveAgents(configured.trust);

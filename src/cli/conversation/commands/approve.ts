@@ -30,7 +30,7 @@ import type { CommandContext } from "./sessions.js";
 
 type MenuChoice = Choice & { readonly decision: ApprovalDecision };
 
-/** @param words the id of a call, and perhaps a text: a reason, an answer or a result */
+/** @param words the id of a call, optionally followed by text: a reason, an answer or a result */
 export async function runApproveCommand(context: CommandContext, words: string): Promise<void> {
   const { store, redaction, choose, say, columns } = context;
   const waiting = await listPendingCalls(store, redaction);
@@ -42,7 +42,10 @@ export async function runApproveCommand(context: CommandContext, words: string):
       : requireOneMatch(findMatchingCalls(waiting, named), named, plainText);
   if (call === null) return say([lineOf("Nothing was answered.", "dim")]);
   if (call === undefined)
-    throw new PawlError("no_such_call", `No call ${JSON.stringify(named)} waits. /approve lists the calls that do.`);
+    throw new PawlError(
+      "no_such_call",
+      `No call ${JSON.stringify(named)} waits for an answer. /approve lists the calls that do.`,
+    );
   say(
     formatCall(call, Date.now(), plainText)
       .trimEnd()
@@ -51,14 +54,14 @@ export async function runApproveCommand(context: CommandContext, words: string):
   );
   const answerChoices = listChoices(call, text.trim());
   if (text === "" && needsText(call))
-    say(wrapNote(`To answer it with a text: /approve ${sanitize(call.id)} TEXT`, columns(), "dim"));
+    say(wrapNote(`To answer with text: /approve ${sanitize(call.id)} TEXT`, columns(), "dim"));
   const chosenId = await choose("answer", [{ id: "none", text: "leave it waiting" }, ...answerChoices]);
   const decision = answerChoices.find(({ id }) => id === chosenId)?.decision;
   if (decision === undefined) return say([lineOf("Nothing was answered.", "dim")]);
   const session = createClient({ store }).session(call.sessionId);
   const status = await sendDecision(session, call, decision, resolveUserName());
   if (status === "second")
-    return say([lineOf(`Another answer to ${sanitize(call.id)} came first, so this one changes nothing.`, "yellow")]);
+    return say([lineOf(`Another answer to ${sanitize(call.id)} came first, so this one has no effect.`, "yellow")]);
   say([
     lineOf(`${confirmationTexts[decision.type]} ${sanitize(call.id)} (${toOneLine(call.name)}).`),
     ...wrapNote(await formatNextStep(context, call), columns(), "dim"),
@@ -79,7 +82,7 @@ function needsText({ why }: PendingCall): boolean {
   return why === "tool" || why === "external";
 }
 
-/** The answers that settle a call of this kind. One that takes no text is not offered with a text. */
+/** The answers for a call of this kind. If there is text, answers that take none are not offered. */
 function listChoices({ why, schema }: PendingCall, text: string): readonly MenuChoice[] {
   return listAnswerChoices(why).flatMap((choice): readonly MenuChoice[] => {
     const { name, label } = choice;
@@ -104,16 +107,16 @@ function listReplies(schema: PendingCall["schema"], text: string): readonly Menu
   }));
 }
 
-/** Who goes on with the session. This conversation carries on its own. */
+/** Describes which process continues the session. This conversation continues its own. */
 async function formatNextStep(
   { store, sessionId: currentSessionId }: CommandContext,
   call: PendingCall,
 ): Promise<string> {
   const { sessionId, session } = call;
-  if (sessionId === currentSessionId || session.top === currentSessionId) return "This session goes on.";
+  if (sessionId === currentSessionId || session.top === currentSessionId) return "This session continues.";
   const holder = (await store.describe(sessionId))?.holder ?? null;
-  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} goes on with that session.`;
+  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues that session.`;
   if (session.agent !== agentName && !isFolderChild(session.agent))
-    return `The program of the agent "${sanitize(session.agent)}", or a worker of it, goes on with that session.`;
-  return `It goes on where it is shown, in a running pawl worker, or here: /resume ${sanitize(shortId(session.top ?? sessionId))}`;
+    return `The program of the agent "${sanitize(session.agent)}", or one of its workers, continues that session.`;
+  return `The session continues where it is open, in a running pawl worker, or here: /resume ${sanitize(shortId(session.top ?? sessionId))}`;
 }

@@ -10,7 +10,7 @@ import { wrapNote } from "../lines/view-lines.js";
 import { effortLevels } from "../run-settings.js";
 import type { CommandContext } from "./sessions.js";
 
-/** The limit also applies to the run in progress, including what it has cost so far. */
+/** The limit also applies to the run in progress, including its cost so far. */
 export async function runBudgetCommand(
   { choices, configured, state, columns, say }: CommandContext,
   words: string,
@@ -28,7 +28,7 @@ export async function runBudgetCommand(
     return printNote(
       maxCostUsd === undefined
         ? "A run may cost any amount from now on."
-        : `The limit of the configuration holds from now on: ${formatDollars(maxCostUsd)}.`,
+        : `The configured limit applies from now on: ${formatDollars(maxCostUsd)}.`,
       "dim",
     );
   }
@@ -40,12 +40,12 @@ export async function runBudgetCommand(
   if (runId !== null) choices.watch(runId);
   const isUnknown = usage.costUsd === undefined && usage.inputTokens !== undefined;
   printNote(
-    `A run ends when it has cost ${formatDollars(amount)}: ${runId === null ? "" : "this one, and "}the next ones.`,
+    `From ${runId === null ? "the next run" : "this run"} on, a run ends when it has cost ${formatDollars(amount)}.`,
   );
   const { unpriced } = choices;
   if (unpriced.length > 0)
-    printNote(`Calls of ${unpriced.join(", ")} count as nothing, because no price is known.`, "yellow");
-  else if (isUnknown) printNote("What this model costs is not known, so its calls count as nothing.", "yellow");
+    printNote(`Calls of ${unpriced.join(", ")} count as $0, because the price is unknown.`, "yellow");
+  else if (isUnknown) printNote("The price of this model is unknown, so its calls count as $0.", "yellow");
 }
 
 export async function runEffortCommand(
@@ -59,11 +59,11 @@ export async function runEffortCommand(
   }));
   const named = words === "" ? await choose("effort", listed) : words;
   if (named === null) return say([lineOf("Nothing was changed.", "dim")]);
-  const chosen = effortLevels.find((one) => one === named);
+  const chosen = effortLevels.find((level) => level === named);
   if (chosen === undefined && named !== providerDefault)
     throw new PawlError(
       "bad_input",
-      `/effort takes ${effortLevels.join(", ")}, or ${providerDefault}: then the provider decides.`,
+      `/effort takes ${effortLevels.join(", ")}, or ${providerDefault}, which leaves it to the provider.`,
     );
   await choices.change(({ effort: _, ...others }) => (chosen === undefined ? others : { ...others, effort: chosen }));
   say(wrapNote(`How much the model thinks, from the next message on: ${named}`, columns(), "dim"));

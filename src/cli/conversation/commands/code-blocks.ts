@@ -1,5 +1,5 @@
 /**
- * The code blocks of a Markdown text, as they were written.
+ * The code blocks of Markdown text, as they were written.
  */
 import { createBlockCutter } from "../lines/markdown-blocks.js";
 

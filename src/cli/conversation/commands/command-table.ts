@@ -70,14 +70,14 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "resume",
     takes: "[id]",
-    about: "goes on with another session; the list has those of other folders, too",
+    about: "continues another session; the list includes other folders",
     atRest: true,
     run: acts.resume,
   },
   {
     name: "fork",
     takes: "[n]",
-    about: "a new session from before your message n, which is in the editor then",
+    about: "a new session from before your message n, which becomes the draft",
     atRest: true,
     run: runForkCommand,
   },
@@ -91,15 +91,15 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "undo",
     takes: "[n]",
-    about: "takes back what file tools wrote in the last n runs; shows it, and asks",
+    about: "undoes what file tools wrote in the last n runs; shows it, and asks",
     atRest: true,
     run: runUndoCommand,
   },
-  { name: "redo", takes: "", about: "brings forward what /undo has taken back", atRest: true, run: runRedoCommand },
+  { name: "redo", takes: "", about: "restores what /undo has undone", atRest: true, run: runRedoCommand },
   {
     name: "model",
     takes: "[name]",
-    about: "which model answers, or another one from the next message on",
+    about: "shows the model, or changes it from the next message on",
     atRest: true,
     run: runModelCommand,
   },
@@ -113,7 +113,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "compact",
     takes: "[what to keep]",
-    about: "sums the conversation up now, to make room; in a run, before its next model call",
+    about: "summarises the conversation, to make room; during a run, before its next model call",
     atRest: false,
     run: runCompactCommand,
   },
@@ -127,20 +127,20 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "budget",
     takes: "[$2]",
-    about: "what a run may cost: this one and the next ones; off takes the limit away",
+    about: "the maximum cost of a run, from this one on; off removes the limit",
     atRest: false,
     run: runBudgetCommand,
   },
   {
     name: "context",
     takes: "",
-    about: "what the model was sent last, in tokens, and what was left out",
+    about: "the last request to the model, in tokens, and what was left out",
     atRest: false,
     run: runContextCommand,
   },
   { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
   mcpCommand,
-  { name: "skills", takes: "", about: "the skills that the model is told of", atRest: false, run: runSkillsCommand },
+  { name: "skills", takes: "", about: "the skills that the model can use", atRest: false, run: runSkillsCommand },
   {
     name: "agents",
     takes: "[stop id]",
@@ -152,7 +152,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "trust",
     takes: "[revoke]",
-    about: "what the folder brings, and whether it counts; asks, or takes the trust away",
+    about: "what the folder supplies, and whether it is trusted; asks, or revokes the trust",
     atRest: true,
     run: runTrustCommand,
   },
@@ -163,7 +163,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     atRest: false,
     run: runPsCommand,
   },
-  { name: "todo", takes: "", about: "the plan that the model keeps", atRest: false, run: looks.showPlan },
+  { name: "todo", takes: "", about: "the model's plan", atRest: false, run: looks.showPlan },
   {
     name: "output",
     takes: "[n]",
@@ -182,7 +182,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "approve",
     takes: "[id]",
-    about: "what waits for an answer, in all sessions; shows it whole, and asks",
+    about: "the calls that wait for an answer, in all sessions; shows one in full, and asks",
     atRest: false,
     run: runApproveCommand,
   },
@@ -190,21 +190,21 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     name: "mode",
     takes: "[edits|plan]",
     about:
-      "edits: files of the folder are changed without a question, in this session; ask: with one; plan: not before you accept a plan",
+      "edits: files of the folder change without asking, in this session; ask: only after asking; plan: only after you accept a plan",
     atRest: false,
     run: runModeCommand,
   },
   {
     name: "permissions",
     takes: "[…]",
-    about: "what is allowed, asked and denied by rules; adds, removes and tests",
+    about: "the rules that allow, ask and deny; adds, removes and tests them",
     atRest: false,
     run: runPermissionsCommand,
   },
   {
     name: "config",
     takes: "",
-    about: "what is in force, and where each part is from",
+    about: "the settings that apply, and where each comes from",
     atRest: false,
     run: runConfigCommand,
   },
@@ -218,11 +218,17 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "rename",
     takes: "[title]",
-    about: "the title of this session in lists, or another one",
+    about: "shows or changes the title of this session",
     atRest: false,
     run: runRenameCommand,
   },
-  { name: "quit", takes: "", about: "leaves, and says how to go on", atRest: false, run: async ({ quit }) => quit() },
+  {
+    name: "quit",
+    takes: "",
+    about: "leaves, and shows how to continue",
+    atRest: false,
+    run: async ({ quit }) => quit(),
+  },
 ];
 
 /** How long the help waits for the prompts of MCP servers; milliseconds. */
@@ -266,13 +272,14 @@ export function findCommand(line: string, custom: readonly CustomCommand[]): Com
   if (command !== undefined) return { type: "command", command, words: words.trim() };
   const near = nearestName(
     name,
-    all.map((one) => one.name),
+    all.map((command) => command.name),
   );
-  const suggestions = candidates.length > 0 ? candidates.map((one) => one.name) : near === undefined ? [] : [near];
+  const suggestions =
+    candidates.length > 0 ? candidates.map((command) => command.name) : near === undefined ? [] : [near];
   const suggestionNote =
     suggestions.length === 0
       ? "/help lists the commands"
-      : `Did you mean ${suggestions.map((one) => `/${one}`).join(" or ")}?`;
+      : `Did you mean ${suggestions.map((suggestion) => `/${suggestion}`).join(" or ")}?`;
   return {
     type: "unknown",
     message: `There is no command /${name}. ${suggestionNote.replace(/([a-z])$/, "$1.")} Nothing was sent.`,

@@ -18,7 +18,7 @@ export async function runConfigCommand(context: CommandContext): Promise<void> {
     ...formatConfiguration(configured, rules, servers.all, custom.all, listConfiguredAgents(configured), hooks).map(
       (line) => lineOf(redaction.text(line)),
     ),
-    // An option, the session or /model may name a model other than that of the files.
+    // An option, the session or /model may name a different model than the files.
     ...(configured.model === model ? [] : [lineOf(`The model of this session is ${formatModel(model)}.`, "dim")]),
     ...(configured.notice === null ? [] : [lineOf(toOneLine(redaction.text(configured.notice)), "yellow")]),
   ]);

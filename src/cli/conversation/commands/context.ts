@@ -23,7 +23,7 @@ type TokenShare = readonly [name: string, tokens: number];
 
 export async function runContextCommand({ agent, store, sessionId, columns, say }: CommandContext): Promise<void> {
   const request = await findLastRequest(store, sessionId);
-  if (request === null) return say([lineOf("No model was called in this session yet.", "dim")]);
+  if (request === null) return say([lineOf("No model has been called in this session yet.", "dim")]);
   const { sources, fromProvider, broke } = await findLastStep(store, sessionId);
   // A provider that loads deferred tools counts each of them where `find_tools` found it.
   const offered = request.tools.filter(({ defer }) => defer !== true);
@@ -34,7 +34,7 @@ export async function runContextCommand({ agent, store, sessionId, columns, say 
   ];
   const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
   say([
-    ...wrapNote("What the model was sent last, by our estimate:", columns(), "dim"),
+    ...wrapNote("The last request to the model, estimated:", columns(), "dim"),
     ...[...parts, ["all", total] as const].map((part) => renderShare(part, total)),
     ...(fromProvider === null
       ? []
@@ -71,9 +71,9 @@ async function findLastRequest(store: Store, sessionId: string): Promise<ModelRe
 type Sources = NonNullable<TraceRecordOf<"step">["sources"]>;
 
 type LastStep = {
-  /** The context sources of its run. */
+  /** The context sources of the step's run. */
   readonly sources: Sources;
-  /** The tokens that its provider counted; null if it has not reported any. */
+  /** The tokens that the provider counted; null if it has not reported any. */
   readonly fromProvider: number | null;
   /** Describes the last break of the provider's cache; null if there was none. */
   readonly broke: string | null;
@@ -124,8 +124,8 @@ async function describeOmitted(agent: Agent, sessionId: string): Promise<string>
   let last: Extract<PublicEvent, { readonly type: "compacted" }> | null = null;
   for await (const event of agent.session(sessionId).events({ follow: false, live: false }))
     if (event.type === "compacted" && event.summary !== undefined) [last, compactions] = [event, compactions + 1];
-  if (last === null) return "Nothing of the conversation was left out.";
+  if (last === null) return "Nothing was left out of the conversation.";
   const { retained = [] } = last;
-  const kept = retained.length === 0 ? "" : ` ${formatCount(retained.length, "text")} stayed word for word.`;
-  return `${formatCompaction(last)}${kept}${compactions === 1 ? "" : ` It was the summary number ${compactions}.`}`;
+  const kept = retained.length === 0 ? "" : ` Kept word for word: ${formatCount(retained.length, "text")}.`;
+  return `${formatCompaction(last)}${kept}${compactions === 1 ? "" : ` This was summary number ${compactions}.`}`;
 }

@@ -19,7 +19,7 @@ type ModelUsage = { readonly usage: Usage; readonly calls: number };
 
 type CostContext = Pick<CommandContext, "agent" | "store" | "sessionId" | "state" | "columns" | "say">;
 
-/** The usage of the agents that the session called is included, and has a line of its own. */
+/** The usage of called agents is included, and also has its own line. */
 export async function runCostCommand({ agent, store, sessionId, state, columns, say }: CostContext): Promise<void> {
   const models = new Map<string, ModelUsage>();
   let savings = noSavings;
@@ -62,7 +62,7 @@ export async function runCostCommand({ agent, store, sessionId, state, columns, 
   say([...renderList(entries, columns()), ...notes.flatMap((note) => wrapNote(note, columns(), "dim"))]);
 }
 
-/** Describes what the cache has saved in the session's model calls; null if nothing was read from it. */
+/** Describes the savings of the cache in the session's model calls; null if nothing was read from it. */
 function formatCacheSavings(savings: CacheSavings, { costUsd, partial }: Usage): string | null {
   const share = formatCacheShare(savings);
   if (share === null) return null;
@@ -80,5 +80,5 @@ function addCall(part: ModelUsage = { usage: {}, calls: 0 }, usage: Usage = {}):
 
 function formatUsage(usage: Usage): string {
   const tokens = formatTokens(usage);
-  return tokens === "" ? "no tokens are known" : `${tokens}, ${formatCost(usage) || "cost unknown"}`;
+  return tokens === "" ? "tokens unknown" : `${tokens}, ${formatCost(usage) || "cost unknown"}`;
 }

@@ -22,7 +22,7 @@ export async function runDiffCommand(context: CommandContext, words: string): Pr
   // Calls run in parallel, so the order in the log is arbitrary.
   const files = plan.files.toSorted((a, b) => (a.path < b.path ? -1 : 1));
   for (const file of files) say(await renderFile(file, context));
-  say([lineOf("  What commands, MCP servers and editors have changed is not shown.", "dim")]);
+  say([lineOf("  Changes by commands, MCP servers and editors are not shown.", "dim")]);
 }
 
 const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
@@ -58,7 +58,7 @@ async function renderFile(
 /** Represents a file without lines. No stored text has this character, so no line equals it. */
 const emptyFile = "\0";
 
-/** The newline at the end of the file is not a separate line, unless it is what has changed. */
+/** The newline at the end of the file is not a separate line, unless only the newline has changed. */
 function diffFileTexts(before: string, after: string): Changes {
   const hasEnd = [before, after].every((text) => text === "" || text.endsWith("\n"));
   const [old, now] = [before, after].map((text) => (text === "" ? emptyFile : hasEnd ? text.slice(0, -1) : text));

@@ -30,7 +30,7 @@ export async function exportSession(context: CommandContext, name: string): Prom
     writeFileSync(file, text, { flag: "wx", mode: 0o600 });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    throw new PawlError("bad_input", `${file} is there already. Give another name: /export FILE`, { cause: error });
+    throw new PawlError("bad_input", `${file} already exists. Give another name: /export FILE`, { cause: error });
   }
   say([lineOf(`Wrote ${file}`)]);
 }
@@ -71,7 +71,7 @@ async function exportMarkdown(agent: Agent, sessionId: string, redaction: Redact
     .join("\n\n")}\n`;
 }
 
-/** A code block whose fence is longer than any in the text. */
+/** A code block whose fence is longer than any fence in the text. */
 function fenceCode(text: string, language: string): string {
   const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map(([run]) => run.length));
   const fence = "`".repeat(longest + 1);

@@ -1,10 +1,10 @@
 /**
- * Undoes what file tools have written, and redoes it.
+ * Undoes and redoes the changes of file tools.
  *
  * 1. Only a file that is still as the tools left it is restored by default. Any other file is a conflict: it stays as it is,
  *    unless the person chooses it.
- * 2. Files are written as the file tools write them, so the same paths are allowed and a file changes as a whole. The file that
- *    was compared is the one that is replaced, whatever is put in its place meanwhile.
+ * 2. Files are written as the file tools write them, so the same paths are allowed and a file changes as a whole. Only the file
+ *    that was compared is replaced, even if the path now leads to another file.
  * 3. A kill in the middle leaves some files restored. The same command continues from there.
  */
 import type { Store } from "../../../index.js";
@@ -95,7 +95,7 @@ export type RestoreResult = { readonly restored: readonly string[]; readonly fai
 
 /**
  * Writes the chosen files, and records that the runs are undone or redone.
- * @throws PawlError `bad_input` if that cannot be recorded: no file is written then
+ * @throws PawlError `bad_input` if that cannot be recorded; then no file is written
  */
 export async function applyPlan(plan: Plan, chosen: readonly FilePlan[], deps: UndoDeps): Promise<RestoreResult> {
   await moveFamilyRecords(deps, plan.direction, plan.runIds, true);

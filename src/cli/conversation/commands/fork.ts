@@ -24,7 +24,7 @@ export async function runForkCommand(context: CommandContext, words: string): Pr
   if (message === undefined)
     throw new PawlError(
       "bad_input",
-      `This session has ${formatCount(sent.length, "message")}: /fork takes a number from 1 on.`,
+      `This session has ${formatCount(sent.length, "message")}: /fork takes a number, counted from 1.`,
     );
   const forkId = randomUUID();
   await forkBefore(context, message, forkId);

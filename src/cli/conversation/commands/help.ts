@@ -1,5 +1,5 @@
 /**
- * The text of `/help`: the commands by what they are for.
+ * The text of `/help`: the commands, grouped by purpose.
  */
 import type { CommandName } from "../../command-names.js";
 import type { Line } from "../../screen/line.js";
@@ -37,13 +37,13 @@ export function renderHelp(
     heading,
     entries: names.flatMap((name) => commands.filter((command) => command.name === name)).map(toEntry),
   }));
-  const ofFiles = custom.length === 0 ? [] : [{ heading: "Commands in files", entries: custom.map(toEntry) }];
-  const ofServers =
+  const fileCommandGroups = custom.length === 0 ? [] : [{ heading: "Commands in files", entries: custom.map(toEntry) }];
+  const promptGroups =
     prompts.length === 0
       ? []
       : [{ heading: "Prompts of MCP servers", entries: prompts.slice(0, maxPrompts).map(toPromptEntry) }];
   return [
-    ...renderListGroups([...shown, ...ofFiles, ...ofServers], columns),
+    ...renderListGroups([...shown, ...fileCommandGroups, ...promptGroups], columns),
     [],
     ...helpNotes.flatMap((note) => wrapNote(note, columns, "dim")),
   ];
@@ -54,10 +54,10 @@ const maxPrompts = 50;
 const maxPromptAbout = 200;
 
 const helpNotes: readonly string[] = [
-  "!command runs a command of yours in the folder; its output joins your next message.",
+  "!command runs your command in the folder; its output is attached to your next message.",
   "@path adds a file of the folder to the message, and @server:uri a resource of an MCP server.",
   "/server:prompt shows a prompt of an MCP server, and asks whether to send it.",
   "Shift+Tab changes the mode: ask, edits, plan.",
   "// begins a message that starts with a slash.",
-  "pawl --screen-reader starts without a live screen; the setting ui.screenReader does so each time.",
+  "pawl --screen-reader starts without a live screen; the setting ui.screenReader always does.",
 ];

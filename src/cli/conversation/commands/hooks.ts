@@ -1,5 +1,5 @@
 /**
- * `/hooks`: the hooks in files, in the order in which they are called, and why some are off.
+ * `/hooks`: the hooks in files, in the order in which they run, and why some are off.
  */
 import { listHooks, type ResolvedHook } from "../../hooks/resolve-hooks.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";

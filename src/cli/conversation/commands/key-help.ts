@@ -10,25 +10,25 @@ const keyDescriptions: readonly (readonly [string, string])[] = [
   ["Shift+Enter, Alt+Enter, Ctrl-J, \\ and Enter", "a new line"],
   [
     "Esc",
-    "stops what is at work, and Enter then makes the draft the next run; at a question, twice: stops the run; at rest, twice: an earlier message to fork from",
+    "stops the current work, and Enter then makes the draft the next run; at a question, twice: stops the run; at rest, twice: choose an earlier message to fork from",
   ],
-  ["Ctrl-C", "clears the draft; else stops what is at work; twice: leaves"],
+  ["Ctrl-C", "clears the draft, or stops the current work; twice: leaves"],
   ["Ctrl-D", "leaves, if the draft is empty"],
   ["y n r e a ?, 1 to 9", "answer a question, if the draft is empty; Tab goes to the question and back"],
   ["↑ ↓, Ctrl-P Ctrl-N", "rows of the draft, then earlier messages; always earlier messages"],
   ["Ctrl-A E, Alt-B F", "start and end of the line; a word back and on"],
   ["Ctrl-K U W, Alt-D, Ctrl-Y, Ctrl-_", "cut to the end, to the start, a word; put back; undo"],
-  ["Ctrl-R", "an earlier message, by words that it has; Ctrl-R again: the one before"],
+  ["Ctrl-R", "searches earlier messages by words; Ctrl-R again: the next older match"],
   ["Ctrl-G", "the draft in $VISUAL or $EDITOR; at a question: the call, which is shown and asked about again"],
   ["Ctrl-O", "the whole output of the last call, in $PAGER"],
-  ["Ctrl-T", "the plan that the model keeps"],
+  ["Ctrl-T", "the model's plan"],
   [
     "Shift+Tab",
-    "file edits in the folder run without a question, in this session; again: nothing changes until you accept a plan; again: edits ask",
+    "file edits in the folder run without asking, in this session; again: nothing changes until you accept a plan; again: edits ask",
   ],
   ["Alt-↑", "takes the last queued message back"],
-  ["Ctrl-L", "draws the screen anew"],
-  ["Ctrl-Z", "suspends, if nothing is at work"],
+  ["Ctrl-L", "redraws the screen"],
+  ["Ctrl-Z", "suspends pawl, if nothing is running"],
 ];
 
 export function renderKeyHelp(columns: number): readonly Line[] {

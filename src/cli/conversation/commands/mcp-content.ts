@@ -1,6 +1,6 @@
 /**
  * `/mcp accept`, `/mcp read` and `/mcp prompt`: a person uses the tools, resources and prompts of an MCP server. Its content is
- * untrusted: tools and prompts are shown before they are used, and a resource joins the next message as quoted data.
+ * untrusted: tools and prompts are shown before they are used, and a resource is attached to the next message as quoted data.
  */
 import { PawlError } from "../../../index.js";
 import type { McpPrompt, McpServer } from "../../../tools/mcp/index.js";
@@ -12,7 +12,7 @@ import { formatCount, sanitize, toOneLine } from "../../terminal/text.js";
 import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
 import { showFullText } from "./show-full-text.js";
 
-/** The maximum number of lines that are shown in the conversation, although there is a pager. */
+/** The maximum number of lines that are shown in the conversation even if there is a pager. */
 const maxUnpagedLines = 60;
 /** The maximum number of lines that are shown without a pager. */
 const maxLines = 200;
@@ -60,7 +60,7 @@ export async function readServerResource(context: CommandContext, started: Start
   if (address === null) return;
   const { parts, size } = await askServer(context, server, (signal) => readResource(server, address, signal));
   for (const part of parts) join(part);
-  say([lineOf(toOneLine(`${address} joins your next message: ${size}.`), "dim")]);
+  say([lineOf(toOneLine(`${address} is attached to your next message: ${size}.`), "dim")]);
 }
 
 async function chooseResource(context: CommandContext, server: McpServer): Promise<string | null> {
@@ -119,7 +119,7 @@ function formatUsage(prompt: McpPrompt): string {
   return `${prompt.name} ${formatArguments(prompt)}`.trimEnd();
 }
 
-/** @throws PawlError `bad_input` for missing and for superfluous arguments */
+/** @throws PawlError `bad_input` for missing or extra arguments */
 function assignArguments(
   server: McpServer,
   prompt: McpPrompt,
@@ -133,7 +133,7 @@ function assignArguments(
 }
 
 function createUnknownPromptError(server: McpServer, name: string, prompts: readonly McpPrompt[]): PawlError {
-  const names = prompts.length === 0 ? "It has none." : `It has: ${prompts.map((one) => one.name).join(", ")}.`;
+  const names = prompts.length === 0 ? "It has none." : `It has: ${prompts.map((prompt) => prompt.name).join(", ")}.`;
   return new PawlError("bad_input", `The MCP server ${server.name} has no prompt ${JSON.stringify(name)}. ${names}`);
 }
 
@@ -155,7 +155,7 @@ async function askServer<T>(
   return await ask(stopped.signal).finally(endActivity);
 }
 
-/** Shows a text right above the question about it, or in the pager if it is long. */
+/** Shows text right above the question about it, or in the pager if it is long. */
 async function show(context: CommandContext, title: string, text: string): Promise<void> {
   const lines = linesOf(sanitize(context.redaction.text(text)));
   if (lines.length <= maxUnpagedLines) return context.say([lineOf(`${title}:`, "dim"), ...lines]);

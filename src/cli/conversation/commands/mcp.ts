@@ -1,7 +1,7 @@
 /**
- * `/mcp`: lists the MCP servers, their tools, and why some are off; shows a server's log; restarts a server; and takes over its
- * new tools, resources and prompts. The tools of a session are fixed when a talk begins, so a restart begins a new talk with the same
- * session.
+ * `/mcp`: lists the MCP servers, their tools, and why some are off; shows a server's log; restarts a server; accepts its new tools,
+ * and uses its resources and prompts. The tools of a session are fixed when a talk begins, so a restart begins a new talk with the
+ * same session.
  */
 import { PawlError } from "../../../index.js";
 import { formatServer } from "../../mcp/format-server.js";
@@ -15,7 +15,7 @@ import { acceptServerTools, readServerResource, sendServerPrompt } from "./mcp-c
 import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
 import { showFullText } from "./show-full-text.js";
 
-/** @param words nothing, or a verb, the name of a server, and what the verb takes */
+/** @param words empty, or a verb, the name of a server, and the verb's arguments */
 export async function runMcpCommand(context: CommandContext, words: string): Promise<void> {
   const [, verb = "", name = "", more = ""] = /^(\S*)\s*(\S*)\s*([\s\S]*)$/.exec(words) ?? [];
   if (more !== "" && verb !== "read" && verb !== "prompt") throw createUsageError(words);
@@ -57,7 +57,7 @@ function requireServer({ servers }: CommandContext, name: string): StartedServer
 
 function list({ servers, say, redaction, columns }: CommandContext): void {
   if (servers.all.length === 0) {
-    say([lineOf("There is no MCP server. To add one: pawl mcp add NAME -- COMMAND", "dim")]);
+    say([lineOf("There are no MCP servers. To add one: pawl mcp add NAME -- COMMAND", "dim")]);
     return;
   }
   const lines = servers.all.flatMap((one): readonly Line[] => {
@@ -98,7 +98,8 @@ const maxLines = 200;
 async function showLog(context: CommandContext, { name, transport, log }: StartedServer): Promise<void> {
   const text = log();
   if (text === "") {
-    const why = transport?.type === "http" ? "is reached over HTTP: its log is where it runs" : "has written nothing";
+    const why =
+      transport?.type === "http" ? "is reached over HTTP: its log is on its own machine" : "has written nothing";
     return context.say([lineOf(`The MCP server ${name} ${why}.`, "dim")]);
   }
   await showFullText(context, { title: name, text, maxLines });

@@ -11,7 +11,7 @@ export async function runModeCommand(
   { mode: sessionMode, columns, say }: CommandContext,
   words: string,
 ): Promise<void> {
-  const requestedMode = modes.find((one) => one === words);
+  const requestedMode = modes.find((mode) => mode === words);
   if (requestedMode === undefined && words !== "" && words !== "next")
     throw new PawlError("bad_input", `/mode takes ${modes.slice(0, -1).join(", ")} or ${modes.at(-1)}.`);
   const newMode =
@@ -24,8 +24,8 @@ function nextMode(mode: Mode): Mode {
 }
 
 const modeTexts: { readonly [Name in Mode]: string } = {
-  ask: "Mode ask: changes of files ask, unless a rule allows them.",
+  ask: "Mode ask: file changes ask, unless a rule allows them.",
   edits:
-    "Mode edits: edit_file and write_file run in this folder without a question, in this session. What a rule denies or asks about stays so. Shift+Tab goes on to plan.",
+    "Mode edits: edit_file and write_file run in this folder without asking, in this session. Rules that deny or ask still apply. Shift+Tab switches to plan.",
   plan: "Mode plan: until you accept a plan, neither the model nor its agents can change this folder. Shift+Tab ends it.",
 };

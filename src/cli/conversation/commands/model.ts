@@ -16,7 +16,7 @@ export async function runModelCommand(context: CommandContext, name: string): Pr
     return go({ type: "session", sessionId, model: requestedModel });
   say([
     [spanOf("model ", "dim"), spanOf(formatModel(currentModel))],
-    ...wrapNote("Another one: /model provider/name, for example /model anthropic/claude-sonnet-5-5", columns(), "dim"),
+    ...wrapNote("To change it: /model provider/name, for example /model anthropic/claude-sonnet-5-5", columns(), "dim"),
   ] satisfies readonly Line[]);
 }
 
@@ -32,8 +32,8 @@ async function listModelChoices({
     if (!reasons.has(name)) reasons.set(name, reason);
   };
   for (const [name, { use }] of Object.entries(configured.models)) add(name, use);
-  if (configured.model !== undefined) add(configured.model, "the configuration names it");
+  if (configured.model !== undefined) add(configured.model, "from the configuration");
   for (const { name, because: reason } of usableNow) add(name, reason);
-  add("demo", "needs no key, and is no LLM");
+  add("demo", "needs no key; not an LLM");
   return [...reasons].map(([id, reason]) => ({ id, text: toOneLine(redaction.text(`${id} · ${reason}`)) }));
 }

@@ -65,7 +65,7 @@ function parseNumber(words: string, command: string): number {
   if (words === "") return 1;
   const number = /^\d{1,6}$/.test(words) ? Number(words) : 0;
   if (number >= 1) return number;
-  throw new PawlError("bad_input", `${command} takes a number from 1 on.`);
+  throw new PawlError("bad_input", `${command} takes a number, counted from 1.`);
 }
 
 const statusMarks: { readonly [status: string]: string | undefined } = { open: "[ ]", in_progress: "[>]", done: "[x]" };
@@ -79,7 +79,7 @@ export async function showPlan({ agent, sessionId, store, redaction, say }: Comm
     const mark = statusMarks[String(item.status)];
     return mark === undefined ? [] : [[spanOf(`${mark} `, "cyan"), spanOf(redaction.text(String(item.text)))]];
   });
-  say(lines.length === 0 ? [lineOf("The model keeps no plan in this session.", "dim")] : lines);
+  say(lines.length === 0 ? [lineOf("The model has no plan in this session.", "dim")] : lines);
 }
 
 /** Shows where the time of the last run went. */

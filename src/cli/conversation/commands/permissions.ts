@@ -18,7 +18,7 @@ const usageLines: readonly string[] = [
   "/permissions add allow shell(npm test *) session",
   "    or ask, deny; session, project (this folder), user (everywhere)",
   "/permissions remove 2    the number in this list",
-  "/permissions test git status && ls    what the rules say of a line",
+  "/permissions test git status && ls    what the rules say about a command line",
 ];
 
 export async function runPermissionsCommand(context: CommandContext, words: string): Promise<void> {
@@ -57,7 +57,7 @@ function list({ permissions: { rules }, say }: CommandContext, session: SessionR
 }
 
 const modeLines = {
-  edits: "Mode edits: edit_file and write_file run in the folder. /mode ask takes it back.",
+  edits: "Mode edits: edit_file and write_file run in the folder without asking. /mode ask ends it.",
   plan: "Mode plan: whatever rules allow, nothing in the folder is changed until you accept a plan. /mode ask ends it.",
 } as const;
 
@@ -67,12 +67,12 @@ async function add(
   { permissions: sessionPermissions, agent, sessionId, say }: CommandContext,
   text: string,
 ): Promise<void> {
-  const [, word = "", rule = "", place = "session"] =
+  const [, word = "", rule = "", scopeName = "session"] =
     /^(\S+)\s+(.+?)(?:\s+(session|project|user))?$/s.exec(text.trim()) ?? [];
-  const verdict = verdicts.find((one) => one === word);
-  const scope = scopes.find((one) => one === place);
+  const verdict = verdicts.find((candidate) => candidate === word);
+  const scope = scopes.find((candidate) => candidate === scopeName);
   if (verdict === undefined || scope === undefined)
-    throw new PawlError("bad_input", `Say what the rule does, and the rule: ${usageLines[0] ?? ""}`);
+    throw new PawlError("bad_input", `Give a verdict and a rule: ${usageLines[0] ?? ""}`);
   const session = agent.session(sessionId);
   const storedRule = await saveRule(
     { permissions: sessionPermissions, session, by: resolveUserName() },
@@ -88,7 +88,8 @@ async function remove(
   { permissions: sessionPermissions, agent, sessionId, say }: CommandContext,
   rule: Rule | undefined,
 ): Promise<void> {
-  if (rule === undefined) throw new PawlError("bad_input", "There is no rule of this number. /permissions lists them.");
+  if (rule === undefined)
+    throw new PawlError("bad_input", "There is no rule with this number. /permissions lists the rules.");
   const isRemoved = await removeRule(
     { permissions: sessionPermissions, session: agent.session(sessionId), by: resolveUserName() },
     rule,

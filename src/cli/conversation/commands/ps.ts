@@ -2,7 +2,7 @@
  * `/ps`: the background processes that commands of the session have started, and the state of those that were started by an
  * earlier process of this program.
  *
- * 1. An earlier process is signalled only if it is surely the same one: its id, its start time and the boot are compared.
+ * 1. An earlier process is signalled only if it is certainly the same process: its id, its start time and the boot are compared.
  */
 import type { Agent, Store } from "../../../index.js";
 import type { BackgroundProcesses, EarlierProcess } from "../../../tools/index.js";
@@ -98,19 +98,20 @@ const maxLines = 200;
 async function showOutput({ number, earlier }: ListedProcess, context: CommandContext): Promise<void> {
   const { background, sessionId, say } = context;
   const output = earlier === null ? background.output(sessionId, number) : null;
-  if (output === null) return say([lineOf("Its output ended with the program that had started it.", "dim")]);
+  if (output === null) return say([lineOf("Its output was lost when the program that started it ended.", "dim")]);
   await showFullText(context, { title: `process ${number}`, text: output, maxLines, empty: "(no output yet)" });
 }
 
 async function stopProcess({ number, isRunning, earlier }: ListedProcess, context: CommandContext): Promise<void> {
   const { background, sessionId, say } = context;
-  if (!isRunning) return say([lineOf(`Process ${number} does not run, or may be another one now.`, "yellow")]);
+  if (!isRunning)
+    return say([lineOf(`Process ${number} is not running, or its id may belong to another process now.`, "yellow")]);
   if (earlier === null) await background.stop(sessionId, number);
   else if (!earlier.stop()) return say([lineOf(`Process ${number} is gone already. Nothing was stopped.`, "yellow")]);
   say([lineOf(`Stopped process ${number}.`, "dim")]);
 }
 
-/** Reports to the person and to the model what became of the processes that ran when this program last ended. */
+/** Reports to the person and to the model the state of the processes that ran when this program last ended. */
 export async function reportEarlierProcesses(
   control: SessionControl,
   { agent, store, background }: Pick<CommandContext, "agent" | "store" | "background">,

@@ -19,5 +19,5 @@ export async function runRenameCommand(context: CommandContext, title: string): 
     return say(wrapNote(`${currentText} To change it: /rename TITLE`, columns(), "dim"));
   }
   await agent.session(sessionId).rename(title, { by: resolveUserName() });
-  say(wrapNote(`This session is called from now on: ${toShownText(title)}`, columns(), "dim"));
+  say(wrapNote(`This session is now called: ${toShownText(title)}`, columns(), "dim"));
 }

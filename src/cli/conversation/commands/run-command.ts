@@ -7,8 +7,8 @@ import { type Command, findCommand } from "./command-table.js";
 import { type CommandContext, createMustWaitLine, isAtWork } from "./sessions.js";
 
 /**
- * Errors are shown on the screen.
- * @returns null, or for a command that blocks later lines, a promise that settles when it has ended
+ * Runs the command, and shows its errors on the screen.
+ * @returns null, or for a command that blocks later lines, a promise that settles when the command has ended
  */
 export function runCommand(line: string, context: CommandContext, control: SessionControl): Promise<void> | null {
   const match = findCommand(line, context.custom.list);

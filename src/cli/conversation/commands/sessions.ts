@@ -1,5 +1,5 @@
 /**
- * What the commands of a conversation do. Each has the library do it, as the other commands of `pawl` have.
+ * The commands `/status`, `/new`, `/resume` and `/tools` of a conversation, and the context that all its commands share.
  */
 import { basename } from "node:path";
 import { isResting } from "../../../core/index.js";
@@ -24,17 +24,17 @@ import type { RunSettingsStore } from "../run-settings.js";
 import type { SessionMode } from "../session-mode.js";
 import type { ViewState } from "../view/view.js";
 
-/** What the conversation does next: it stays with its session unless a command says otherwise. */
+/** The next step of the conversation, if a command does not stay with the current session. */
 export type NextTalk =
   | { readonly type: "quit" }
-  /** Goes on with this session, or with a new one if it is null. */
+  /** Continues with this session, or with a new session if null. */
   | {
       readonly type: "session";
       readonly sessionId: string | null;
       readonly model?: string;
-      /** The beginning of the first message. */
+      /** The initial draft. */
       readonly draft?: string;
-      /** The person has trusted what the folder brings, before the first message was sent. */
+      /** The person trusted the folder's files before the first message was sent. */
       readonly isTrusted?: boolean;
     };
 
@@ -43,23 +43,23 @@ export type CommandContext = {
   readonly agent: Agent;
   readonly sessionId: string;
   readonly root: string;
-  /** The folder of the sessions. */
+  /** The folder of settings and sessions. */
   readonly home: string;
   readonly model: string;
-  /** What the files said when the talk with this session began. */
+  /** The configuration when the talk with this session began. */
   readonly configured: ResolvedConfiguration;
   readonly version: string;
   readonly hasShell: boolean;
-  /** Whether the model goes by AGENTS.md and skills. */
+  /** Whether the model gets AGENTS.md and skills. */
   readonly hasContextFiles: boolean;
   /** Whether hooks in files run. */
   readonly hasHooks: boolean;
-  /** What holds for the next runs of the session. */
+  /** The settings of the session's next runs. */
   readonly choices: RunSettingsStore;
   readonly mode: SessionMode;
   readonly permissions: Permissions;
   readonly servers: StartedServers;
-  /** Ends an MCP server and starts it again, unless `signal` ends the attempt. What it gives counts from the next talk on. */
+  /** Restarts an MCP server, unless `signal` aborts the attempt. The model gets its tools from the next talk on. */
   readonly restartServer: (name: string, signal: AbortSignal) => Promise<StartedServers>;
   /** Offers these new or changed tools of an MCP server from the next talk on. */
   readonly acceptTools: (server: string, names: readonly string[]) => void;
@@ -67,18 +67,18 @@ export type CommandContext = {
   readonly redaction: Redaction;
   readonly state: () => ViewState;
   readonly say: (lines: readonly Line[]) => void;
-  /** Lets the person choose; null if they do not. */
+  /** Lets the person choose; null if they cancel. */
   readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
-  /** Shows a text in the person's pager. @returns false if there is none */
+  /** Shows text in the person's pager. @returns false if there is no pager */
   readonly page: (text: string) => Promise<boolean>;
-  /** Puts a text into the person's clipboard. */
+  /** Copies text to the clipboard. */
   readonly copy: (text: string) => void;
   readonly columns: () => number;
-  /** Shows that something is under way, which Esc stops. Call the returned function when it is over. */
+  /** Shows an activity, which Esc stops. Call the returned function when the activity has ended. */
   readonly atWork: (name: string, stop: () => void) => () => void;
   /** The commands in files. */
   readonly custom: ResolvedCommands;
-  /** Sends a message, with the files that `named` names. */
+  /** Sends a message, with the files that `named` mentions. */
   readonly send: (text: string, named: string) => void;
   /** Adds data to the next message. */
   readonly join: (part: UserPart) => void;
@@ -86,7 +86,7 @@ export type CommandContext = {
   readonly quit: () => void;
 };
 
-/** While a session is opened, the screen is behind the log: a run that is shown as under way may be over. */
+/** While a session is opened, the screen lags behind the log: a run that it shows as in progress may have ended. */
 export async function isAtWork({ agent, sessionId, state }: CommandContext): Promise<boolean> {
   const { runId, isWaiting } = state();
   return runId !== null && !isWaiting && !isResting(await agent.session(sessionId).state());
@@ -96,7 +96,7 @@ export function createMustWaitLine(command: string): Line {
   return lineOf(`${command} has to wait until the run is over. Esc stops it.`, "yellow");
 }
 
-/** The talk begins anew with the same session: what was changed outside of it counts then. */
+/** Begins a new talk with the same session, so that changes made outside of the talk take effect. */
 export async function restartTalk({ store, sessionId, go }: CommandContext): Promise<void> {
   const hasBegun = (await store.describe(sessionId)) !== null;
   go({ type: "session", sessionId: hasBegun ? sessionId : null });
@@ -136,11 +136,11 @@ function formatShell({ configured, root, home, permissions }: CommandContext): s
 }
 
 function formatTrust({ configured: { trust } }: CommandContext): string {
-  if (trust.files.length === 0) return "the folder brings nothing that needs it";
-  return trust.files.map(({ name, isTrusted }) => `${name} ${isTrusted ? "counts" : "does not count"}`).join(", ");
+  if (trust.files.length === 0) return "nothing in the folder needs it";
+  return trust.files.map(({ name, isTrusted }) => `${name} ${isTrusted ? "is trusted" : "is not trusted"}`).join(", ");
 }
 
-/** The files of settings in force. */
+/** The configuration files that apply. */
 function formatFiles({ configured: { user, folder } }: CommandContext): string {
   const paths = [user?.path, folder?.path].filter((path) => path !== undefined);
   return paths.length === 0 ? "none" : paths.map(toOneLine).join(", ");
@@ -157,17 +157,17 @@ export async function resume(context: CommandContext, id: string): Promise<void>
   if (sessionId === null) return say([lineOf("Stayed with this session.", "dim")]);
   const found = await getSession(store, sessionId);
   if (found.info?.agent !== agentName)
-    throw new PawlError("agent_mismatch", `Session ${shortId(found.sessionId)} is not one of pawl.`);
-  // Another folder has other files, settings and rules: it gets a process of its own.
+    throw new PawlError("agent_mismatch", `Session ${shortId(found.sessionId)} was not started by pawl.`);
+  // Another folder has other files, settings and rules, so it needs its own process.
   if (found.info.root !== root)
     return say([
-      lineOf(`That session works in ${found.info.root}. Go on there:`, "dim"),
+      lineOf(`That session works in ${found.info.root}. Continue there:`, "dim"),
       lineOf(`  cd '${found.info.root}' && pawl --session ${shortId(found.sessionId)}`),
     ]);
   go({ type: "session", sessionId: found.sessionId });
 }
 
-/** All sessions but the present one: those of the folder first, and the newest of each first. */
+/** All sessions except `present`: the folder's sessions first, then the others, newest first. */
 export async function listSessionChoices(
   store: Store,
   root: string,

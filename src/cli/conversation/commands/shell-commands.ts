@@ -1,6 +1,6 @@
 /**
- * Commands that the person runs with `!`. They run in the folder with the person's own environment, without a question.
- * The output is shown, and joins the next message.
+ * Commands that the person runs with `!`. They run in the folder with the person's own environment, without asking. The output is
+ * shown, and attached to the next message.
  */
 import type { ToolContext } from "../../../index.js";
 import { createShellTool } from "../../../tools/index.js";
@@ -13,8 +13,8 @@ import type { SessionControl } from "../session-control.js";
 
 /** The timeout of a command; milliseconds. Esc stops it earlier. */
 const timeoutMs = 10 * 60_000;
-/** Characters of the output that join the next message: half from the beginning, half from the end. */
-const maxJoined = 20_000;
+/** The maximum length of the attached output, half from the beginning and half from the end; characters. */
+const maxAttached = 20_000;
 const keptLines = { first: 20, last: 80 } as const;
 
 export type OwnCommands = {
@@ -29,7 +29,7 @@ export function createOwnCommands(control: SessionControl, root: string, redacti
   async function run(command: string): Promise<void> {
     if (command === "") return control.say([lineOf("! takes a command, for example !git status", "dim")]);
     if (running !== null)
-      return control.say([lineOf("Another command of yours is still running. Esc stops it.", "yellow")]);
+      return control.say([lineOf("Your previous command is still running. Esc stops it.", "yellow")]);
     const controller = new AbortController();
     running = controller;
     const title: Line = [spanOf("! ", "cyan"), spanOf(command, "bold")];
@@ -68,9 +68,9 @@ async function runInFolder(command: string, root: string, signal: AbortSignal): 
 }
 
 function abridgeOutput(output: string): string {
-  if (output.length <= maxJoined) return output;
-  const half = maxJoined / 2;
-  const left = (output.length - maxJoined).toLocaleString("en-US");
+  if (output.length <= maxAttached) return output;
+  const half = maxAttached / 2;
+  const left = (output.length - maxAttached).toLocaleString("en-US");
   return `${output.slice(0, half)}\n(… ${left} characters left out …)\n${output.slice(-half)}`;
 }
 

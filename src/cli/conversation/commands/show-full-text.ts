@@ -1,5 +1,5 @@
 /**
- * Shows a long text in full in the person's pager or, if there is none, its end in the conversation.
+ * Shows long text in full in the person's pager or, if there is none, the end of it in the conversation.
  */
 import { lineOf, linesOf } from "../../screen/line.js";
 import { sanitize } from "../../terminal/text.js";
@@ -11,7 +11,7 @@ export type FullText = {
   readonly text: string;
   /** The maximum number of lines that are shown without a pager. */
   readonly maxLines: number;
-  /** Shown instead of an empty text. */
+  /** Shown if the text is empty. */
   readonly empty?: string;
 };
 

@@ -26,14 +26,14 @@ export type TrustQuestion = {
 export async function askForTrust(question: TrustQuestion): Promise<boolean> {
   const { open, root, home, control, front, terminal } = question;
   control.say([
-    ...wrapNote("This folder brings what needs your trust before it counts:", front.columns(), "yellow"),
+    ...wrapNote("This folder has files that need your trust before they are used:", front.columns(), "yellow"),
     ...open.flatMap((file) =>
       describeFile(file, front.columns() - 3).map((line): Line => lineOf(`  ${terminal.redaction.text(line)}`)),
     ),
   ]);
   const trust = open.length === 1 ? "trust it" : "trust all of it";
   const chosen = await front.choose("trust", [
-    { id: "none", text: "not now: go on without it" },
+    { id: "none", text: "not now: continue without it" },
     ...listChoices("all", `${trust}, exactly as it is now`, open.some(canSandboxServers)),
     ...(open.length === 1
       ? []
@@ -46,7 +46,7 @@ export async function askForTrust(question: TrustQuestion): Promise<boolean> {
     : [chosen, false];
   const files = open.filter(({ name }) => id === "all" || id === `file ${name}`);
   if (files.length === 0) {
-    control.say(wrapNote("Not trusted: it is off. To look at it and decide later: /trust", front.columns(), "dim"));
+    control.say(wrapNote("Not trusted, so it is off. To review it later: /trust", front.columns(), "dim"));
     return false;
   }
   trustFiles(root, home, files, resolveUserName(), inSandbox);
@@ -55,7 +55,7 @@ export async function askForTrust(question: TrustQuestion): Promise<boolean> {
 
 const sandboxMark = " in the sandbox";
 
-/** The choice; if MCP servers can run in the sandbox, that comes first. */
+/** The choices for `text`. If MCP servers can run in the sandbox, that choice comes first. */
 function listChoices(id: string, text: string, canSandbox: boolean): readonly { id: string; text: string }[] {
   if (!canSandbox) return [{ id, text }];
   return [

@@ -13,16 +13,13 @@ import { askForTrust } from "./trust-question.js";
 export async function runTrustCommand(context: CommandContext, words: string): Promise<void> {
   const { root, home, say, redaction } = context;
   if (words !== "" && words !== "revoke")
-    throw new PawlError(
-      "bad_input",
-      "/trust takes nothing, or revoke: then nothing of the folder is trusted any more.",
-    );
+    throw new PawlError("bad_input", "/trust takes nothing, or revoke, which ends all trust in the folder's files.");
   const { files } = readFolderTrust(root, home);
   if (files.length === 0)
     return say([lineOf(`${sanitizeStrictly(root)} brings ${nothingToTrustText}: there is nothing to trust.`, "dim")]);
   if (words === "revoke") {
     revokeTrust(root, home);
-    say([lineOf("Nothing that this folder brings is trusted any more.")]);
+    say([lineOf("Nothing in this folder is trusted any more.")]);
     return await restartTalk(context);
   }
   const trusted = files.filter(({ isTrusted }) => isTrusted);
@@ -32,7 +29,7 @@ export async function runTrustCommand(context: CommandContext, words: string): P
       lineOf(formatTrust(file), "green"),
     ]);
   const untrusted = files.filter(({ isTrusted }) => !isTrusted);
-  if (untrusted.length === 0) return say([lineOf("To take the trust away: /trust revoke", "dim")]);
+  if (untrusted.length === 0) return say([lineOf("To revoke the trust: /trust revoke", "dim")]);
   const isTrusted = await askForTrust({
     ...context,
     open: untrusted,

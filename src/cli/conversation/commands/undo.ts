@@ -53,7 +53,7 @@ async function revertOrRedo(context: UndoContext, direction: Direction, count: n
     chosen === "ready" ? state === "ready" : chosen === "all" ? state !== "done" : `file ${path}` === chosen,
   );
   const { restored, failed } = await applyPlan(plan, files, { agent, sessionId, root, home, store });
-  const verb = direction === "undo" ? "Took back" : "Brought forward";
+  const verb = direction === "undo" ? "Undid changes to" : "Redid changes to";
   say([
     lineOf(
       `${verb} ${formatCount(restored.length, "file")}${restored.length === 0 ? "" : `: ${restored.join(", ")}`}`,
@@ -72,7 +72,7 @@ async function revertOrRedo(context: UndoContext, direction: Direction, count: n
 
 const stateTexts: { readonly [State in FilePlan["state"]]: string } = {
   ready: "",
-  done: " · it is so already",
+  done: " · already done",
   conflict: " · changed since then: it stays unless you choose it",
 };
 
@@ -118,10 +118,10 @@ async function renderOtherCalls(
   }
   if (counts.size === 0 || files.length === 0) return [];
   const names = [...counts].map(([name, count]) => `${count} × ${toOneLine(name)}`).join(", ");
-  return [lineOf(`  Also ran: ${names}. What these changed is not taken back.`, "yellow")];
+  return [lineOf(`  Also ran: ${names}. Their changes are not undone.`, "yellow")];
 }
 
-/** The first choice changes nothing, so that an accidental Enter does no harm. */
+/** The first choice changes nothing, so that an accidental Enter is harmless. */
 function toChoices({ files }: Plan, direction: Direction): readonly Choice[] {
   const ready = files.filter(({ state }) => state === "ready");
   const conflicts = files.filter(({ state }) => state === "conflict");
@@ -141,7 +141,7 @@ function toChoices({ files }: Plan, direction: Direction): readonly Choice[] {
       : [
           {
             id: "all",
-            text: `${direction} ${formatCount(ready.length + conflicts.length, "file")}, those with a conflict, too`,
+            text: `${direction} ${formatCount(ready.length + conflicts.length, "file")}, including conflicts`,
           },
         ]),
     ...(files.length < 2
@@ -150,8 +150,6 @@ function toChoices({ files }: Plan, direction: Direction): readonly Choice[] {
           id: `file ${path}`,
           text: `${direction} only ${toOneLine(path)}${stateTexts[state]}`,
         }))),
-    ...(ready.length + conflicts.length === 0
-      ? [{ id: "ready", text: "count as done: all files are so already" }]
-      : []),
+    ...(ready.length + conflicts.length === 0 ? [{ id: "ready", text: "mark as done: all files already match" }] : []),
   ];
 }

@@ -1,7 +1,7 @@
 /**
  * How keys answer a question: the meaning of each key, and the text that some answers need.
  *
- * 1. Enter never answers a question. It only ends a text that the person has begun with another key.
+ * 1. Enter never answers a question. It only submits text that the person began with another key.
  * 2. An edited call is shown in full, and the question is asked again.
  */
 import { parseJson } from "../../../core/index.js";
@@ -27,7 +27,7 @@ export type AnswerState =
 
 export const initialAnswerState: AnswerState = { mode: "choose" };
 
-/** The effect of a key or a text. */
+/** The effect of a key or of submitted text. */
 export type AnswerResult =
   | { readonly type: "decision"; readonly decision: ApprovalDecision }
   | { readonly type: "go"; readonly to: AnswerState; readonly text: string }
@@ -93,7 +93,7 @@ function pressRuleKey(
   { offers, picked }: Extract<AnswerState, { readonly mode: "always" }>,
 ): AnswerResult {
   const offer = offers[picked];
-  const scope = offer === undefined ? undefined : listScopes(offer).find((one) => one.key === key)?.scope;
+  const scope = offer === undefined ? undefined : listScopes(offer).find((choice) => choice.key === key)?.scope;
   if (offer !== undefined && scope !== undefined) return { type: "keep", offer, scope };
   const offset = pickerMoves[key];
   const other = offset === undefined ? Number(key) - 1 : picked + offset;
@@ -106,7 +106,7 @@ const pickerMoves: { readonly [key: string]: number | undefined } = { up: -1, "c
 /** @param key the character of a key, or its name */
 export function pressAnswer(key: string, answering: AnswerState, question: OpenQuestion): AnswerResult {
   if (answering.mode === "always") return pressRuleKey(key, answering);
-  if (answering.mode !== "choose" || !listAnswerKeys(question).some((one) => one.key === key)) return null;
+  if (answering.mode !== "choose" || !listAnswerKeys(question).some((answerKey) => answerKey.key === key)) return null;
   const { edited } = answering;
   if (key === "?") return { type: "why" };
   if (key === "r")
@@ -127,7 +127,7 @@ export function pressAnswer(key: string, answering: AnswerState, question: OpenQ
   return { type: "decision", decision: edited === undefined ? choice.decide() : answers.edit.decide(edited) };
 }
 
-/** The effect of a text that the person has ended with Enter. */
+/** The effect of text that the person submitted with Enter. */
 export function submitAnswer(text: string, answering: AnswerState, question: OpenQuestion): AnswerResult {
   switch (answering.mode) {
     case "choose":
@@ -153,7 +153,7 @@ function submitField(text: string, { at, input }: Extract<AnswerState, { readonl
   let changed: Json = text;
   if (typeof value !== "string") {
     const parsed = parseJson(text);
-    if (!parsed.ok) return { type: "problem", message: `${key} is no text: write it as JSON.` };
+    if (!parsed.ok) return { type: "problem", message: `${key} is not text: write it as JSON.` };
     changed = parsed.value;
   }
   const next = { ...input, [key]: changed };

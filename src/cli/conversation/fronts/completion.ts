@@ -37,8 +37,8 @@ const maxChoices = 200;
 type CompletionSource = Pick<Talk, "fileNames" | "resourceNames" | "prompts" | "custom"> | null;
 
 /**
- * Returns a list as it was when it was last read, and reads it again if that is too long ago. Null before it was read.
- * @param onRead called when it has been read
+ * Returns the cached list, and reads it again in the background if it is too old. Null before the first read.
+ * @param onRead called after each read
  */
 function createCachedList<Item>(
   getTalk: () => CompletionSource,
@@ -68,12 +68,12 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
   const resources = createCachedList(getTalk, (talk) => talk.resourceNames(), refreshServersAfterMs, onNames);
   const prompts = createCachedList(getTalk, (talk) => talk.prompts(), refreshServersAfterMs, onNames);
 
-  /** The names for `@`; null if the files are not known yet. Some room is kept for resources: a folder may have many files. */
+  /** The names for `@`; null if the files are not known yet. Some room is reserved for resources, because a folder may have many files. */
   function findNames(words: string, max: number): readonly string[] | null {
-    const [ofFolder, ofServers] = [files(), matchNames(resources() ?? [], words, max)];
-    if (ofFolder === null && ofServers.length === 0) return null;
-    const room = max - Math.min(ofServers.length, Math.floor(max / 3));
-    return [...matchNames(ofFolder ?? [], words, room), ...ofServers].slice(0, max);
+    const [filePaths, resourcePaths] = [files(), matchNames(resources() ?? [], words, max)];
+    if (filePaths === null && resourcePaths.length === 0) return null;
+    const room = max - Math.min(resourcePaths.length, Math.floor(max / 3));
+    return [...matchNames(filePaths ?? [], words, room), ...resourcePaths].slice(0, max);
   }
 
   return {
@@ -133,9 +133,9 @@ function renderCommandHints(
   return rows.length <= maxHintRows ? rows : [...others.toReversed(), [...(last ?? []), spanOf(" …", "dim")]];
 }
 
-/** The arguments of a prompt, once its name is there. */
+/** The arguments of a prompt, once its name is complete. */
 function renderArgumentHints(name: string, columns: number, prompts: readonly ServerPrompt[]): readonly Line[] {
-  const prompt = prompts.find((one) => one.name === name);
+  const prompt = prompts.find((candidate) => candidate.name === name);
   if (prompt === undefined) return [];
   const usage = `/${prompt.name} ${prompt.takes}`.trimEnd();
   return wrapLine(lineOf(toOneLine(`${usage} · ${prompt.about}`), "dim"), Math.max(8, columns - 3)).slice(0, 2);

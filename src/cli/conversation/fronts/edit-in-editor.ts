@@ -1,8 +1,8 @@
 /**
  * Opens the person's editor in a conversation: for the draft, and for a call that waits for an answer.
  *
- * 1. A text that a call writes to a file is opened directly, under the file's name. Any other input is opened as JSON.
- * 2. The file's name goes to a shell, as part of the editor's command line. So it has only characters without a meaning there.
+ * 1. Text that a call writes to a file is opened directly, under the file's name. Any other input is opened as JSON.
+ * 2. The file's name is part of the editor's command line, which a shell runs. So it contains only characters without a special meaning.
  */
 import { basename } from "node:path";
 import { fileEditIn, parseJson } from "../../../core/index.js";
@@ -14,7 +14,7 @@ import { renderInput } from "../lines/exact-lines.js";
 import type { OpenQuestion } from "../view/questions.js";
 import { type AnswerResult, type AnswerState, listAnswerKeys } from "./answering.js";
 
-/** Opens a text in the editor. `done` receives the edited text; it is not called if the person gave up. */
+/** Opens text in the editor. `done` receives the edited text, and is not called if the person cancels. */
 export type EditText = (text: string, name: string, done: (text: string) => void) => void;
 
 /** @param lendTerminal hands the terminal over while the editor runs */
@@ -46,7 +46,7 @@ export function toEditableCall(answering: AnswerState, question: OpenQuestion): 
   const input = answering.edited ?? question.input;
   const read = (changed: Json): AnswerResult =>
     JSON.stringify(changed) === JSON.stringify(input)
-      ? { type: "problem", message: "The call is as it was." }
+      ? { type: "problem", message: "The call is unchanged." }
       : { type: "edited", input: changed };
   const field = findFileField(input);
   if (field !== null)
@@ -56,7 +56,7 @@ export function toEditableCall(answering: AnswerState, question: OpenQuestion): 
     text: JSON.stringify(input, null, 2),
     read(text) {
       const parsed = parseJson(text);
-      if (!parsed.ok) return { type: "problem", message: "That is no JSON, so the call is as it was." };
+      if (!parsed.ok) return { type: "problem", message: "That is not valid JSON, so the call is unchanged." };
       return read(parsed.value);
     },
   };

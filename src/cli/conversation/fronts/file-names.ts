@@ -3,14 +3,14 @@
  */
 import { findFiles } from "../../../tools/index.js";
 
-/** Paths relative to the root. Paths that are less deep come first. */
+/** Paths relative to the root, the shallowest first. */
 export async function listFileNames(root: string, signal: AbortSignal): Promise<readonly string[]> {
   const paths = await findFiles({ root, signal });
   const byDepth = paths.map((path) => ({ path, depth: path.split("/").length }));
   return byDepth.sort((one, other) => one.depth - other.depth).map(({ path }) => path);
 }
 
-/** Finds the part of an `@path` that is before the cursor; null if there is none. */
+/** Finds the part of an `@path` before the cursor; null if there is none. */
 export function findTypedPath(text: string, cursor: number): { readonly start: number; readonly words: string } | null {
   const found = /(?:^|\s)@([^\s"]*)$/.exec(text.slice(0, cursor));
   return found === null ? null : { start: cursor - (found[1] ?? "").length, words: found[1] ?? "" };
@@ -31,7 +31,7 @@ export function matchNames(names: readonly string[], words: string, max: number)
   return [...first, ...others].slice(0, max);
 }
 
-/** Formats a path after the `@`: quoted if necessary, and followed by a blank. */
+/** Formats a path after the `@`: quoted if necessary, and followed by a space. */
 export function formatMention(path: string): string {
   return /[\s"]/.test(path) ? `"${path}" ` : `${path} `;
 }

@@ -43,12 +43,12 @@ export type Front = {
   /** Called after each change of the view of the session. */
   readonly changed: () => void;
   readonly talk: (talk: Talk) => void;
-  /** There is no session at present; `notice` says why. With `skip`, Esc and Ctrl-C continue without waiting. */
+  /** Shows `notice` until a talk begins. With `skip`, Esc and Ctrl-C continue without waiting. */
   readonly wait: (notice: string, skip?: () => void) => void;
   readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
-  /** Shows a text in the person's pager until they leave it. @returns false if there is no pager */
+  /** Shows text in the person's pager until they leave it. @returns false if there is no pager */
   readonly page: (text: string) => Promise<boolean>;
-  /** Asks the terminal to copy a text to its clipboard. */
+  /** Copies text to the clipboard. */
   readonly copy: (text: string) => void;
   /** Restores the terminal. Everything that was shown stays in its history. */
   readonly close: () => void;

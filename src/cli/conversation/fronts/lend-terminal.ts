@@ -8,7 +8,7 @@ const ignoreInterrupt = () => {};
 
 /**
  * @param interrupt the usual handler of Ctrl-C
- * @param onReturned called when the terminal is back
+ * @param onReturned called when this program has the terminal again
  */
 export async function lendTerminal<T>(
   { screen, tty }: Pick<Prompt, "screen" | "tty">,

@@ -6,7 +6,7 @@ import { dispatchLine, type Talk } from "./front.js";
 
 export type LineQueue = {
   readonly send: (text: string) => void;
-  /** Sets the talk that receives the lines from now on; null if there is none at present. */
+  /** Sets the talk that receives the lines from now on; null if there is none. */
   readonly talk: (talk: Talk | null) => void;
 };
 

@@ -18,7 +18,7 @@ import { renderStatusLine } from "./status-line.js";
 /** The maximum number of rows. The region also never takes more than half of the screen. */
 const maxRows = 14;
 const maxDraftRows = 8;
-/** The rows that are always there: a row of the draft, and the status. */
+/** The rows that are always shown: a row of the draft, and the status. */
 const fixedRows = 2;
 /** With fewer columns, hints show only keys. */
 const narrowColumns = 60;
@@ -81,11 +81,14 @@ export function renderRegion(content: RegionContent, columns: number, rows: numb
 function renderLeaving(columns: number): readonly Line[] {
   const isNarrow = columns < narrowColumns + 10;
   return [
-    lineOf(isNarrow ? "? A run is at work. Leave how?" : "? A run is at work. How do you want to leave?", "yellow"),
+    lineOf(
+      isNarrow ? "? A run is in progress. Leave how?" : "? A run is in progress. How do you want to leave?",
+      "yellow",
+    ),
     lineOf(
       isNarrow
         ? "  s stop it   l leave it   esc stay"
-        : "  s stop it   l leave it: pawl --continue carries it on   esc stay",
+        : "  s stop it   l leave it: pawl --continue resumes it   esc stay",
     ),
   ];
 }
@@ -98,7 +101,7 @@ function renderQuestion(
 ): readonly Line[] {
   if (answering.mode === "always") return renderRuleOffers(answering);
   const title = renderQuestionTitle(question, answering, columns);
-  if (answering.mode !== "choose") return [...title, lineOf("  enter goes on · esc back", "dim")];
+  if (answering.mode !== "choose") return [...title, lineOf("  enter continues · esc back", "dim")];
   const [choiceKeys, keys] = splitKeys(question);
   const isNarrow = columns < narrowColumns;
   const hint = keys.map(({ key, label }) => (isNarrow ? key : `${key} ${label}`)).join(isNarrow ? " " : "   ");
@@ -117,7 +120,10 @@ function splitKeys(question: OpenQuestion): readonly [readonly AnswerKey[], read
   return [keys.filter(isChoice), keys.filter((key) => !isChoice(key))];
 }
 
-/** The answers that the question lists, one for each row. The history shows all of them whole, so a small screen only says so. */
+/**
+ * The answers that the question lists, one for each row. A small screen shows only their numbers, because the history has all of
+ * them in full.
+ */
 function renderChoices(
   choices: readonly AnswerKey[],
   { columns, isReady, room }: { readonly columns: number; readonly isReady: boolean; readonly room: number },
@@ -129,10 +135,10 @@ function renderChoices(
 
 const maxTitleRows = 2;
 
-/** Names the call that the keys answer, because later output of other calls may separate it from the keys. */
+/** Names the call that the keys answer, because output of other calls may come between the call and the keys. */
 function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, columns: number): readonly Line[] {
   const input = answering.mode === "choose" ? (answering.edited ?? question.input) : question.input;
-  const titleEnd = ", whole above";
+  const titleEnd = ", shown above";
   const name = toOneLine(question.name);
   const titleColumns = maxTitleRows * (columns - 4) - titleEnd.length;
   const call =
@@ -168,7 +174,7 @@ function renderRuleOffers({ offers, picked }: Extract<AnswerState, { readonly mo
     ),
     ...(offer?.note === undefined ? [] : [lineOf(`  ${toOneLine(offer.note)}`, "yellow")]),
     ...(offer?.canPersist === false
-      ? [lineOf("  Commands are not sandboxed here, so it holds for this session only.", "dim")]
+      ? [lineOf("  Commands are not sandboxed here, so the rule is for this session only.", "dim")]
       : []),
     lineOf(`  ${hint} · esc back`),
   ];

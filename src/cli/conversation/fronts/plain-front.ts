@@ -47,7 +47,7 @@ const markWords: readonly (readonly [RegExp, string])[] = [
 
 type PlainStreams = { readonly input: ReadStream; readonly output: WriteStream };
 
-/** @param earlyInput what was typed at the early prompt */
+/** @param earlyInput the input typed at the early prompt */
 export function createPlainFront({ input, output }: PlainStreams, earlyInput?: EarlyInput): Front {
   let talk: Talk | null = null;
   /** Continues without waiting. */
@@ -117,7 +117,9 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
   function pressNumber(line: string, { question, since }: NonNullable<typeof shownQuestion>): boolean {
     if (!/^\s*\d{1,2}\s*$/.test(line)) return false;
     if (performance.now() - since < answerDelayMs) {
-      print("This was typed before the question could be read, so it is no answer. Type the number again.");
+      print(
+        "This was typed before the question could be read, so it was not taken as an answer. Type the number again.",
+      );
       return true;
     }
     const key = listAnswerKeys(question)[Number(line) - 1]?.key;
@@ -165,7 +167,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     print("Always allow, without asking. Type a number and press Enter, or only Enter to go back:");
     for (const [at, { says, scope }] of listRuleChoices(offers).entries())
       print(`  ${at + 1} ${toOneLine(says)}, ${scope.label}`);
-    for (const note of new Set(offers.flatMap((one) => one.note ?? []))) print(toOneLine(note));
+    for (const note of new Set(offers.flatMap(({ note: text }) => text ?? []))) print(toOneLine(note));
   }
 
   function applyPickedRule(line: string, offers: readonly RuleOffer[], question: OpenQuestion): void {
@@ -189,8 +191,8 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
 
   function askHowToLeave(): void {
     isLeaving = true;
-    print("A run is at work. Type a number and press Enter:");
-    print("  1 stop it and leave\n  2 leave it; pawl --continue carries it on\n  3 stay");
+    print("A run is in progress. Type a number and press Enter:");
+    print("  1 stop it and leave\n  2 leave it; pawl --continue resumes it\n  3 stay");
   }
 
   function interrupt(): void {
@@ -202,7 +204,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     else if (isDoublePress) talk?.quit("rest");
     else if (talk?.stopOwn() === true) return;
     else if (isAtWork) talk?.control.stop();
-    else print("Ctrl-C once more leaves.");
+    else print("Press Ctrl-C again to leave.");
   }
 
   function switchTalk(next: Talk | null): void {
@@ -211,7 +213,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
   }
 
   if (earlyInput !== undefined && !isEmpty(earlyInput.draft))
-    print(`What you had begun: ${toOneLine(earlyInput.draft.text)}`);
+    print(`Your unsent draft: ${toOneLine(earlyInput.draft.text)}`);
   lines.on("line", onLine);
   lines.on("close", leaveAtEnd);
   process.on("SIGINT", interrupt);
@@ -233,7 +235,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     wait(notice, skipRequested) {
       switchTalk(null);
       skipWait = skipRequested ?? null;
-      print(`${toOneLine(notice)}${skipWait === null ? "" : " Ctrl-C does not wait."}`);
+      print(`${toOneLine(notice)}${skipWait === null ? "" : " Ctrl-C skips the wait."}`);
       lineQueue.talk(null);
       changed();
     },

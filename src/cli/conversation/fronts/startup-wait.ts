@@ -6,8 +6,9 @@ export type StartupWait = {
   readonly end: () => void;
   /** The notice for the person; undefined outside a wait. */
   readonly notice: () => string | undefined;
-  /** Continues without waiting. @returns whether the wait can be skipped */
-  readonly skip: () => boolean;
+  readonly canSkip: () => boolean;
+  /** Continues without waiting. */
+  readonly skip: () => void;
 };
 
 export function createStartupWait(): StartupWait {
@@ -21,14 +22,14 @@ export function createStartupWait(): StartupWait {
     },
     notice() {
       if (current === null) return undefined;
-      return current.skip === undefined ? current.notice : `${current.notice} · esc does not wait`;
+      return current.skip === undefined ? current.notice : `${current.notice} · esc skips the wait`;
     },
+    canSkip: () => current?.skip !== undefined,
     skip() {
       const { notice, skip } = current ?? {};
-      if (notice === undefined || skip === undefined) return false;
+      if (notice === undefined || skip === undefined) return;
       current = { notice: `no longer ${notice}`, skip: undefined };
       skip();
-      return true;
     },
   };
 }

@@ -18,7 +18,7 @@ export type StatusOptions = {
   readonly now: number;
   /** Questions that wait for the person. */
   readonly questions: number;
-  /** Which calls run without a question. */
+  /** Which calls run without asking. */
   readonly mode?: Mode;
   /** Shown instead of everything else, for example while the session is being opened. */
   readonly notice?: string;
@@ -38,7 +38,7 @@ export function renderStatusLine(state: ViewState, { columns, now, questions, mo
     return appendFitting([spanOf("stopping…", "yellow")], ["enter: your draft is next", ...facts], columns);
   if (state.isWaiting) {
     const isAsleep = state.waits.length > 0;
-    const reason = isAsleep ? formatWaits(state.waits) : "waiting for a result from outside";
+    const reason = isAsleep ? formatWaits(state.waits) : "waiting for an external result";
     return appendFitting([spanOf(reason, "yellow")], [isAsleep ? "esc stops" : "", ...facts], columns);
   }
   if (activity === null && state.runId === null) {
@@ -54,7 +54,7 @@ export function renderStatusLine(state: ViewState, { columns, now, questions, mo
   return appendFitting(head, ["esc stops", ...queued, ...facts], columns);
 }
 
-/** Narrower screens show the usage without saying whose it is, which leaves room for it. */
+/** Narrower screens show the usage without a label, to save room. */
 const labelledColumns = 60;
 
 /** Tokens and cost of the run in progress, or of the last one. `/cost` has those of the session. */
@@ -70,7 +70,7 @@ function formatQuestionCount(questions: number): string {
 
 function appendFitting(head: Line, facts: readonly string[], columns: number): Line {
   let line = head;
-  for (const fact of facts.filter((one) => one !== "")) {
+  for (const fact of facts.filter((text) => text !== "")) {
     const longer = [...line, spanOf(` · ${fact}`, "dim")];
     if (measureLine(longer) >= columns) break;
     line = longer;

@@ -1,5 +1,5 @@
 /**
- * Renders a tool call: a line while it runs, with the end of its output; a line when it has ended, with a part of its output.
+ * Renders a tool call: while it runs, as a line with the end of its output; when it has ended, as a line with a part of its output.
  */
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
@@ -100,7 +100,7 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
   const durationText = ` · ${formatDuration(durationMs)}`;
   const title = formatCallTitle(name, input, Math.max(20, columns - durationText.length - 4));
   const output = splitOutput(result);
-  // The reason of a failure is shown in full: a truncated reason does not say what to change.
+  // The reason for a failure is shown in full, because a truncated reason does not say what to change.
   const isShort = output.length <= 1 || (isOk && (readingTools.has(name) || name === todoTool));
   const edit = isOk ? fileEditIn(input) : null;
   const changes = edit === null ? null : diffTexts(edit.before, edit.after, findFirstLine(result));
@@ -148,7 +148,7 @@ function abridge(lines: readonly string[], first: number, last: number): readonl
   return [...lines.slice(0, first), `… ${left.toLocaleString("en-US")} lines left out`, ...lines.slice(end)];
 }
 
-/** Lines that the marks of a cut output stand for (`formatOmittedOutput` in src/context/prompts.ts). */
+/** Counts the lines that omission marks represent (`formatOmittedOutput` in src/context/prompts.ts). */
 function countOmittedLines(lines: readonly string[]): number {
   return lines.reduce((sum, line) => {
     const [, from, to] = /^\[… left out here: lines (\d{1,15}) to (\d{1,15}) of /.exec(line) ?? [];

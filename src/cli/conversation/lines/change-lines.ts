@@ -1,10 +1,10 @@
 /**
- * Renders a change of a text: removed lines, added lines, and the words that differ, with the line numbers of the file if they
+ * Renders a change to text: removed lines, added lines, and the words that differ, with the line numbers of the file if they
  * are known.
  *
  * 1. Without the marks, all lines except the added ones are the old text, and all except the removed ones are the new text. No
  *    line is omitted.
- * 2. The time is bounded: lines are compared for 300 ms and words for 50 ms, in all places of an edit together. After that,
+ * 2. The time is bounded: lines are compared for 300 ms and words for 50 ms, over all places of an edit together. After that,
  *    the old text is shown before the new one.
  */
 import { diffArrays, diffWordsWithSpace } from "diff";
@@ -24,7 +24,7 @@ const contextLines = 3;
 
 export type Changes = { readonly lines: readonly Line[]; readonly added: number; readonly removed: number };
 
-/** Renders a text on one line. A tab is shown as an arrow, to distinguish it from spaces. */
+/** Renders text on one line. Tabs are shown as arrows, to distinguish them from spaces. */
 export function renderExact(text: string, style?: TextStyle): readonly Span[] {
   return text.split("\t").flatMap((part, at) => {
     const own = part === "" ? [] : [spanOf(sanitizeStrictly(part), style)];
@@ -86,7 +86,7 @@ const styles = {
   added: { plain: "green", strong: "green-strong" },
 } as const;
 
-/** The line, with marks on the words that the paired line does not have. Null if too much differs, or time is up. */
+/** Renders the line, and marks the words that are not in the paired line. Null if too much differs, or time is up. */
 function renderWordDiff(
   line: string,
   pairedLine: string,
@@ -139,7 +139,7 @@ export function excerptChanges(lines: readonly Line[]): readonly Line[] {
   const shownLines = new Set<number>();
   for (const [at, line] of lines.entries())
     if (readMark(line) !== "")
-      for (let one = at - contextLines; one <= at + contextLines; one += 1) shownLines.add(one);
+      for (let near = at - contextLines; near <= at + contextLines; near += 1) shownLines.add(near);
   const last = lines.findLastIndex((line) => readMark(line) !== "");
   return lines.flatMap((line, at): Line[] => {
     if (shownLines.has(at)) return [line];
@@ -167,7 +167,7 @@ export function diffInFile(file: string, { before, after, all }: Omit<FileEdit, 
     lines: [
       ...shown.flatMap(({ lines }, at) => (at === 0 ? lines : [gap, ...lines])),
       ...(left > 0 ? [note(`… and ${left.toLocaleString("en-US")} more places, replaced in the same way`)] : []),
-      ...(others === "" ? [] : [note(`The old text also stands in ${others}`)]),
+      ...(others === "" ? [] : [note(`The old text also occurs in ${others}`)]),
     ],
     added: shown.reduce((sum, { added }) => sum + added, 0),
     removed: shown.reduce((sum, { removed }) => sum + removed, 0),

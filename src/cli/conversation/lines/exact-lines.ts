@@ -1,5 +1,5 @@
 /**
- * Renders the call that a person approves: in full, and with every hidden character visible. Exactly this input runs.
+ * Renders the call that a person approves, in full and with every hidden character visible. Exactly this input runs.
  */
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
@@ -12,7 +12,8 @@ function renderExactLine(lead: string, text: string, style?: TextStyle): Line {
 }
 
 /**
- * Renders the whole input of a call. A replacement is shown as the lines that it changes, at their place if the file is known.
+ * Renders the whole input of a call. A replacement is shown as the lines that it changes, with line numbers and context if the file
+ * is known.
  * @param file the current text of the file that the call changes
  */
 export function renderInput(input: Json, file: string | null = null): readonly Line[] {

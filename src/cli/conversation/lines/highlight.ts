@@ -12,14 +12,14 @@ import { type Line, type Span, spanOf } from "../../screen/line.js";
 import type { TextStyle } from "../../terminal/text-style.js";
 
 export type Highlighter = {
-  /** Highlights a line as the one after the last `next` line, without remembering it. */
+  /** Highlights a line as if it followed the last `next` line, without remembering it. */
   readonly peek: (line: string) => Line;
   /** Highlights a line, and remembers it for the following one. */
   readonly next: (line: string) => Line;
 };
 
 /** A longer line stays plain; characters. */
-const longest = 400;
+const maxLineLength = 400;
 
 /** The marks that open a comment or string of several lines. */
 const openingMarks = ["/*", "<!--", '"""', "'''", "`", "{-", "--[[", "#="] as const;
@@ -41,7 +41,7 @@ export function createHighlighter(language: string): Highlighter {
   let openMark: OpeningMark | null = null;
 
   function highlightLine(line: string): { readonly line: Line; readonly openMark: OpeningMark | null } {
-    if (hljs === undefined || line.length > longest)
+    if (hljs === undefined || line.length > maxLineLength)
       return { line: [spanOf(line, hljs === undefined ? plainCode : undefined)], openMark: null };
     const prefix = openMark ?? "";
     const result = hljs.highlight(`${prefix}${line}`, { language: name, ignoreIllegals: true });
@@ -66,8 +66,8 @@ function findOpenMark({ _top }: Highlighted, line: string): OpeningMark | null {
   if (scope !== "comment" && scope !== "string") return null;
   let [found, at]: [OpeningMark | null, number] = [null, -1];
   for (const opener of openingMarks) {
-    const place = line.lastIndexOf(opener);
-    if (place > at) [found, at] = [opener, place];
+    const index = line.lastIndexOf(opener);
+    if (index > at) [found, at] = [opener, index];
   }
   return found;
 }

@@ -1,5 +1,5 @@
 /**
- * Renders a list of names and texts: side by side, or the text below the name on a narrow screen. Words are not split.
+ * Renders a list of names and descriptions: side by side, or one below the other on a narrow screen. Words are not split.
  */
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { TextStyle } from "../../terminal/text-style.js";
@@ -7,16 +7,16 @@ import { wrapNote } from "./view-lines.js";
 
 export type ListEntry = { readonly head: string; readonly about: string; readonly style?: TextStyle };
 
-/** The longest name with its text on the same line; columns. */
+/** The maximum width of a name whose text starts on the same line; columns. */
 const maxHeadColumns = 40;
-/** The least width of the texts next to the names; columns. */
+/** The minimum width of the text next to the names; columns. */
 const minTextColumns = 24;
 
 export function renderList(entries: readonly ListEntry[], columns: number): readonly Line[] {
   return renderEntries(entries, measureHeads(entries), columns);
 }
 
-/** Lists with a heading each, whose texts begin at the same column. */
+/** Renders lists under headings. The text of all lists begins at the same column. */
 export function renderListGroups(
   groups: readonly { readonly heading: string; readonly entries: readonly ListEntry[] }[],
   columns: number,

@@ -1,5 +1,5 @@
 /**
- * Splits streamed Markdown into blocks: blocks that cannot change any more, and the block that is still open.
+ * Splits streamed Markdown into complete blocks, which no longer change, and the block that is still open.
  *
  * 1. Each piece of text is processed once. Only the open block is kept in memory.
  * 2. A block is bounded: code ends with each line, a list with each item, and a paragraph when it is long.

@@ -1,11 +1,11 @@
 /**
  * Renders Markdown as lines of styled text.
  *
- * 1. A link shows its address. A picture is a text. HTML is a text.
- * 2. Prose is wrapped between words at `maxProseColumns` columns at most. Code is not wrapped: the terminal does it, so that what
- *    is copied has no line breaks of ours.
+ * 1. A link shows its address. Images and HTML are shown as text.
+ * 2. Prose is wrapped between words at `maxProseColumns` columns at most. Code is not wrapped: the terminal does it, so that copied
+ *    code has no extra line breaks.
  * 3. Code has the colours of its language, line by line.
- * 4. Deep nesting is shown as text, so that a hostile text takes no more time than a plain one.
+ * 4. Deep nesting is shown as text, so that hostile text takes no more time than plain text.
  */
 import { lexer, type Token, type Tokens } from "marked";
 import { type Line, lineOf, linesOf, measureLine, type Span, spanOf, wrapLine } from "../../screen/line.js";
@@ -168,7 +168,7 @@ function renderTable({ header, rows, raw }: Tokens.Table, width: number): readon
 
 /** Column widths that fit into the total width; null if a column would be too narrow to read. */
 function fitWidths(naturalWidths: readonly number[], width: number): readonly number[] | null {
-  const total = naturalWidths.reduce((sum, one) => sum + one, 0);
+  const total = naturalWidths.reduce((sum, natural) => sum + natural, 0);
   if (total <= width) return naturalWidths;
   // Columns that need less than an equal share keep what they need. The others share the rest.
   let open = naturalWidths.map((_, at) => at);
@@ -178,7 +178,7 @@ function fitWidths(naturalWidths: readonly number[], width: number): readonly nu
     const small = open.filter((at) => (naturalWidths[at] ?? 0) <= share);
     if (small.length === 0) {
       if (share < minColumnWidth) return null;
-      return naturalWidths.map((one, at) => (open.includes(at) ? share : one));
+      return naturalWidths.map((natural, at) => (open.includes(at) ? share : natural));
     }
     remainingWidth -= small.reduce((sum, at) => sum + (naturalWidths[at] ?? 0), 0);
     open = open.filter((at) => !small.includes(at));

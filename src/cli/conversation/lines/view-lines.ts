@@ -55,20 +55,20 @@ export function renderQuestion(
     ...wrapLine(title, width),
     ...(isAllInQuestion(question) ? [] : renderInput(question.input, file)),
     ...textLines,
-    // A text of several lines may have numbers of its own, as a plan has.
+    // Text of several lines may contain its own numbers, as a plan does.
     ...(textLines.length > 1 && choiceLines.length > 0 ? [lineOf("")] : []),
     ...choiceLines,
   ];
 }
 
-/** Wraps a line whose first row begins with `lead`. Its other rows are indented by as much. */
+/** Wraps a line whose first row begins with `lead`. The other rows are indented to match. */
 function wrapIndented(lead: string, line: Line, columns: number): readonly Line[] {
   return wrapLine(line, Math.max(8, columns - lead.length)).map(
     (row, at): Line => [spanOf(at === 0 ? lead : " ".repeat(lead.length), "bold"), ...row],
   );
 }
 
-/** Tools whose question consists of their input. */
+/** Tools whose input is shown in the question itself. */
 const ownQuestionTools: ReadonlySet<string> = new Set([personTool, planTool]);
 
 /** An input with more values is always shown. */
@@ -127,7 +127,7 @@ export function renderFailure(
   columns: number,
   nextModel: string | null = null,
 ): readonly Line[] {
-  // The person or a limit has stopped the call: the end of the run says so.
+  // The person or a limit stopped the call, which the end of the run reports.
   if (event.failure.kind === "cancelled") return [];
   const advice =
     event.failure.kind === "auth" && event.next !== "fallback"
@@ -152,7 +152,7 @@ export function renderNote(event: PublicEvent, columns: number): readonly Line[]
     case "handed_off":
       return wrapNote(`Handed over to ${event.to}.`, columns, "yellow");
     case "restarted":
-      return wrapNote("Carried on after an interruption.", columns, "yellow");
+      return wrapNote("Continued after an interruption.", columns, "yellow");
     case "late_result":
       return wrapNote("A call that was given up has finished after all. The model gets its result.", columns, "yellow");
     case "attempt_withdrawn":
@@ -170,7 +170,7 @@ const continueHint = "To continue: send a message, for example “go on”. /mod
 export function renderEnd(result: RunResult, columns: number): readonly Line[] {
   if (result.status === "completed" && (result.reason === "stop" || result.reason === "done")) return [];
   if (result.status === "aborted" && result.reason === "aborted")
-    return [lineOf("Stopped. What had run is recorded.", "yellow")];
+    return [lineOf("Stopped. Everything that ran is recorded.", "yellow")];
   const isFailed = result.status === "failed";
   const closing = `${isFailed ? "✗ " : ""}${formatClosingLine(result, null, plainText)}`;
   return [
@@ -179,7 +179,7 @@ export function renderEnd(result: RunResult, columns: number): readonly Line[] {
   ];
 }
 
-/** What precedes an input that joins the run under way. */
+/** The prefix of an input that is added to the run in progress. */
 export function formatSteerPrefix({ source, finishedChild }: PublicEventOf<"steered">): string {
   return source === "user" && finishedChild === undefined ? "↳ you, before the next model call: " : "↳ ";
 }

@@ -19,7 +19,7 @@ export type FoldState = {
   readonly history: Line[];
   readonly markdown: MarkdownLines;
   readonly pairs: PairJoiner;
-  /** The last attempt of which something was shown. */
+  /** The last attempt with visible output. */
   shownAttempt: (Attempt & { readonly hasText: boolean }) | null;
   readonly calls: Map<string, StartedCall>;
   readonly questions: OpenQuestions;
@@ -37,7 +37,7 @@ export type FoldState = {
   waits: readonly RunWait[];
   isStopping: boolean;
   model: Activity | null;
-  /** The model that has taken over in this run; null while the session's own serves. */
+  /** The model that has taken over in this run; null while the session's own model is in use. */
   fallback: string | null;
   /** The person's own command, if one is running. */
   ownCommand: Activity | null;
@@ -53,7 +53,7 @@ export type FoldState = {
 export type StartedCall = OpenCall & {
   /** Empty until the call has a result. */
   readonly result: string;
-  /** When the model made the call, by the log; epoch milliseconds. */
+  /** When the model made the call, according to the log; epoch milliseconds. */
   readonly at: number;
   /** The work of the agent that the call started, and of the agents below it. */
   readonly work?: AgentWork;
@@ -73,7 +73,7 @@ export function appendLines(fold: FoldState, kind: FoldState["last"], lines: rea
   fold.last = kind;
 }
 
-/** Ends the open block, because what follows is not part of the text. */
+/** Ends the open block, because the next lines are not part of the text. */
 export function endText(fold: FoldState, columns: number): void {
   appendLines(fold, "text", fold.markdown.end(columns));
 }
@@ -89,7 +89,7 @@ export function updateCall(fold: FoldState, callKey: string, change: Partial<Sta
   if (call !== undefined) fold.calls.set(callKey, { ...call, ...change });
 }
 
-/** A run goes on when all of its questions, sleeps and waits are over. */
+/** Ends waits of the run, which continues when all of its questions, sleeps and waits are over. */
 export function endWaits(fold: FoldState, isOver: (wait: RunWait) => boolean): void {
   const remaining = fold.waits.filter((wait) => !isOver(wait));
   if (remaining.length === fold.waits.length) return;
@@ -101,7 +101,7 @@ export function continueIfAnswered(fold: FoldState): void {
   if (fold.questions.all().length === 0 && fold.waits.length === 0) fold.isWaiting = false;
 }
 
-/** The running calls, as far as this process knows: without those that wait for an answer or already have a result. */
+/** The calls that run, as far as this process knows: calls without a result that do not wait for an answer. */
 function listRunningCalls({ calls, questions }: FoldState): readonly OpenCall[] {
   const questionedCalls = new Set(questions.all().map(({ callKey }) => callKey));
   return [...calls].filter(([key, { result }]) => result === "" && !questionedCalls.has(key)).map(([, call]) => call);
@@ -116,11 +116,11 @@ export function findActivity(fold: FoldState): Activity | null {
   return { name: `${first.name}${more}`, since: first.since };
 }
 
-export function renderOpen(fold: FoldState, columns: number, most: number, now: number): readonly Line[] {
+export function renderOpen(fold: FoldState, columns: number, maxLines: number, now: number): readonly Line[] {
   const queued = fold.queued
     .slice(0, 3)
     .map(({ text }, at): Line => [spanOf(`next: ${at + 1} `, "dim"), spanOf(text.replace(/\s+/g, " "))]);
-  const room = Math.max(0, most - queued.length);
+  const room = Math.max(0, maxLines - queued.length);
   const calls = listRunningCalls(fold).slice(0, 4);
   const others = Math.max(0, calls.length - 1);
   const running = calls.flatMap((call, at) =>

@@ -1,5 +1,5 @@
 /**
- * The questions of a session that are open, in the order in which they were asked.
+ * The open questions of a session, in the order in which they were asked.
  */
 
 import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
@@ -7,7 +7,7 @@ import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
 export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
   /** The child session that asks; absent if this session asks. */
   readonly childId?: string;
-  /** The child session works in the background: its question stays when the run of this session goes on or ends. */
+  /** The child session works in the background: its question stays open when the run of this session continues or ends. */
   readonly isBackground?: boolean;
 };
 
@@ -26,7 +26,7 @@ export type OpenQuestions = {
   /** @param child the child session that asks, if it is not this session */
   readonly ask: (event: ApprovalRequested, child?: AskingChild) => void;
   readonly answered: (answered: Answered) => void;
-  /** Says which questions are open. One that was answered since it was asked is not: the items of children may come first. */
+  /** Replaces the open questions. A question that was answered after it was asked is not added: the items of children may arrive first. */
   readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => void;
   /** Removes the questions of a call that is over. @returns whether there were any */
   readonly close: (callKey: string) => boolean;
@@ -67,24 +67,24 @@ export function createOpenQuestions(): OpenQuestions {
 }
 
 const inSandbox =
-  ' If commands are sandboxed here (/status says so), the setting shell.ask: "outside" lets them run unasked.';
+  ' If commands are sandboxed here (see /status), the setting shell.ask: "outside" lets them run without asking.';
 
-/** Why a question is asked, for a person who wonders. */
+/** Explains to the person why a question is asked. */
 export function explainQuestion({ why, name, input, question }: OpenQuestion): string {
   switch (why) {
     case "policy":
       return (
         question ??
-        `${name} can change something, and nobody has allowed it in advance. Tools that only read run without a question.${name === "shell" ? inSandbox : ""}`
+        `${name} can change something, and it was not allowed in advance. Tools that only read run without asking.${name === "shell" ? inSandbox : ""}`
       );
     case "provider":
       return `The model's provider runs ${name} itself, and asks before it does.`;
     case "recovery":
-      return `The process ended while ${name} ran. It does not run again by itself, because it may have done its work already.`;
+      return `The process ended while ${name} ran. The call does not run again by itself, because it may already have done its work.`;
     case "external":
-      return `${name} runs outside of Pawl. Its result comes from there.`;
+      return `${name} runs outside of Pawl, which waits for its result.`;
     case "tool":
-      return `${name} needs an answer from a person before it can go on.${isEmptyObject(input) ? "" : " Its input is shown above."}`;
+      return `${name} needs an answer from a person before it can continue.${isEmptyObject(input) ? "" : " Its input is shown above."}`;
   }
 }
 

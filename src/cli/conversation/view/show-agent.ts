@@ -1,5 +1,5 @@
 /**
- * The items of agents that the session called: their questions are asked here, and the line of the call says what they do.
+ * Shows the items of agents that the session called: asks their questions, and shows their work on the line of the call.
  */
 import type { FamilyItem, Json, PublicEvent } from "../../../index.js";
 import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
@@ -23,7 +23,7 @@ export function nameAgent(
   if (call !== undefined) fold.agents.set(childId, toAskingAgent(call));
 }
 
-/** The same for a call that has started its agent in the background. */
+/** Does the same for a call that started its agent in the background. */
 export function nameBackgroundAgent(
   fold: FoldState,
   { callKey, startedChild }: Pick<Extract<PublicEvent, { readonly type: "tool_result" }>, "callKey" | "startedChild">,
@@ -33,7 +33,7 @@ export function nameBackgroundAgent(
   fold.backgroundAgents.add(startedChild);
 }
 
-/** The run has ended, and with it the agents that it waited for. */
+/** Forgets the agents that the ended run waited for. */
 export function forgetAgents(fold: FoldState): void {
   for (const childId of fold.agents.keys()) if (!fold.backgroundAgents.has(childId)) fold.agents.delete(childId);
   fold.callsOfAgents.clear();
@@ -74,7 +74,7 @@ export function showAgentItem(fold: FoldState, item: AgentItem, columns: number)
       return true;
     case "approval_answered": {
       addWork(fold, callKey, () => ({ activity: "" }));
-      const question = fold.questions.all().find((one) => one.callKey === item.callKey);
+      const question = fold.questions.all().find(({ callKey: asked }) => asked === item.callKey);
       if (question !== undefined) appendLines(fold, "note", [renderDecision(item, question.input, columns)]);
       fold.questions.answered(item);
       return true;

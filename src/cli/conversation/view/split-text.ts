@@ -1,12 +1,12 @@
 /**
- * Splits a long text, so that keys are handled between its pieces.
+ * Splits long text, so that keys are handled between its pieces.
  */
 import { endsInHalfPair } from "../../terminal/surrogate-pairs.js";
 
 /** The maximum length of a piece; characters. Rendering one takes a millisecond or two. */
 const maxInPiece = 2_048;
 
-/** Splits a text into short pieces, at line breaks if there are any, and never within a surrogate pair. */
+/** Splits text into short pieces, at line breaks if possible, and never within a surrogate pair. */
 export function* splitIntoPieces(text: string): Generator<string> {
   for (let start = 0; start < text.length; ) {
     const candidate = text.slice(start, start + maxInPiece);

@@ -1,5 +1,5 @@
 /**
- * What the view of a session says about it, apart from its lines.
+ * The state that a session's view shows apart from its lines.
  */
 import type { RunWait, Usage } from "../../../index.js";
 import type { Activity, QueuedRun } from "./fold.js";
@@ -13,7 +13,7 @@ export type ViewState = {
   readonly isStopping: boolean;
   /** The activity in progress; null if there is none. */
   readonly activity: Activity | null;
-  /** The model that has taken over in the current run; null while the session's own serves. */
+  /** The model that has taken over in the current run; null while the session's own model is in use. */
   readonly fallback: string | null;
   /** The usage of the current or last run. */
   readonly usage: Usage;

@@ -53,7 +53,7 @@ import type { ViewState } from "./view-state.js";
 export type View = {
   /** Adds an item. */
   readonly show: (item: StreamItem, columns: number, now: number) => void;
-  /** The same in short steps. Between two steps, the view can be drawn and other methods can be called. */
+  /** Does the same in short steps. Between two steps, the view can be drawn and other methods can be called. */
   readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
   /** Adds an item of an agent that the session called. */
   readonly showAgent: (item: AgentItem, columns: number, isBackground?: boolean) => void;
@@ -61,8 +61,8 @@ export type View = {
   readonly say: (lines: readonly Line[], columns: number) => void;
   /** The lines of the history since the last call. */
   readonly takeHistory: () => readonly Line[];
-  /** The open lines, `most` at most. */
-  readonly open: (columns: number, most: number, now: number) => readonly Line[];
+  /** The open lines, at most `maxLines`. */
+  readonly open: (columns: number, maxLines: number, now: number) => readonly Line[];
   readonly questions: OpenQuestions;
   /** Sets an activity outside the session, such as a command; null if there is none. */
   readonly setOwn: (activity: Activity | null) => void;
@@ -72,7 +72,7 @@ export type View = {
 export type { ViewState } from "./view-state.js";
 
 export type ViewOptions = {
-  /** The current text of the file that the call of an open question changes; null if there is none, or it is not known. */
+  /** The current text of the file that the call of an open question changes; null if there is none, or if it is unknown. */
   readonly fileOf?: (question: OpenQuestion) => string | null;
   /** The ids of the agent's models, in the order in which they are tried. Default: unknown. */
   readonly models?: readonly string[];
@@ -120,7 +120,7 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
       appendLines(fold, "note", lines);
     },
     takeHistory: () => fold.history.splice(0),
-    open: (columns, most, now) => renderOpen(fold, columns, most, now),
+    open: (columns, maxLines, now) => renderOpen(fold, columns, maxLines, now),
     questions: fold.questions,
     setOwn(activity) {
       fold.ownCommand = activity;
@@ -138,12 +138,12 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
   };
 }
 
-/** Adds text of the model. */
+/** Adds text from the model. */
 function addText(fold: FoldState, text: string, columns: number): void {
   if (text !== "") appendLines(fold, "text", fold.markdown.add(text, columns));
 }
 
-/** Adds a long text in steps. */
+/** Adds long text in steps. */
 function* addLongText(fold: FoldState, text: string, columns: number): Generator<void> {
   for (const piece of splitIntoPieces(text)) {
     addText(fold, piece, columns);
@@ -194,7 +194,7 @@ function beginAttempt(fold: FoldState, { runId, modelCallIndex, attempt }: Attem
   appendLines(fold, "note", [lineOf("The answer above was cut off. The model begins it again.", "yellow")]);
 }
 
-/** Sets what the model does. */
+/** Sets the model's activity. */
 function showModel(fold: FoldState, name: string, now: number): void {
   fold.model = { name, since: fold.model?.since ?? now };
 }
@@ -209,7 +209,7 @@ function* showGrowth(fold: FoldState, { kind, text }: Growth, columns: number, n
   yield* addLongText(fold, fold.pairs.add(text), columns);
 }
 
-/** Shows what a running call reports. */
+/** Shows the progress of a running call. */
 function updateLiveCall(fold: FoldState, callKey: string, by: CallChange): void {
   if (by.type === "progress") updateCall(fold, callKey, { note: by.note });
   if (by.type === "preliminary") updateCall(fold, callKey, { output: textOfOutput(by.output) });
@@ -250,6 +250,11 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       updateCall(fold, event.callKey, { result: formatResultText(event) || "(no output)" });
       nameBackgroundAgent(fold, event);
       endWaits(fold, ({ callKey }) => callKey === event.callKey);
+      // A call can end without an answer, for example if a message from elsewhere skips it.
+      if (fold.questions.close(event.callKey)) {
+        continueIfAnswered(fold);
+        showFirstQuestion(fold, columns);
+      }
       break;
     case "call_complete":
       showEnded(fold, event, columns, now);
@@ -375,9 +380,9 @@ function showEnded(fold: FoldState, event: PublicEventOf<"call_complete">, colum
 
 function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, columns: number): void {
   fold.queued = fold.queued.filter((one) => one.runId !== runId);
-  // A queued run that was aborted also has an end.
+  // A queued run that was aborted also ends with `final`.
   if (fold.runId !== null && fold.runId !== runId) return;
-  // The end counts what the called agents used, too.
+  // The result also counts the usage of called agents.
   if (fold.runId === runId) fold.usage = result.usage;
   fold.calls.clear();
   fold.questions.clear();

@@ -1,0 +1,37 @@
+/**
+ * `pawl/store`: the types of a store, for those who write one.
+ */
+export type { Entry, Event, InboxMessage, State } from "./core/index.js";
+export type { CommittedNotice, NoticeChange, NoticeRow, NoticeStore } from "./ports/notice-store.js";
+export type {
+  Fire,
+  PostedRun,
+  PutResult,
+  PutRow,
+  ScheduleRow,
+  ScheduleStore,
+  SlotRow,
+} from "./ports/schedule-store.js";
+export type { SignalStore } from "./ports/signal.js";
+export type {
+  Activity,
+  AskingOptions,
+  AskingSession,
+  ClaimOptions,
+  ClaimResult,
+  Commit,
+  CommitResult,
+  CommittedWait,
+  Holder,
+  Lease,
+  ListOptions,
+  MessageIdsOptions,
+  PostResult,
+  Redaction,
+  ReleaseResult,
+  SessionSummary,
+  StateAt,
+  Store,
+  StoreChange,
+  StoreProblem,
+} from "./ports/store.js";

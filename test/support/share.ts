@@ -1,0 +1,20 @@
+/**
+ * The share of the longest crash sweeps that a run of the tests plays: all of it, unless PAWL_SHARE says otherwise.
+ *
+ * Continuous integration sets `PAWL_SHARE=K/3`, with a K that is drawn from the commit: each commit plays a third of the points, and the
+ * next commits play the others. `npm run test:long` and `npm run crash` play all of them.
+ */
+
+const [, numberText = "0", countText = "1"] = /^(\d+)\/(\d+)$/.exec(process.env.PAWL_SHARE ?? "0/1") ?? [];
+const [number, count] = [Number(numberText), Number(countText)];
+
+if (count === 0 || number >= count)
+  throw new Error(`PAWL_SHARE is "${process.env.PAWL_SHARE}". Give K/N with K below N.`);
+
+/** Whether every point is played, so that a test can expect what only some of the points lead to. */
+export const isWholeSweep = count === 1;
+
+/** Whether the point with this number is played. */
+export function isInShare(point: number): boolean {
+  return point % count === number;
+}

@@ -1,0 +1,116 @@
+/**
+ * What keys lead to on the live screen, and what no key leads to by accident.
+ */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import {
+  createLiveState,
+  type LiveCommand,
+  type LiveState,
+  pressKey,
+  type Surroundings,
+  showQuestion,
+} from "../../src/cli/conversation/fronts/live-keys.js";
+import type { OpenQuestion } from "../../src/cli/conversation/view/questions.js";
+import { emptyDraft } from "../../src/cli/screen/draft.js";
+import type { Key } from "../../src/cli/screen/keys.js";
+import { verifies } from "../verifies.js";
+
+const question: OpenQuestion = {
+  callKey: "r/1/1",
+  runId: "r",
+  name: "pay",
+  input: { cents: 5 },
+  inputHash: "h",
+  why: "policy",
+  askedAt: 0,
+  risk: {},
+} as never;
+
+const around = (now: number, options: Partial<Surroundings> = {}): Surroundings => ({
+  now,
+  columns: 80,
+  hasTalk: true,
+  isAtWork: true,
+  isWaiting: true,
+  queuedCount: 0,
+  canSkipWait: false,
+  complete: () => null,
+  ...options,
+});
+
+const named = (name: string, ctrl = false): Key => ({ type: "key", name, ctrl, alt: false, shift: false });
+const typed = (text: string): Key => ({ type: "text", text });
+
+/** Presses keys at times in milliseconds. The question is shown at 0. */
+function press(keys: readonly (readonly [number, Key])[], options: Partial<Surroundings> = {}) {
+  let state: LiveState = showQuestion(createLiveState(emptyDraft), question, 0);
+  const commands: LiveCommand[] = [];
+  for (const [now, key] of keys) {
+    const pressed = pressKey(state, key, around(now, options));
+    state = pressed.state;
+    commands.push(...pressed.commands);
+  }
+  return { state, commands };
+}
+
+const isAnswer = ({ type }: LiveCommand) => type === "answer";
+
+test("a letter answers once the question has been shown for a moment", verifies("CHAT-2#keys"), () => {
+  expect(press([[399, typed("y")]]).commands).toEqual([]);
+  expect(press([[400, typed("y")]]).commands).toMatchObject([{ type: "answer", decision: { type: "approve" } }]);
+});
+
+test("Enter, a paste and an early key answer nothing, whatever was pressed before", verifies("CHAT-2#keys"), () => {
+  const key = fc.constantFrom(
+    ...["y", "n", "a", "?", "x", "é"].map(typed),
+    ...["tab", "up", "left"].map((name) => named(name)),
+  );
+  const before = fc.array(key, { maxLength: 12 });
+  const accident = fc.constantFrom<Key>(named("enter"), { type: "paste", text: "y", isCut: false }, typed("y"));
+  fc.assert(
+    fc.property(before, accident, (keys, last) => {
+      // All of them come before the question has been shown for a moment.
+      const { commands } = press([...keys, last].map((one) => [100, one] as const));
+      expect(commands.filter(isAnswer)).toEqual([]);
+    }),
+  );
+  fc.assert(
+    fc.property(fc.constantFrom<Key>(named("enter"), { type: "paste", text: "y", isCut: false }), (last) => {
+      expect(press([[1_000, last]]).commands.filter(isAnswer)).toEqual([]);
+    }),
+  );
+});
+
+test("a draft keeps letters from the question, until Tab moves to it", verifies("CHAT-2#keys"), () => {
+  const draft = [
+    [100, typed("go")],
+    [1_000, typed("y")],
+  ] as const;
+  expect(press(draft)).toMatchObject({ commands: [], state: { draft: { text: "goy" } } });
+  const moved = press([...draft, [1_100, named("tab")], [1_200, typed("n")]]);
+  expect(moved.commands).toMatchObject([{ type: "answer", decision: { type: "deny" } }]);
+  expect(moved.state).toMatchObject({ draft: { text: "" }, isOnQuestion: false });
+});
+
+test("Esc denies and stops only when it is pressed twice, and Ctrl-C twice leaves", () => {
+  expect(press([[1_000, named("escape")]]).commands).toMatchObject([{ type: "say" }]);
+  const twice = press([
+    [1_000, named("escape")],
+    [1_500, named("escape")],
+  ]);
+  expect(twice.commands.map(({ type }) => type)).toEqual(["say", "stop"]);
+  const left = press([
+    [1_000, named("c", true)],
+    [1_500, named("c", true)],
+  ]);
+  expect(left.commands).toMatchObject([{ type: "stop" }, { type: "quit", how: "leave" }]);
+});
+
+test("a run that is at work is not left without a question", () => {
+  const asked = press([[1_000, named("d", true)]], { isWaiting: false });
+  expect(asked).toMatchObject({ commands: [], state: { isLeaving: true } });
+  const around2 = around(1_100, { isWaiting: false });
+  expect(pressKey(asked.state, typed("x"), around2)).toMatchObject({ commands: [], state: { isLeaving: true } });
+  expect(pressKey(asked.state, typed("l"), around2).commands).toEqual([{ type: "quit", how: "leave" }]);
+});
