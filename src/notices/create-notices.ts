@@ -30,7 +30,7 @@ import { sendRequest } from "./send-notice.js";
 /** Options of `createNotices`. */
 export type NoticesOptions = {
   /**
-   * Private or local addresses, or ranges such as `10.1.0.0/16`, that may get notices. Names are not allowed here, because the owner of a name
+   * Private or local addresses, or ranges such as `10.1.0.0/16`, that may get webhooks. Names are not allowed here, because the owner of a name
    * can point it anywhere. Default: none.
    */
   readonly allowAddresses?: readonly string[];
@@ -44,6 +44,11 @@ export type NoticesOptions = {
 export type PushOptions = {
   /** Whom the push services of browsers may contact about the messages: `mailto:` and an address, or an https URL. */
   readonly contact: string;
+  /**
+   * Private or local addresses, or ranges, of push services of your own. Whoever may subscribe can make Pawl send requests to them. Default:
+   * none.
+   */
+  readonly allowAddresses?: readonly string[];
 };
 
 const optionRules: OptionTable<NoticesOptions> = {
@@ -51,7 +56,7 @@ const optionRules: OptionTable<NoticesOptions> = {
   timeoutMs: integerFrom(1, "milliseconds"),
   push: anObject,
 };
-const pushRules: OptionTable<PushOptions> = { contact: nonEmptyString };
+const pushRules: OptionTable<PushOptions> = { contact: nonEmptyString, allowAddresses: anArray };
 
 /** The time between two attempts, in milliseconds; up to a fifth is added as jitter. There is one more attempt than delays. */
 const retryDelaysMs = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000] as const;
@@ -94,7 +99,9 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   const { allowAddresses = [], timeoutMs = 10_000 } = options;
   const contact = options.push === undefined ? null : checkContact(options.push);
   const compiled = compileDestinations(destinations);
-  const rules = { allowed: createAddressRules(allowAddresses), public: createAddressRules([]) };
+  const publicRules = createAddressRules([]);
+  const hookRules = { allowed: createAddressRules(allowAddresses), public: publicRules };
+  const browserRules = { allowed: createAddressRules(options.push?.allowAddresses ?? []), public: publicRules };
   const ids = compiled.map(({ id }) => id);
   let nextDropAt = Number.NEGATIVE_INFINITY;
   /** The destinations to which an earlier poll still delivers. */
@@ -108,9 +115,10 @@ export function createNotices(destinations: readonly NoticeDestination[], option
         ...{ deliveryId: toDeliveryId(row), now: options.clock.now() },
         ...{ notice, fields: readNotice(notice) },
       });
+      const rules = destination.isBrowser ? browserRules : hookRules;
       const status = await sendRequest(request, rules, AbortSignal.any([options.signal, deadline]));
       if (status >= 200 && status < 300) return { isDelivered: true };
-      const isGone = status === 410 || (status === 404 && destination.isRemovedWhenGone);
+      const isGone = status === 410 || (status === 404 && destination.isBrowser);
       return { isDelivered: false, error: new Error(`The destination answered ${status}.`), isFinal: isGone };
     } catch (cause) {
       const error = deadline.aborted
@@ -136,7 +144,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
         ? await attempt(destination, row, options)
         : { isDelivered: false, error: new Error(refusal), isFinal: true };
     if (result.isDelivered) return void (await rows.remove(number));
-    if (refusal === null && result.isFinal && destination.isRemovedWhenGone)
+    if (refusal === null && result.isFinal && destination.isBrowser)
       return void (await rows.removeDestination(destination.id));
     // The worker stops, and releases the lease so that other workers need not wait for it.
     if (signal.aborted) return void (await rows.replace(seen, { ...row, dueAt: 0 }));
@@ -180,7 +188,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   }
 
   return Object.freeze({
-    ...(contact === null ? {} : { push: createPushSubscriptions(rules) }),
+    ...(contact === null ? {} : { push: createPushSubscriptions(browserRules) }),
     async register(store: Store) {
       const rows = requireNotices(store);
       for (const id of ids) await rows.addDestination(id);

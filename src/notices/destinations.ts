@@ -47,8 +47,8 @@ export type CompiledDestination = {
   readonly id: string;
   readonly wants: (fields: NoticeFields) => boolean;
   readonly createRequest: (outgoing: Outgoing) => OutgoingRequest;
-  /** Whether the destination is removed if it is gone (410). Otherwise the notice is dead. */
-  readonly isRemovedWhenGone: boolean;
+  /** A browser that is gone (404 or 410) is removed. Of other destinations, the notice is dead. */
+  readonly isBrowser: boolean;
 };
 
 const aSecret = {
@@ -92,7 +92,7 @@ function compileDestination(destination: NoticeDestination): CompiledDestination
   const kindNames: readonly string[] = kinds;
   return {
     id,
-    isRemovedWhenGone: false,
+    isBrowser: false,
     wants: ({ type, data }) =>
       kindNames.includes(type) && (agents === undefined || agents.includes(String(data.agent))),
     createRequest({ deliveryId, now, notice }) {

@@ -3,10 +3,10 @@
  *
  * 1. A push contains the title of what happened and a link into the inspector, and nothing else.
  * 2. It goes only to the principal whose session or schedule it is about, or to one that may see all of them.
- * 3. A subscription ends 30 days after the page was last open in its browser, and when its push service says that it is gone.
+ * 3. It goes to public addresses and to those of `push.allowAddresses`, because whoever subscribes names the address.
+ * 4. A subscription ends 30 days after the page was last open in its browser, and when its push service says that it is gone.
  */
 import { isIP } from "node:net";
-import { defined } from "../core/data/defined.js";
 import type { Json } from "../core/data/message.js";
 import { sha256 } from "../platform/hash.js";
 import type { Store } from "../ports/store.js";
@@ -32,8 +32,10 @@ type Subscription = {
   readonly auth: string;
   /** The pair with which the browser subscribed. */
   readonly vapid: VapidKeys;
-  /** Absent: it gets notices of all principals. */
-  readonly principal?: string;
+  /** The principal that subscribed. */
+  readonly owner: string;
+  /** Whether it gets notices about the sessions and schedules of all principals. */
+  readonly isForAll: boolean;
   /** In epoch milliseconds. */
   readonly until: number;
 };
@@ -43,30 +45,32 @@ type Stored = { readonly id: string; readonly subscription: Subscription };
 export function createPushSubscriptions(rules: SendRules): PushSubscriptions {
   async function subscribe(
     store: Store,
-    { seed, now, principal, endpoint, p256dh, auth }: Parameters<PushSubscriptions["subscribe"]>[1],
+    { seed, now, owner, isForAll, endpoint, p256dh, auth }: Parameters<PushSubscriptions["subscribe"]>[1],
   ): Promise<SubscribeResult> {
     if (!isEndpoint(endpoint, rules) || !areSubscriptionKeys({ p256dh, auth })) return "refused";
     const rows = requireNotices(store);
     const id = toDestinationId(endpoint);
-    const others = (await readStored(store)).filter((other) => other.id !== id);
-    const own = others.filter(({ subscription }) => subscription.principal === (principal ?? undefined));
-    if (own.length < maxOfPrincipal && others.length >= maxSubscriptions) return "full";
-    const oldest = own.toSorted((a, b) => a.subscription.until - b.subscription.until);
-    for (const other of oldest.slice(0, Math.max(0, own.length - maxOfPrincipal + 1)))
-      await rows.removeDestination(other.id);
     const vapid = deriveVapidKeys(seed);
-    const kept = { endpoint, p256dh, auth, vapid, until: now + keptMs };
-    await rows.addDestination(id, { ...kept, ...defined({ principal: principal ?? undefined }) });
-    return "subscribed";
+    const kept: Subscription = { endpoint, p256dh, auth, vapid, owner, isForAll, until: now + keptMs };
+    const isNew = await rows.addDestination(id, kept);
+    // Counted with this row in the store. So of requests at the same time, the last one sees the rows of all others.
+    const stored = await readStored(store);
+    const own = stored.filter(({ subscription }) => subscription.owner === owner);
+    const oldest = own.toSorted((a, b) => a.subscription.until - b.subscription.until);
+    const excess = oldest.slice(0, Math.max(0, own.length - maxOfPrincipal));
+    for (const one of excess) await rows.removeDestination(one.id);
+    if (!isNew || stored.length - excess.length <= maxSubscriptions) return "subscribed";
+    await rows.removeDestination(id);
+    return "full";
   }
 
   async function unsubscribe(
     store: Store,
-    { endpoint, principal }: Parameters<PushSubscriptions["unsubscribe"]>[1],
+    { endpoint, owner }: Parameters<PushSubscriptions["unsubscribe"]>[1],
   ): Promise<boolean> {
     const id = toDestinationId(endpoint);
     const stored = (await readStored(store)).find((one) => one.id === id);
-    if (stored === undefined || (principal !== null && stored.subscription.principal !== principal)) return false;
+    if (stored === undefined || (owner !== null && stored.subscription.owner !== owner)) return false;
     return requireNotices(store).removeDestination(id);
   }
 
@@ -95,21 +99,22 @@ async function readStored(store: Store): Promise<readonly Stored[]> {
 
 /** Null if it is damaged, or of another version. */
 function parseSubscription(body: Json): Subscription | null {
-  const { endpoint, p256dh, auth, vapid, until } = (body ?? {}) as Partial<Subscription>;
-  const isComplete = [endpoint, p256dh, auth, vapid?.privateKey, vapid?.publicKey].every(
+  const { endpoint, p256dh, auth, vapid, owner, isForAll, until } = (body ?? {}) as Partial<Subscription>;
+  const isComplete = [endpoint, p256dh, auth, vapid?.privateKey, vapid?.publicKey, owner].every(
     (field) => typeof field === "string",
   );
-  return isComplete && typeof until === "number" ? (body as unknown as Subscription) : null;
+  const isValid = isComplete && typeof isForAll === "boolean" && typeof until === "number";
+  return isValid && URL.canParse(endpoint ?? "") ? (body as unknown as Subscription) : null;
 }
 
 function compileSubscription({ id, subscription }: Stored, contact: string): CompiledDestination {
-  const { endpoint, vapid, principal } = subscription;
+  const { endpoint, vapid, owner, isForAll } = subscription;
   const url = new URL(endpoint);
   return {
     id,
-    isRemovedWhenGone: true,
+    isBrowser: true,
     wants: ({ type, data }) =>
-      (principal === undefined || data.principal === principal) && (type !== "run.ended" || data.status === "failed"),
+      (isForAll || data.principal === owner) && (type !== "run.ended" || data.status === "failed"),
     createRequest({ fields, now }) {
       const message = { title: createTitle(fields), link: createLink(fields) };
       return {

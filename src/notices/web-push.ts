@@ -81,7 +81,7 @@ export function createVapidHeader(
   now: number,
 ): string {
   const point = Buffer.from(publicKey, "base64url");
-  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map(toBase64url);
+  const [x, y] = [toBase64url(point.subarray(1, 33)), toBase64url(point.subarray(33))];
   const key = createPrivateKey({ key: { kty: "EC", crv: "P-256", d: privateKey, x, y }, format: "jwk" });
   const claims = { aud: url.origin, exp: Math.floor((now + tokenMs) / 1_000), sub: contact };
   const signed = [{ typ: "JWT", alg: "ES256" }, claims]

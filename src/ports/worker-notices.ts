@@ -29,18 +29,20 @@ export type PushSubscriptions = {
       readonly seed: string;
       /** The present time, in epoch milliseconds. */
       readonly now: number;
-      /** Its notices are about this principal's sessions and schedules alone; null: about all. */
-      readonly principal: string | null;
+      /** The principal that subscribes. */
+      readonly owner: string;
+      /** False: it gets notices about this principal's sessions and schedules alone. */
+      readonly isForAll: boolean;
       /** The URL of the push service. */
       readonly endpoint: string;
       readonly p256dh: string;
       readonly auth: string;
     },
   ) => Promise<SubscribeResult>;
-  /** Removes a subscription. False if the principal has no such subscription; null: any principal. */
+  /** Removes a subscription. False if the principal has no such subscription; null: of any principal. */
   readonly unsubscribe: (
     store: Store,
-    subscription: { readonly endpoint: string; readonly principal: string | null },
+    subscription: { readonly endpoint: string; readonly owner: string | null },
   ) => Promise<boolean>;
 };
 

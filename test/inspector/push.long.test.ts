@@ -34,7 +34,7 @@ test(
   async () => {
     const store = createMemoryStore();
     const { origin, pushes, subscription } = await startPushService();
-    const notices = createNotices([], { ...local, push: { contact: "mailto:ops@example.org" } });
+    const notices = createNotices([], { push: { contact: "mailto:ops@example.org", ...local } });
     const rig = await startTestServer({ store, agents: [createMender(store)], ui: true, notices });
     const { page, context, problems } = await openInspector(await openBrowser(), rig);
     const pushContext = context as unknown as PushContext;

@@ -270,7 +270,7 @@ describe("missed slots of a schedule", () => {
     expect(bench.failures()).toMatchObject([{ sessionId: null, retryInMs: null }]);
     expect(await bench.outbox.list()).toMatchObject([{ sessionId: null, dueAt: null }]);
     // A session that has the name of the schedule has other notices.
-    await deleteSession(bench.store, "tick", { force: true });
+    await deleteSession(bench.store, "tick", { now: bench.clock.now(), force: true });
     expect(await bench.outbox.list()).toHaveLength(1);
   });
 

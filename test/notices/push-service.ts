@@ -50,8 +50,8 @@ function verifyVapid(header: string): VapidClaims {
   const [, token = "", key = ""] = /^vapid t=([\w.-]+), k=([\w-]+)$/.exec(header) ?? [];
   const [head = "", claims = "", signature = ""] = token.split(".");
   const point = Buffer.from(key, "base64url");
-  const [x, y] = [point.subarray(1, 33), point.subarray(33)].map((half) => half.toString("base64url"));
-  const publicKey = createPublicKey({ key: { kty: "EC", crv: "P-256", x, y } as JsonWebKey, format: "jwk" });
+  const [x, y] = [point.subarray(1, 33).toString("base64url"), point.subarray(33).toString("base64url")];
+  const publicKey = createPublicKey({ key: { kty: "EC", crv: "P-256", x, y }, format: "jwk" });
   const isSigned = verify(
     "sha256",
     Buffer.from(`${head}.${claims}`),

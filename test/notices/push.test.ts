@@ -23,6 +23,8 @@ const contact = "mailto:ops@example.org";
 const seed = "the server's key";
 const dayMs = 86_400_000;
 
+type Given = { readonly endpoint: string; readonly p256dh: string; readonly auth: string };
+
 /** A worker that sends to browsers. The agent's runs wait for an approval; "Fail." makes one fail. */
 function createBench(options = local) {
   const store = createMemoryStore();
@@ -40,18 +42,15 @@ function createBench(options = local) {
     execute: () => "ok",
   };
   const agent = createAgent({ name: "cashier", model, tools: [pay], store, clock });
-  const notices = createNotices([], { ...options, push: { contact } });
+  const notices = createNotices([], { push: { contact, ...options } });
   const { push } = notices;
   if (push === undefined) throw new Error("There is no push.");
   const reports: WorkerReport[] = [];
   const worker = createWorker({ store, agents: [agent], clock, notices, onReport: (report) => reports.push(report) });
-  const subscribe = (given: Parameters<typeof subscribeTo>[1], principal: string | null = null) =>
-    subscribeTo(store, given, principal);
-  const subscribeTo = (
-    to: Store,
-    given: { endpoint: string; p256dh: string; auth: string },
-    principal: string | null,
-  ) => push.subscribe(to, { ...given, seed, principal, now: clock.now() });
+  /** @param owner absent: somebody who may see all */
+  const subscribe = (given: Given, owner?: string) => subscribeTo(store, given, owner);
+  const subscribeTo = (to: Store, given: Given, owner?: string) =>
+    push.subscribe(to, { ...given, seed, owner: owner ?? "root", isForAll: owner === undefined, now: clock.now() });
   return {
     store,
     clock,
@@ -60,6 +59,7 @@ function createBench(options = local) {
     worker,
     reports,
     subscribe,
+    subscribeTo,
     outbox: createOutbox({ store }),
     schedules: createSchedules({ store, clock }),
   };
@@ -129,12 +129,9 @@ describe("a push", () => {
     await bench.clock.advance(1_000);
     await bench.worker.runUntilIdle();
     expect([ann, bob, root].map(({ pushes }) => pushes.length)).toEqual([1, 0, 2]);
-    expect(await bench.push.unsubscribe(bench.store, { endpoint: ann.subscription.endpoint, principal: "bob" })).toBe(
-      false,
-    );
-    expect(await bench.push.unsubscribe(bench.store, { endpoint: ann.subscription.endpoint, principal: "ann" })).toBe(
-      true,
-    );
+    const { endpoint } = ann.subscription;
+    expect(await bench.push.unsubscribe(bench.store, { endpoint, owner: "bob" })).toBe(false);
+    expect(await bench.push.unsubscribe(bench.store, { endpoint, owner: "ann" })).toBe(true);
     expect(await bench.outbox.destinations()).toHaveLength(2);
   });
 
@@ -209,11 +206,18 @@ describe("a subscription", () => {
     const { pushes, subscription } = await startPushService();
     // As a row that an older configuration allowed.
     const allowing = createBench();
-    await allowing.push.subscribe(bench.store, { ...subscription, seed, principal: null, now: bench.clock.now() });
+    await allowing.subscribeTo(bench.store, subscription);
     await bench.agent.run("Pay.", { sessionId: "s" });
     await bench.worker.runUntilIdle();
     expect(pushes).toEqual([]);
     expect(bench.reports).toContainEqual(expect.objectContaining({ type: "notice_failed", sessionId: "s" }));
+  });
+
+  test("to an address that only webhooks may go to is refused", proven, async () => {
+    const { push } = createNotices([], { ...local, push: { contact } });
+    const { subscription } = await startPushService();
+    const given = { ...subscription, seed, owner: "ann", isForAll: false, now: 0 };
+    expect(await push?.subscribe(createMemoryStore(), given)).toBe("refused");
   });
 
   test("of the same browser is one, and ends 30 days after it was renewed", proven, async () => {
@@ -253,6 +257,17 @@ describe("a subscription", () => {
       expect(await endpoints()).toHaveLength(500);
     },
   );
+
+  test("is counted with those that come at the same time", proven, async () => {
+    const bench = createBench();
+    const given = keys();
+    const add = (name: string, owner: string) =>
+      bench.subscribe({ endpoint: `https://push.example.org/${name}`, ...given }, owner);
+    await Promise.all(Array.from({ length: 30 }, (_, index) => add(`ann-${index}`, "ann")));
+    expect(await bench.outbox.destinations()).toHaveLength(20);
+    await Promise.all(Array.from({ length: 490 }, (_, index) => add(`p${index}`, `p${index}`)));
+    expect((await bench.outbox.destinations()).length).toBeLessThanOrEqual(500);
+  });
 
   test("that the store cannot read holds up no other", proven, async () => {
     const bench = createBench();

@@ -65,13 +65,13 @@ describe("a browser", () => {
     };
     const { rig, subscription, readKey, stored } = await createBench({ authenticate });
     const body = JSON.stringify({ ...subscription, publicKey: await readKey() });
-    for (const [who, principal] of [
-      ["ann", "ann"],
-      ["root", undefined],
+    for (const [who, isForAll] of [
+      ["ann", false],
+      ["root", true],
     ] as const) {
       const headers = { "content-type": "application/json", "x-who": who };
       expect((await fetch(`${rig.url}/v1/push/subscribe`, { method: "POST", headers, body })).status).toBe(204);
-      expect((await stored()).map(({ body: kept }) => (kept as { principal?: string }).principal)).toEqual([principal]);
+      expect((await stored()).map(({ body: kept }) => kept)).toMatchObject([{ owner: who, isForAll }]);
     }
   });
 });

@@ -94,6 +94,7 @@ export type RigOptions = Partial<
     | "oauth"
     | "canSignal"
     | "webhooks"
+    | "notices"
   >
 > & {
   readonly store?: Store;

@@ -57,7 +57,8 @@ export const pushRoutes: readonly Route[] = [
     responses: { 204: "removed, or there was none" },
     async handle({ principal, body }, context) {
       const given = body as { readonly endpoint: string };
-      await requirePush(context).unsubscribe(context.settings.store, { ...given, principal: pickOwner(principal) });
+      const owner = seesAll(principal) ? null : principal.id;
+      await requirePush(context).unsubscribe(context.settings.store, { ...given, owner });
       return { status: 204, bytes: null };
     },
   },
@@ -75,8 +76,8 @@ async function subscribe({ principal, body }: RouteRequest, context: ServerConte
   // A push service refuses messages that are signed with another key.
   if (publicKey !== push.publicKey(seed))
     throw new ServerError("bad_input", "The browser subscribed with the key of another server. Subscribe again.");
-  const owner = { principal: pickOwner(principal), now: Date.now(), seed };
-  const result = await push.subscribe(context.settings.store, { ...given, ...owner });
+  const owner = { owner: principal.id, isForAll: seesAll(principal) };
+  const result = await push.subscribe(context.settings.store, { ...given, ...owner, now: Date.now(), seed });
   if (result === "refused")
     throw new ServerError(
       "bad_input",
@@ -90,9 +91,8 @@ async function subscribe({ principal, body }: RouteRequest, context: ServerConte
   return { status: 204, bytes: null } as const;
 }
 
-/** Null: it may see the sessions of all principals. */
-function pickOwner({ id, scopes }: Principal): string | null {
-  return scopes.includes("admin") ? null : id;
+function seesAll({ scopes }: Principal): boolean {
+  return scopes.includes("admin");
 }
 
 function createSeed({ keys }: ServerContext): string {

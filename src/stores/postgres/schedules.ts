@@ -75,11 +75,11 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
         return { id, at, body: text, sum };
       });
       const isFired = await run(async () => {
-        const [row] = await query<{ readonly fired: boolean }>(
-          ...(encodedNotices.length === 0
-            ? ([statements.fire, values] as const)
-            : ([statements.fireWithNotices, [...values, JSON.stringify(encodedNotices)]] as const)),
-        );
+        type Fired = { readonly fired: boolean };
+        const [row] =
+          encodedNotices.length === 0
+            ? await query<Fired>(statements.fire, values)
+            : await query<Fired>(statements.fireWithNotices, [...values, JSON.stringify(encodedNotices)]);
         return row?.fired === true;
       });
       if (isFired) for (const { sessionId, message } of posts) notify({ sessionId, key: message.id });
