@@ -161,7 +161,7 @@ export type {
   ToolRun,
   WaitForOptions,
 } from "./ports/tool.js";
-export type { NoticeFailure, WorkerNotices } from "./ports/worker-notices.js";
+export type { NoticeFailure, PushSubscriptions, SubscribeResult, WorkerNotices } from "./ports/worker-notices.js";
 export type { WorkerScores } from "./ports/worker-scores.js";
 export type { AgentToolOptions } from "./runtime/agent/agent-tool.js";
 export type { AbortOptions, AnswerOptions, Answers, ApprovalDecision } from "./runtime/agent/answer-types.js";

@@ -2,7 +2,7 @@
  * `pawl/store`: the types of a store, for those who write one.
  */
 export type { Entry, Event, InboxMessage, State } from "./core/index.js";
-export type { CommittedNotice, NoticeChange, NoticeRow, NoticeStore } from "./ports/notice-store.js";
+export type { CommittedNotice, DestinationRow, NoticeChange, NoticeRow, NoticeStore } from "./ports/notice-store.js";
 export type {
   Fire,
   PostedRun,

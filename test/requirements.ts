@@ -401,7 +401,7 @@ const rows = {
   "TIME-5":
     "`POST /v1/signals/:key` and verified webhooks (Standard Webhooks, GitHub, Stripe); without permission they are not there.",
   "TIME-6":
-    "Notices by webhook when a run waits for a person or ends: written with the commit, at least once with one id, or listed as dead; signed; no private addresses.",
+    "Notices by webhook when a run waits for a person or ends: written with the commit, at least once with one id, or listed as dead; signed; no private addresses. Browsers that subscribe get them by Web Push.",
 } as const satisfies { readonly [id: string]: string };
 
 type Id = keyof typeof rows;
@@ -462,8 +462,8 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "PROT-4": ["stdio", "http"],
   // store: its rows; schedules: what fires them.
   "TIME-4": ["store", "schedules"],
-  // store: its rows; delivery: requests and retries; kill: of the worker that delivers.
-  "TIME-6": ["store", "delivery", "kill"],
+  // store: its rows; delivery: requests and retries; kill: of the worker that delivers; push: to browsers.
+  "TIME-6": ["store", "delivery", "kill", "push"],
   // deps: those of the agent; params: those of a run; prompt: a system prompt that is made for each run.
   "TYPE-1": ["deps", "params", "prompt"],
   // types: of tools and items, for the compiler; page: parts of a chat page, streamed and loaded.

@@ -6,6 +6,8 @@ import { render } from "preact";
 import { createApi } from "./api.js";
 import { createInspector } from "./inspector.js";
 import { createPageKey } from "./page-key.js";
+import { listenForClicks } from "./push.js";
+import { parseRoute } from "./state/route.js";
 import { Shell } from "./view/shell.js";
 
 /** The path under which the server is mounted: this script is one of its files. */
@@ -22,4 +24,5 @@ const api = createApi(base, key.half, {
 const inspector = createInspector(api, key);
 const root = document.getElementById("page");
 if (root !== null) render(<Shell inspector={inspector} />, root);
+listenForClicks((link) => inspector.navigate(parseRoute(link)));
 void inspector.start();

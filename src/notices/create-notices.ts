@@ -4,11 +4,11 @@
  * 1. A worker leases a notice before it delivers it, by moving its due time: if the worker is killed, the next one takes over. So a
  *    notice is delivered at least once, with the same id in each attempt.
  * 2. An attempt counts when it begins. After the last one, or when the destination is gone (410), the notice is dead. The store keeps it for
- *    ten days, and lists it.
+ *    ten days, and lists it. A browser that is gone is removed, with its notices.
  * 3. A destination that does not respond does not delay the others: the next poll skips it, and delivers to the others.
  * 4. A `run.waiting` notice is dropped if its question was answered meanwhile.
  */
-import { anArray, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
+import { anArray, anObject, checkOptions, integerFrom, nonEmptyString, type OptionTable } from "../check-options.js";
 import type { Json } from "../core/data/message.js";
 import { askedAt } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
@@ -17,25 +17,46 @@ import type { NoticeRow, NoticeStore } from "../ports/notice-store.js";
 import type { Store } from "../ports/store.js";
 import type { WorkerNotices } from "../ports/worker-notices.js";
 import { createAddressRules } from "../tools/web/address-rules.js";
-import { type CompiledDestination, compileDestinations, type NoticeDestination } from "./destinations.js";
+import {
+  type CompiledDestination,
+  compileDestinations,
+  type NoticeDestination,
+  type NoticeFields,
+} from "./destinations.js";
+import { createPushSubscriptions, readPushDestinations } from "./push-subscriptions.js";
 import { requireNotices } from "./require-notices.js";
-import { sendNotice } from "./send-notice.js";
+import { sendRequest } from "./send-notice.js";
 
 /** Options of `createNotices`. */
 export type NoticesOptions = {
   /**
-   * Private or local addresses, or ranges such as `10.1.0.0/16`, that may get notices. Names are not allowed here, because the owner of a name
+   * Private or local addresses, or ranges such as `10.1.0.0/16`, that may get webhooks. Names are not allowed here, because the owner of a name
    * can point it anywhere. Default: none.
    */
   readonly allowAddresses?: readonly string[];
   /** The timeout of an attempt, in milliseconds. Default: 10,000. */
   readonly timeoutMs?: number;
+  /** Also delivers to browsers in which people have switched on notices, in the inspector of a server. Default: not. */
+  readonly push?: PushOptions;
+};
+
+/** Web Push. */
+export type PushOptions = {
+  /** Whom the push services of browsers may contact about the messages: `mailto:` and an address, or an https URL. */
+  readonly contact: string;
+  /**
+   * Private or local addresses, or ranges, of push services of your own. Whoever may subscribe can make Pawl send requests to them. Default:
+   * none.
+   */
+  readonly allowAddresses?: readonly string[];
 };
 
 const optionRules: OptionTable<NoticesOptions> = {
   allowAddresses: anArray,
   timeoutMs: integerFrom(1, "milliseconds"),
+  push: anObject,
 };
+const pushRules: OptionTable<PushOptions> = { contact: nonEmptyString, allowAddresses: anArray };
 
 /** The time between two attempts, in milliseconds; up to a fifth is added as jitter. There is one more attempt than delays. */
 const retryDelaysMs = [5_000, 30_000, 120_000, 600_000, 3_600_000, 21_600_000, 86_400_000] as const;
@@ -58,7 +79,8 @@ type Attempt =
   | { readonly isDelivered: false; readonly error: Error; readonly isFinal: boolean };
 
 /**
- * Notices for the option `notices` of `createWorker`: signed webhooks that report that a run waits for a person, or has ended.
+ * Notices for the option `notices` of `createWorker`: signed webhooks that report that a run waits for a person or has ended, or that slots
+ * of a schedule were missed.
  *
  * @throws PawlError `bad_configuration`
  *
@@ -75,21 +97,29 @@ type Attempt =
 export function createNotices(destinations: readonly NoticeDestination[], options: NoticesOptions = {}): WorkerNotices {
   checkOptions("createNotices()", optionRules, options);
   const { allowAddresses = [], timeoutMs = 10_000 } = options;
+  const contact = options.push === undefined ? null : checkContact(options.push);
   const compiled = compileDestinations(destinations);
-  const rules = { allowed: createAddressRules(allowAddresses), public: createAddressRules([]) };
+  const publicRules = createAddressRules([]);
+  const hookRules = { allowed: createAddressRules(allowAddresses), public: publicRules };
+  const browserRules = { allowed: createAddressRules(options.push?.allowAddresses ?? []), public: publicRules };
   const ids = compiled.map(({ id }) => id);
   let nextDropAt = Number.NEGATIVE_INFINITY;
   /** The destinations to which an earlier poll still delivers. */
   const busyIds = new WeakMap<Store, Set<string>>();
 
   async function attempt(destination: CompiledDestination, row: NoticeRow, options: DeliverOptions): Promise<Attempt> {
-    const { url, keys } = destination;
     const deadline = AbortSignal.timeout(timeoutMs);
-    const delivery = { url, keys, id: toDeliveryId(row), now: options.clock.now(), body: JSON.stringify(row.notice) };
+    const { notice } = row;
     try {
-      const status = await sendNotice(delivery, rules, AbortSignal.any([options.signal, deadline]));
+      const request = destination.createRequest({
+        ...{ deliveryId: toDeliveryId(row), now: options.clock.now() },
+        ...{ notice, fields: readNotice(notice) },
+      });
+      const rules = destination.isBrowser ? browserRules : hookRules;
+      const status = await sendRequest(request, rules, AbortSignal.any([options.signal, deadline]));
       if (status >= 200 && status < 300) return { isDelivered: true };
-      return { isDelivered: false, error: new Error(`The destination answered ${status}.`), isFinal: status === 410 };
+      const isGone = status === 410 || (status === 404 && destination.isBrowser);
+      return { isDelivered: false, error: new Error(`The destination answered ${status}.`), isFinal: isGone };
     } catch (cause) {
       const error = deadline.aborted
         ? new Error(`The destination did not answer within ${timeoutMs} ms.`)
@@ -114,6 +144,8 @@ export function createNotices(destinations: readonly NoticeDestination[], option
         ? await attempt(destination, row, options)
         : { isDelivered: false, error: new Error(refusal), isFinal: true };
     if (result.isDelivered) return void (await rows.remove(number));
+    if (refusal === null && result.isFinal && destination.isBrowser)
+      return void (await rows.removeDestination(destination.id));
     // The worker stops, and releases the lease so that other workers need not wait for it.
     if (signal.aborted) return void (await rows.replace(seen, { ...row, dueAt: 0 }));
     const delayMs = result.isFinal ? undefined : retryDelaysMs[seen.tries - 1];
@@ -148,7 +180,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   }
 
   /** Also drops notices of destinations that no worker serves any more. */
-  async function dropOld(rows: NoticeStore, { clock }: DeliverOptions): Promise<void> {
+  async function dropOld(rows: NoticeStore, ids: readonly string[], { clock }: DeliverOptions): Promise<void> {
     if (clock.elapsed() < nextDropAt) return;
     nextDropAt = clock.elapsed() + dropEveryMs;
     // The next polls remove the rest, so that deliveries do not wait for a backlog.
@@ -156,16 +188,35 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   }
 
   return Object.freeze({
+    ...(contact === null ? {} : { push: createPushSubscriptions(browserRules) }),
     async register(store: Store) {
       const rows = requireNotices(store);
       for (const id of ids) await rows.addDestination(id);
     },
     async deliver(store: Store, options: DeliverOptions) {
-      await dropOld(requireNotices(store), options);
-      const counts = await settleAll(compiled.map((destination) => deliverIfFree(store, destination, options)));
+      const browsers = contact === null ? [] : await readPushDestinations(store, contact, options.clock.now());
+      const all = [...compiled, ...browsers];
+      await dropOld(
+        requireNotices(store),
+        all.map(({ id }) => id),
+        options,
+      );
+      const counts = await settleAll(all.map((destination) => deliverIfFree(store, destination, options)));
       return counts.reduce((sum, count) => sum + count, 0);
     },
   });
+}
+
+/** @throws PawlError `bad_configuration` */
+function checkContact(push: PushOptions): string {
+  checkOptions("createNotices(): push", pushRules, push);
+  const { contact } = push;
+  if (/^mailto:\S+@\S+$/.test(contact) || (URL.canParse(contact) && new URL(contact).protocol === "https:"))
+    return contact;
+  throw new PawlError(
+    "bad_configuration",
+    `createNotices(): push.contact is ${JSON.stringify(contact)}; it must be "mailto:" and an address, or an https URL.`,
+  );
 }
 
 const maxErrorText = 500;
@@ -188,10 +239,11 @@ function toDeliveryId({ id, at }: NoticeRow): string {
   return `msg_${sha256(`${id}\n${at}`).slice(0, 32)}`;
 }
 
-async function isWanted(store: Store, { kinds, agents }: CompiledDestination, { sessionId, notice }: NoticeRow) {
-  const { type, data } = readNotice(notice);
-  if (!kinds.includes(type) || (agents !== undefined && !agents.includes(String(data.agent)))) return false;
-  return type !== "run.waiting" || (await isStillAsked(store, sessionId, data.askedAt));
+async function isWanted(store: Store, { wants }: CompiledDestination, { sessionId, notice }: NoticeRow) {
+  const fields = readNotice(notice);
+  if (!wants(fields)) return false;
+  const { type, data } = fields;
+  return type !== "run.waiting" || sessionId === null || (await isStillAsked(store, sessionId, data.askedAt));
 }
 
 async function isStillAsked(store: Store, sessionId: string, since: Json | undefined): Promise<boolean> {
@@ -204,8 +256,6 @@ async function isStillAsked(store: Store, sessionId: string, since: Json | undef
     throw error;
   }
 }
-
-type NoticeFields = { readonly type: string; readonly data: { readonly [name: string]: Json } };
 
 function readNotice(notice: Json): NoticeFields {
   const { type, data } = (notice ?? {}) as Partial<NoticeFields>;

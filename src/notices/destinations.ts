@@ -2,12 +2,17 @@
  * Destinations of notices: who gets which notices, and how they are signed.
  */
 import { anArray, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
+import type { Json } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
+import { createSignedHeaders, type OutgoingRequest } from "./send-notice.js";
 
 /** What a notice is about. */
-export type NoticeKind = "run.waiting" | "run.ended";
+export type NoticeKind = "run.waiting" | "run.ended" | "schedule.missed";
 
-export const noticeKinds: readonly NoticeKind[] = ["run.waiting", "run.ended"];
+/** Begins the ids of the destinations that are browsers. */
+export const pushPrefix = "push.";
+
+export const noticeKinds: readonly NoticeKind[] = ["run.waiting", "run.ended", "schedule.missed"];
 
 /** A receiver of notices. */
 export type NoticeDestination = {
@@ -22,16 +27,28 @@ export type NoticeDestination = {
   readonly secret: string | readonly string[];
   /** Default: all. */
   readonly kinds?: readonly NoticeKind[];
-  /** Only notices about sessions of these agents. Default: of all. */
+  /** Only notices about sessions and schedules of these agents. Default: of all. */
   readonly agents?: readonly string[];
+};
+
+/** A notice, as it was written. */
+export type NoticeFields = { readonly type: string; readonly data: { readonly [name: string]: Json } };
+
+export type Outgoing = {
+  /** The same in each attempt. */
+  readonly deliveryId: string;
+  /** The present time, in epoch milliseconds. */
+  readonly now: number;
+  readonly notice: Json;
+  readonly fields: NoticeFields;
 };
 
 export type CompiledDestination = {
   readonly id: string;
-  readonly url: URL;
-  readonly keys: readonly Uint8Array[];
-  readonly kinds: readonly string[];
-  readonly agents: readonly string[] | undefined;
+  readonly wants: (fields: NoticeFields) => boolean;
+  readonly createRequest: (outgoing: Outgoing) => OutgoingRequest;
+  /** A browser that is gone (404 or 410) is removed. Of other destinations, the notice is dead. */
+  readonly isBrowser: boolean;
 };
 
 const aSecret = {
@@ -68,7 +85,21 @@ function compileDestination(destination: NoticeDestination): CompiledDestination
     throw createError(
       `the destination "${id}" has the kind ${JSON.stringify(unknown)}. Known kinds: ${noticeKinds.join(", ")}.`,
     );
-  return { id, url: parseUrl(destination), keys: decodeSecrets(destination), kinds, agents };
+  if (id.startsWith(pushPrefix))
+    throw createError(`the id "${id}" is reserved: ids of browsers begin with "${pushPrefix}".`);
+  const url = parseUrl(destination);
+  const keys = decodeSecrets(destination);
+  const kindNames: readonly string[] = kinds;
+  return {
+    id,
+    isBrowser: false,
+    wants: ({ type, data }) =>
+      kindNames.includes(type) && (agents === undefined || agents.includes(String(data.agent))),
+    createRequest({ deliveryId, now, notice }) {
+      const body = JSON.stringify(notice);
+      return { url, body, headers: createSignedHeaders({ id: deliveryId, now, body, keys }) };
+    },
+  };
 }
 
 function parseUrl({ id, url: text }: NoticeDestination): URL {

@@ -1,7 +1,8 @@
 /**
- * `pawl/notices`: notifies other systems that a run waits for a person or has ended, with signed webhooks.
+ * `pawl/notices`: notifies other systems and browsers that a run waits for a person or has ended, or that a schedule missed slots, with
+ * signed webhooks and Web Push.
  */
 export type { NoticeRow } from "../ports/notice-store.js";
-export { createNotices, type NoticesOptions } from "./create-notices.js";
+export { createNotices, type NoticesOptions, type PushOptions } from "./create-notices.js";
 export type { NoticeDestination, NoticeKind } from "./destinations.js";
 export { createOutbox, type Outbox, type OutboxListOptions, type OutboxOptions } from "./outbox.js";

@@ -78,7 +78,7 @@ export function createOutbox(options: OutboxOptions): Outbox {
     },
     retry,
     remove: (number) => rows.remove(number),
-    destinations: async () => deepFreeze(await rows.destinations()),
+    destinations: async () => deepFreeze((await rows.destinations()).map(({ id }) => id)),
     removeDestination: (id) => rows.removeDestination(id),
   };
 }

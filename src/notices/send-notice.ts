@@ -1,5 +1,5 @@
 /**
- * Sends a notice to a destination, signed as the Standard Webhooks specification says.
+ * Sends the requests of notices, and signs those to webhooks as the Standard Webhooks specification says.
  *
  * 1. The host's name is resolved once. The connection goes to one of the addresses that were checked.
  * 2. Redirects are not followed, no proxy is used, and the body of the response is not read.
@@ -11,8 +11,13 @@ import { request as requestHttps } from "node:https";
 import type { AddressRules } from "../tools/web/address-rules.js";
 import { createFixedLookup, resolveAddresses } from "../tools/web/resolve-host.js";
 
-export type SignedDelivery = {
+export type OutgoingRequest = {
   readonly url: URL;
+  readonly headers: { readonly [name: string]: string };
+  readonly body: string | Uint8Array;
+};
+
+export type Delivery = {
   /** The same in each attempt. */
   readonly id: string;
   /** The current time, in epoch milliseconds. */
@@ -29,19 +34,31 @@ export type SendRules = {
   readonly public: AddressRules;
 };
 
+/** Whether a request to this URL may go to this address. */
+export function isDeliverable(address: string, { protocol }: URL, rules: SendRules): boolean {
+  return rules.allowed.isAllowed(address) && (protocol === "https:" || !rules.public.isAllowed(address));
+}
+
 /** Resolves to the status of the response. @throws Error if the host has no permitted address, or does not respond */
-export async function sendNotice(delivery: SignedDelivery, rules: SendRules, signal: AbortSignal): Promise<number> {
-  const { url, body } = delivery;
+export async function sendRequest(
+  { url, headers, body }: OutgoingRequest,
+  rules: SendRules,
+  signal: AbortSignal,
+): Promise<number> {
   const isHttps = url.protocol === "https:";
   const addresses = await resolveAddresses(url.hostname.replace(/^\[|\]$/g, ""), signal);
-  const permitted = addresses.filter(
-    ({ address }) => rules.allowed.isAllowed(address) && (isHttps || !rules.public.isAllowed(address)),
-  );
+  const permitted = addresses.filter(({ address }) => isDeliverable(address, url, rules));
   if (permitted.length === 0) throw createRefusal(url, isHttps);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request: ClientRequest = (isHttps ? requestHttps : requestHttp)(
       url,
-      { method: "POST", agent: false, lookup: createFixedLookup(permitted), signal, headers: createHeaders(delivery) },
+      {
+        method: "POST",
+        agent: false,
+        lookup: createFixedLookup(permitted),
+        signal,
+        headers: { "content-length": String(Buffer.byteLength(body)), "user-agent": "pawl", ...headers },
+      },
       resolve,
     );
     request.on("error", reject);
@@ -62,14 +79,13 @@ function createRefusal({ hostname }: URL, isHttps: boolean): Error {
   );
 }
 
-function createHeaders({ id, now, body, keys }: SignedDelivery): { readonly [name: string]: string } {
+/** The headers of a request to a webhook. */
+export function createSignedHeaders({ id, now, body, keys }: Delivery): OutgoingRequest["headers"] {
   const timestamp = Math.floor(now / 1_000);
   const signed = `${id}.${timestamp}.${body}`;
   const signatures = keys.map((key) => `v1,${createHmac("sha256", key).update(signed).digest("base64")}`);
   return {
     "content-type": "application/json",
-    "content-length": String(Buffer.byteLength(body)),
-    "user-agent": "pawl",
     "webhook-id": id,
     "webhook-timestamp": String(timestamp),
     "webhook-signature": signatures.join(" "),

@@ -1,8 +1,9 @@
 /**
- * Notices as a store keeps them: one row for each destination that is to be notified that a run waits for a person or has ended.
+ * Notices as a store keeps them: one row for each destination that is to be notified that a run waits for a person or has ended, or that
+ * slots of a schedule were missed.
  *
- * 1. A commit writes its notices in its own transaction, one row for each destination that the store knows. A notice is therefore never
- *    lost with the process that committed, and no notices are written if no destination is known.
+ * 1. A commit, or the firing of a schedule, writes its notices in its own transaction, one row for each destination that the store knows. A
+ *    notice is therefore never lost with the process that committed, and no notices are written if no destination is known.
  * 2. A row is changed only if it is still as the caller saw it. A process that delivers a row first moves its due time, which acts as its
  *    lease.
  * 3. A row is deleted with its session.
@@ -25,7 +26,8 @@ export type NoticeRow = {
   readonly destination: string;
   /** The notice's id. */
   readonly id: string;
-  readonly sessionId: string;
+  /** The session that it is about; null if it is about a schedule. */
+  readonly sessionId: string | null;
   /** When it was committed, in epoch milliseconds. */
   readonly at: number;
   /** When it is next due for delivery, in epoch milliseconds; null: it is dead and will not be delivered. */
@@ -41,14 +43,24 @@ export type NoticeRow = {
 /** The fields that an update changes. */
 export type NoticeChange = Pick<NoticeRow, "dueAt" | "tries" | "notice" | "error">;
 
+/** A destination, as a store keeps it. */
+export type DestinationRow = {
+  readonly id: string;
+  /** What was registered with it: an empty object if nothing was; null if the store cannot read it. */
+  readonly body: Json;
+};
+
 /** Keeps notices. */
 export interface NoticeStore {
-  /** Registers a destination: from now on, each commit writes its notices for it as well. False if it was registered already. */
-  addDestination(id: string): Promise<boolean>;
+  /**
+   * Registers a destination: from now on, each commit writes its notices for it as well. False if it was registered already; a body then
+   * replaces its body.
+   */
+  addDestination(id: string, body?: Json): Promise<boolean>;
   /** Removes a destination and its rows. False if the store does not know it. */
   removeDestination(id: string): Promise<boolean>;
-  /** The ids of all destinations, in order. */
-  destinations(): Promise<readonly string[]>;
+  /** All destinations, in the order of their ids. */
+  destinations(): Promise<readonly DestinationRow[]>;
   /** The rows of a destination that are due at this time, the longest due first. */
   due(destination: string, now: number, limit: number): Promise<readonly NoticeRow[]>;
   /** Rows in the order of their numbers: all of them, or only the dead ones. */

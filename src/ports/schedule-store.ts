@@ -9,6 +9,7 @@
  */
 import type { Json } from "../core/data/message.js";
 import type { InboxBody, InboxMessage } from "../core/machine/inbox.js";
+import type { CommittedNotice } from "./notice-store.js";
 
 /** The row of a schedule. */
 export type ScheduleRow = {
@@ -94,6 +95,8 @@ export type Fire = {
   }[];
   /** The run that these posts begin, if any. */
   readonly last?: PostedRun;
+  /** Notices about no session, with their times in epoch milliseconds: written for each known destination, in the same transaction. */
+  readonly notices?: readonly (CommittedNotice & { readonly at: number })[];
   /** Deletes the row instead of moving it, because it was a delayed message. */
   readonly remove?: boolean;
 };

@@ -172,6 +172,7 @@ export const responseContents = {
   slots: json(closedObject({ slots: arrayOf(schemaRef("Slot")) })),
   postedRun: json(closedObject({ sessionId: string, runId: string, slot: number })),
   tick: json(closedObject({ fired: integer, driven: integer, isIdle: boolean, nextAt: nullable(number) })),
+  pushKey: json(closedObject({ publicKey: nullable(string) })),
   signalled: json(closedObject({ id: string, isNew: boolean })),
   label: json(closedObject({ label: nullable(closedObject({ good: boolean, note: string }, "note")) })),
   evals: json(closedObject({ evals: arrayOf(openObject({ name: string, variants: anyObject, trialCount: integer })) })),

@@ -28,6 +28,7 @@ import { listStreamRoutes } from "./routes/list-stream.js";
 import { mcpRoutes } from "./routes/mcp.js";
 import { oauthRoutes } from "./routes/oauth.js";
 import { pageRoutes } from "./routes/pages.js";
+import { pushRoutes } from "./routes/push.js";
 import { runRoutes } from "./routes/runs.js";
 import { scheduleRoutes } from "./routes/schedules.js";
 import { sessionRoutes } from "./routes/sessions.js";
@@ -67,6 +68,7 @@ const routes: readonly Route[] = Object.freeze([
   ...labelRoutes,
   ...scheduleRoutes,
   ...signalRoutes,
+  ...pushRoutes,
   ...evalRoutes,
   ...chatRoutes,
   ...mcpRoutes,

@@ -9,7 +9,7 @@ import type { ServerSettings } from "./server-options.js";
 export function logFailure({ log }: Pick<ServerSettings, "log">, report: WorkerReport): void {
   if (report.type === "store_failed" || report.type === "schedule_failed") log(createFailureLine("work", report.error));
   else if (report.type === "notice_failed")
-    log(createFailureLine("notice", report.error, { sessionId: report.sessionId }));
+    log(createFailureLine("notice", report.error, report.sessionId === null ? {} : { sessionId: report.sessionId }));
   // A session without an agent in this process belongs to another process.
   else if (report.type === "refused" && !hasNoAgent(report.error))
     log(createFailureLine("work", report.error, { sessionId: report.sessionId }));

@@ -2,7 +2,14 @@
  * Notices: what commits write, and how a worker delivers it to a real receiver.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, createWorker, type WorkerReport } from "../../src/index.js";
+import {
+  createAgent,
+  createMemoryStore,
+  createSchedules,
+  createWorker,
+  deleteSession,
+  type WorkerReport,
+} from "../../src/index.js";
 import { createNotices, createOutbox, type NoticeDestination, type NoticesOptions } from "../../src/notices/index.js";
 import { createServer, createToken, type LogLine } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -219,6 +226,59 @@ describe("a notice", () => {
     expect(written.map(({ notice }) => notice)).toMatchObject([
       { type: "run.waiting", data: { sessionId: "top", agent: "boss", tools: ["cashier"] } },
     ]);
+  });
+});
+
+describe("missed slots of a schedule", () => {
+  async function missSlots(bench: ReturnType<typeof createBench>) {
+    const schedules = createSchedules({ store: bench.store, clock: bench.clock });
+    await schedules.put({
+      id: "tick",
+      everyMs: 60_000,
+      agent: "cashier",
+      input: "Pay Mallory.",
+      session: "same",
+      principal: "ann",
+    });
+    await bench.worker.runUntilIdle();
+    // Two of the three slots are missed, and the newest runs.
+    await bench.clock.advance(180_000);
+    await bench.worker.runUntilIdle();
+    return schedules;
+  }
+
+  test("give one notice with their number, and nothing of the input", proven, async () => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url, kinds: ["schedule.missed"] });
+    const schedules = await missSlots(bench);
+    const [, missed] = await schedules.slots("tick");
+    expect(missed).toMatchObject({ outcome: "missed", count: 2 });
+    expect(received.map(({ body }) => JSON.parse(body))).toEqual([
+      {
+        type: "schedule.missed",
+        timestamp: new Date(1_180_000).toISOString(),
+        data: { scheduleId: "tick", agent: "cashier", principal: "ann", slot: missed?.slot, count: 2 },
+      },
+    ]);
+    expect(received[0]?.body).not.toMatch(/Mallory/);
+    expect(await bench.outbox.list()).toEqual([]);
+  });
+
+  test("are reported without a session if nobody receives the notice", proven, async () => {
+    const { url } = await startReceiver(() => 410);
+    const bench = createBench({ url, kinds: ["schedule.missed"] });
+    await missSlots(bench);
+    expect(bench.failures()).toMatchObject([{ sessionId: null, retryInMs: null }]);
+    expect(await bench.outbox.list()).toMatchObject([{ sessionId: null, dueAt: null }]);
+    // A session that has the name of the schedule has other notices.
+    await deleteSession(bench.store, "tick", { now: bench.clock.now(), force: true });
+    expect(await bench.outbox.list()).toHaveLength(1);
+  });
+
+  test("are told to destinations of the schedule's agent alone", proven, async () => {
+    const { received, url } = await startReceiver();
+    await missSlots(createBench({ url, kinds: ["schedule.missed"], agents: ["clerk"] }));
+    expect(received).toEqual([]);
   });
 });
 

@@ -24,10 +24,14 @@ test("verify reads notices, schedules, delayed messages and signals", verifies("
   expect(await store.verify("a")).toEqual([notice]);
   expect(await store.verify("b")).toEqual([]);
 
+  await withHandle(path, (handle) => handle.exec("UPDATE endpoints SET body = '{'"));
+  const destination = { sessionId: null, what: expect.stringContaining("The destination desk") };
+  expect(await store.verify()).toEqual([notice, destination]);
   await withHandle(path, (handle) => handle.exec("UPDATE schedules SET body = '{'"));
   await withHandle(path, (handle) => handle.exec("UPDATE signals SET body = '{'"));
   expect(await store.verify()).toEqual([
     notice,
+    destination,
     { sessionId: null, what: expect.stringContaining("the schedule morning") },
     { sessionId: "a", what: expect.stringContaining("the schedule send:a:later") },
     { sessionId: null, what: expect.stringContaining("a signal") },

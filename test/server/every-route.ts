@@ -4,7 +4,9 @@
 import { expect } from "vitest";
 import type { Report } from "../../src/evals/index.js";
 import { createAgent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
+import { createNotices } from "../../src/notices/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createSubscriber } from "../notices/push-service.js";
 import { pay, type Rig } from "./rig.js";
 
 const lookTool = defineTool({ name: "look", description: "Looks elsewhere.", input: { type: "object" } });
@@ -42,7 +44,9 @@ export function createRigOptions(store: Store = createMemoryStore()) {
   const oauth = { resource: "https://agents.example.org/mcp", authorizationServers: ["https://login.example.org"] };
   const canSignal = () => true;
   const a2a = { description: "Does everything." };
-  return { store, agents: [agent], limits: { changesPerMinute: 1_000 }, evalReports, oauth, canSignal, a2a } as const;
+  const notices = createNotices([], { push: { contact: "mailto:ops@example.org" } });
+  const limits = { changesPerMinute: 1_000 };
+  return { store, agents: [agent], limits, evalReports, oauth, canSignal, a2a, notices } as const;
 }
 
 type Ask = Rig["ask"];
@@ -57,6 +61,14 @@ export async function beginSession(ask: Ask, input: string): Promise<StartedRun>
 
 function putSchedule(ask: Ask) {
   return ask("PUT", "/v1/schedules/daily", { cron: "0 8 * * *", agent: "all", input: "What is new?" });
+}
+
+const browserEndpoint = "https://push.example.org/abc";
+
+async function subscribe(ask: Ask) {
+  const { publicKey } = (await ask("GET", "/v1/push")).json;
+  const { p256dh, auth } = createSubscriber();
+  return ask("POST", "/v1/push/subscribe", { endpoint: browserEndpoint, p256dh, auth, publicKey });
 }
 
 async function beginWaitingSession(ask: Ask, input: string) {
@@ -131,6 +143,12 @@ export const requestsByRoute: {
   },
   "POST /v1/tick": (ask) => ask("POST", "/v1/tick", {}),
   "POST /v1/signals/{key}": (ask) => ask("POST", "/v1/signals/order-1041-paid", { value: { cents: 9_900 } }),
+  "GET /v1/push": (ask) => ask("GET", "/v1/push"),
+  "POST /v1/push/subscribe": subscribe,
+  "POST /v1/push/unsubscribe": async (ask) => {
+    await subscribe(ask);
+    return ask("POST", "/v1/push/unsubscribe", { endpoint: browserEndpoint });
+  },
   "GET /v1/evals": (ask) => ask("GET", "/v1/evals"),
   "GET /v1/evals/{name}": (ask) => ask("GET", "/v1/evals/all"),
   "POST /v1/sessions/{id}/fork": async (ask) =>

@@ -95,6 +95,7 @@ export type RigOptions = Partial<
     | "oauth"
     | "canSignal"
     | "webhooks"
+    | "notices"
   >
 > & {
   readonly store?: Store;

@@ -55,7 +55,8 @@ export function change(action: "retry" | "remove", number: number, terminal: Ter
 function formatNotice(row: NoticeRow, { styleOut: style, redaction }: Terminal): string {
   const { number, destination, sessionId, dueAt, tries, error } = row;
   const type = (row.notice as { readonly type?: unknown } | null)?.type;
-  const what = `${sanitize(String(type ?? "damaged"))} of ${sanitize(shortId(sessionId))}`;
+  const about = sessionId === null ? "" : ` of ${sanitize(shortId(sessionId))}`;
+  const what = `${sanitize(String(type ?? "damaged"))}${about}`;
   const state = dueAt === null ? style("red", "dead") : dueAt === 0 ? "due" : `next ${new Date(dueAt).toISOString()}`;
   const why = error === undefined ? "" : `: ${toOneLine(redaction.text(error))}`;
   return `${style("bold", String(number))}  ${sanitize(destination)}  ${what}  ${state} after ${formatCount(tries, "attempt")}${why}`;

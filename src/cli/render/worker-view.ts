@@ -105,7 +105,9 @@ export function createTextWorkerView(terminal: Terminal, storeOption = ""): Work
             ? `Not tried again: pawl notices retry ${report.notice}`
             : `Trying again in ${Math.round(retryInMs / 1_000)} s.`;
         const what = style("red", `not notified: ${sanitize(destination)}`);
-        writeLine(report.sessionId, `${what}: ${toOneLine(redaction.text(text))} ${again}`);
+        const line = `${what}: ${toOneLine(redaction.text(text))} ${again}`;
+        if (report.sessionId === null) terminal.err(`${line}\n`);
+        else writeLine(report.sessionId, line);
         break;
       }
       case "store_failed": {

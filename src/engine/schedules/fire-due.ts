@@ -145,10 +145,13 @@ export async function planFire(
   const chosen = chooseSlots(id, schedule, due, now);
   const missed = count - chosen.length;
   const outcomes: SlotRow[] = [];
+  const notices: NonNullable<Fire["notices"]>[number][] = [];
   if (missed > 0) {
     // If all of the newest slots run, the missed ones came before them.
     const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? clock.latest((due[0] ?? now) - 1, 1)[0] ?? now;
-    outcomes.push({ slot: lastMissed, outcome: "missed", at: now, ...toCountFields(missed, isMinimum) });
+    const outcome: SlotRow = { slot: lastMissed, outcome: "missed", at: now, ...toCountFields(missed, isMinimum) };
+    outcomes.push(outcome);
+    notices.push(createMissedNotice(id, schedule, outcome));
   }
   const posts: { sessionId: string; message: InboxMessage }[] = [];
   let last: PostedRun | undefined;
@@ -170,7 +173,19 @@ export async function planFire(
     outcomes,
     posts,
     ...(last === undefined ? {} : { last }),
+    ...(notices.length === 0 ? {} : { notices }),
   };
+}
+
+/** Like notices of sessions, it contains nothing that a person wrote. */
+function createMissedNotice(
+  scheduleId: string,
+  { agent, principal }: ScheduleBody,
+  { slot, at, count = 1, isMinimum }: SlotRow,
+): NonNullable<Fire["notices"]>[number] {
+  const data = { scheduleId, agent, ...defined({ principal }), slot, count, ...defined({ isMinimum }) };
+  const notice = { type: "schedule.missed", timestamp: new Date(at).toISOString(), data };
+  return { id: `schedule:${scheduleId}/${slot}/schedule.missed`, at, notice };
 }
 
 /** Rejects schedules of a later version of Pawl, which this version might fire wrongly. */

@@ -13,6 +13,7 @@ import { ApprovalDetail } from "./approval-detail.js";
 import { Age, EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { useInspector, useIsNarrow, useKeys, useNow } from "./hooks.js";
 import { Icon } from "./icons.js";
+import { PushSwitch } from "./push-switch.js";
 
 type ApprovalsRoute = Extract<Route, { readonly screen: "approvals" }>;
 
@@ -73,6 +74,7 @@ export function ApprovalsPage({
       {items.status === "failed" && (
         <LoadFailure message={items.message} retry={() => void inspector.loadApprovals()} />
       )}
+      <PushSwitch />
       {items.status === "loading" && <p class="loading">Loading waiting calls…</p>}
       {isEmpty && entries.length === 0 && route.callKey === undefined && <NothingWaits />}
       {items.status === "ready" && (entries.length > 0 || route.callKey !== undefined) && (

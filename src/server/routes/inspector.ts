@@ -10,9 +10,12 @@ import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import type { ServerSettings } from "../server-options.js";
 
+/** The name of the only policy of trusted types: `push.ts` of the inspector. */
+const workerPolicy = "service-worker";
+
 /**
  * Only this server's own script and style run, and nothing else is reachable. Text cannot become markup: with trusted types but no
- * policy, the browser refuses to parse any (UI-3).
+ * policy for it, the browser refuses to parse any (UI-3). The only policy lets the page register its own service worker.
  */
 const contentSecurityPolicy = [
   "default-src 'none'",
@@ -24,8 +27,11 @@ const contentSecurityPolicy = [
   "form-action 'none'",
   "frame-ancestors 'none'",
   "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
+  `trusted-types ${workerPolicy}`,
 ].join("; ");
+
+/** A browser keeps a service worker under its address, so the name is always the same. */
+const serviceWorkerName = "service-worker.js";
 
 /** Only servers with `ui: true` have these routes. They are not part of the API, so the OpenAPI document does not include them. */
 export const inspectorRoutes: readonly Route[] = [
@@ -43,7 +49,7 @@ export const inspectorRoutes: readonly Route[] = [
     path: "/ui/:name",
     action: "page",
     scope: null,
-    summary: "A file of the inspector, whose name has a hash of its content.",
+    summary: "A file of the inspector. The names of the script and the style have a hash of their content.",
     responses: { 200: "the file" },
     handle: serveFile,
   },
@@ -76,6 +82,10 @@ async function serveFile({ params }: RouteRequest): Promise<RouteResponse> {
   const inspectorFile = files.find(({ name }: InspectorFile) => name === params.name);
   if (inspectorFile === undefined)
     throw new ServerError("not_found", "The inspector has no such file. Load the page again.");
-  const headers = { "content-type": inspectorFile.type, "cache-control": "public, max-age=31536000, immutable" };
+  const isHashed = inspectorFile.name !== serviceWorkerName;
+  const headers = {
+    "content-type": inspectorFile.type,
+    "cache-control": isHashed ? "public, max-age=31536000, immutable" : "no-cache",
+  };
   return { status: 200, bytes: new TextEncoder().encode(inspectorFile.text), headers };
 }

@@ -156,6 +156,7 @@ export function createMemoryStore(): Store {
     schedules: createScheduleStore(memory.schedules, {
       assertOpen: () => void getSessions(memory),
       post: (sessionId, message) => void post(memory, sessionId, message),
+      addNotice: ({ at, ...notice }) => addNotices(memory.notices, { sessionId: null, at }, [notice]),
     }),
     notices: createNoticeStore(memory.notices, () => void getSessions(memory)),
     close: async () => {

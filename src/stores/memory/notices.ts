@@ -2,20 +2,22 @@
  * Notices in memory.
  */
 import { deepFreeze } from "../../core/data/freeze.js";
+import type { Json } from "../../core/data/message.js";
 import type { CommittedNotice, NoticeRow, NoticeStore } from "../../ports/notice-store.js";
 
 export type MemoryNotices = {
-  readonly destinations: Set<string>;
+  /** Their bodies, by id. */
+  readonly destinations: Map<string, Json>;
   /** By number. */
   readonly rows: Map<number, NoticeRow>;
   lastNumber: number;
 };
 
 export function createMemoryNotices(): MemoryNotices {
-  return { destinations: new Set(), rows: new Map(), lastNumber: 0 };
+  return { destinations: new Map(), rows: new Map(), lastNumber: 0 };
 }
 
-/** Writes the notices of a commit. */
+/** Writes the notices of a commit, or of a schedule. */
 export function addNotices(
   notices: MemoryNotices,
   { sessionId, at }: Pick<NoticeRow, "sessionId" | "at">,
@@ -23,7 +25,7 @@ export function addNotices(
 ): void {
   const { destinations, rows } = notices;
   for (const { id, notice } of added)
-    for (const destination of destinations) {
+    for (const destination of destinations.keys()) {
       notices.lastNumber += 1;
       const number = notices.lastNumber;
       const row = { number, destination, id, sessionId, at, dueAt: 0, tries: 0, notice };
@@ -46,11 +48,11 @@ export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void
     return [...rows.values()].filter(matches);
   };
   return {
-    async addDestination(id) {
+    async addDestination(id, body) {
       assertOpen();
-      if (destinations.has(id)) return false;
-      destinations.add(id);
-      return true;
+      const isNew = !destinations.has(id);
+      if (isNew || body !== undefined) destinations.set(id, deepFreeze(structuredClone(body ?? {})));
+      return isNew;
     },
     async removeDestination(id) {
       assertOpen();
@@ -59,7 +61,9 @@ export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void
     },
     async destinations() {
       assertOpen();
-      return deepFreeze([...destinations].sort());
+      return deepFreeze(
+        [...destinations].map(([id, body]) => ({ id, body })).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      );
     },
     due: async (destination, now, limit) =>
       deepFreeze(

@@ -4,6 +4,7 @@
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import {
+  type Fire,
   maxDelayedOfSession,
   maxSchedules,
   maxSlotRows,
@@ -20,9 +21,13 @@ type MemoryAccess = {
   /** @throws PawlError `store_closed` */
   readonly assertOpen: () => void;
   readonly post: (sessionId: string, message: InboxMessage) => void;
+  readonly addNotice: (notice: NonNullable<Fire["notices"]>[number]) => void;
 };
 
-export function createScheduleStore(schedules: MemorySchedules, { assertOpen, post }: MemoryAccess): ScheduleStore {
+export function createScheduleStore(
+  schedules: MemorySchedules,
+  { assertOpen, post, addNotice }: MemoryAccess,
+): ScheduleStore {
   const sorted = (matches: (row: ScheduleRow) => boolean, compare = byId): readonly ScheduleRow[] => {
     assertOpen();
     return [...schedules.values()]
@@ -66,7 +71,7 @@ export function createScheduleStore(schedules: MemorySchedules, { assertOpen, po
       const [next] = sorted(({ dueAt }) => dueAt !== null && dueAt > now, byDueTime);
       return next?.dueAt ?? null;
     },
-    async fire({ id, rev, slot, next, outcomes, posts, last, remove }) {
+    async fire({ id, rev, slot, next, outcomes, posts, last, notices = [], remove }) {
       assertOpen();
       const stored = schedules.get(id);
       if (stored === undefined || stored.row.rev !== rev || stored.row.slot !== slot) return false;
@@ -80,6 +85,7 @@ export function createScheduleStore(schedules: MemorySchedules, { assertOpen, po
       });
       stored.slots = [...outcomes.toReversed(), ...stored.slots].slice(0, maxSlotRows);
       for (const { sessionId, message } of posts) post(sessionId, message);
+      for (const notice of notices) addNotice(notice);
       return true;
     },
     async slots(id, limit) {

@@ -4,11 +4,13 @@
 export function noticeStatements(s: string) {
   const columns = `number::float8 AS number, endpoint, id, session, at, due_at AS "dueAt", tries, body, body_sum::float8 AS "bodySum"`;
   return {
-    addDestination: `INSERT INTO ${s}.endpoints (id, body, body_sum) VALUES ($1::text, $2::text, $3::bigint)
-      ON CONFLICT DO NOTHING RETURNING 1`,
+    /** Returns no row if nothing was written. */
+    addDestination: `INSERT INTO ${s}.endpoints AS e (id, body, body_sum) VALUES ($1::text, $2::text, $3::bigint)
+      ON CONFLICT (id) DO UPDATE SET body = excluded.body, body_sum = excluded.body_sum WHERE $4::boolean
+      RETURNING e.xmax = 0 AS "isNew"`,
     dropDestination: `WITH gone AS (DELETE FROM ${s}.notices WHERE endpoint = $1::text)
       DELETE FROM ${s}.endpoints WHERE id = $1 RETURNING 1`,
-    destinations: `SELECT id FROM ${s}.endpoints ORDER BY id`,
+    destinations: `SELECT id, body, body_sum::float8 AS "bodySum" FROM ${s}.endpoints ORDER BY id`,
     dueNotices: `SELECT ${columns} FROM ${s}.notices WHERE endpoint = $1::text AND due_at <= $2::float8
       ORDER BY due_at, number LIMIT $3::bigint`,
     noticeList: `SELECT ${columns} FROM ${s}.notices WHERE (NOT $1::boolean OR due_at IS NULL) AND number > $2::bigint

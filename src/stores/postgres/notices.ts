@@ -3,12 +3,9 @@
  */
 import type { NoticeStore } from "../../ports/notice-store.js";
 import { checksumOf } from "../shared/checksum.js";
-import { decodeNotice, encodeNotice, type NoticeColumns } from "../shared/notice-rows.js";
+import { decodeDestination, decodeNotice, encodeNotice, type NoticeColumns } from "../shared/notice-rows.js";
 import type { SignalAccess } from "./signals.js";
 import type { Database } from "./statements.js";
-
-/** The body of a destination's row. Reserved: so far, destinations have only ids. */
-const destinationBody = "{}";
 
 export function createNoticeStore(db: Database, { run }: Pick<SignalAccess, "run">): NoticeStore {
   const { statements, storeName } = db;
@@ -17,15 +14,20 @@ export function createNoticeStore(db: Database, { run }: Pick<SignalAccess, "run
   const queryNotices = async (text: string, values: readonly unknown[]) =>
     (await query<NoticeColumns>(text, values)).map((row) => decodeNotice(row, storeName));
   return {
-    addDestination: (id) =>
+    addDestination: (id, body) =>
       run(async (isRetry) => {
-        const values = [id, destinationBody, checksumOf(destinationBody)];
-        return (await query(statements.addDestination, values)).length > 0 || isRetry;
+        const text = JSON.stringify(body ?? {});
+        const values = [id, text, checksumOf(text), body !== undefined];
+        const [row] = await query<{ readonly isNew: boolean }>(statements.addDestination, values);
+        return row?.isNew === true || isRetry;
       }),
     removeDestination: (id) =>
       run(async (isRetry) => (await query(statements.dropDestination, [id])).length > 0 || isRetry),
     destinations: () =>
-      run(async () => (await query<{ readonly id: string }>(statements.destinations)).map(({ id }) => id)),
+      run(async () => {
+        const rows = await query<Pick<NoticeColumns, "id" | "body" | "bodySum">>(statements.destinations);
+        return rows.map((row) => decodeDestination(row, storeName));
+      }),
     due: (destination, now, limit) => run(() => queryNotices(statements.dueNotices, [destination, now, limit])),
     list: ({ isDead = false, after = 0, limit }) =>
       run(() => queryNotices(statements.noticeList, [isDead, after, limit])),

@@ -63,6 +63,8 @@ export function scheduleFunctions(clauses: string): readonly string[] {
 /** @param s the quoted schema */
 export function scheduleStatements(s: string) {
   const columns = `id, rev::float8 AS rev, slot, due_at AS "dueAt", session, last, body, body_sum::float8 AS "bodySum"`;
+  const fire = `${s}.fire($1::text, $2::bigint, $3::float8, $4::float8, $5::float8, $6::text, $7::boolean, $8::text[], $9::text[],
+      $10::text[], $11::float8[], $12::text[], $13::bigint[])`;
   return {
     putSchedule: `SELECT outcome, present::float8 AS present FROM ${s}.put_schedule($1::text, $2::bigint, $3::float8, $4::float8, $5::text,
       $6::text, $7::bigint, $8::boolean, $9::float8)`,
@@ -74,8 +76,13 @@ export function scheduleStatements(s: string) {
     nextDueSchedule: `SELECT due_at AS "dueAt" FROM ${s}.schedules WHERE due_at > $1::float8 ORDER BY due_at LIMIT 1`,
     dropSchedule: `WITH gone AS (DELETE FROM ${s}.slots WHERE schedule = $1::text)
       DELETE FROM ${s}.schedules WHERE id = $1 RETURNING 1`,
-    fire: `SELECT ${s}.fire($1::text, $2::bigint, $3::float8, $4::float8, $5::float8, $6::text, $7::boolean, $8::text[], $9::text[],
-      $10::text[], $11::float8[], $12::text[], $13::bigint[]) AS fired`,
+    fire: `SELECT ${fire} AS fired`,
+    /** The last parameter is a list of `{ id, at, body, sum }`. */
+    fireWithNotices: `WITH f AS MATERIALIZED (SELECT ${fire} AS fired),
+      n AS (INSERT INTO ${s}.notices (endpoint, id, at, due_at, body, body_sum)
+        SELECT e.id, n->>'id', (n->>'at')::float8, 0, n->>'body', (n->>'sum')::bigint
+        FROM f, ${s}.endpoints e, jsonb_array_elements($14::text::jsonb) n WHERE f.fired ON CONFLICT DO NOTHING)
+      SELECT fired FROM f`,
     slots: `SELECT body FROM ${s}.slots WHERE schedule = $1::text ORDER BY number DESC LIMIT $2::bigint`,
   } as const;
 }

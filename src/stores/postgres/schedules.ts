@@ -4,6 +4,7 @@
 import type { PutResult, ScheduleRow, ScheduleStore } from "../../ports/schedule-store.js";
 import { checksumOf } from "../shared/checksum.js";
 import { encodeMessage } from "../shared/encode.js";
+import { encodeNotice } from "../shared/notice-rows.js";
 import { decodeSchedule, decodeSlot, type ScheduleColumns } from "../shared/schedule-rows.js";
 import type { SignalAccess } from "./signals.js";
 import type { Database } from "./statements.js";
@@ -52,7 +53,7 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     due: (now, limit) => run(() => rows(statements.dueSchedules, [now, toSqlLimit(limit)])),
     nextDueAt: (now) =>
       run(async () => (await query<{ readonly dueAt: number }>(statements.nextDueSchedule, [now]))[0]?.dueAt ?? null),
-    async fire({ id, rev, slot, next, outcomes, posts, last, remove = false }) {
+    async fire({ id, rev, slot, next, outcomes, posts, last, notices = [], remove = false }) {
       const bodies = posts.map(({ message }) => encodeMessage(message));
       const values = [
         id,
@@ -69,8 +70,16 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
         bodies,
         bodies.map((body) => checksumOf(body)),
       ];
+      const encodedNotices = notices.map(({ id, at, notice }) => {
+        const { text, sum } = encodeNotice({ notice });
+        return { id, at, body: text, sum };
+      });
       const isFired = await run(async () => {
-        const [row] = await query<{ readonly fired: boolean }>(statements.fire, values);
+        type Fired = { readonly fired: boolean };
+        const [row] =
+          encodedNotices.length === 0
+            ? await query<Fired>(statements.fire, values)
+            : await query<Fired>(statements.fireWithNotices, [...values, JSON.stringify(encodedNotices)]);
         return row?.fired === true;
       });
       if (isFired) for (const { sessionId, message } of posts) notify({ sessionId, key: message.id });

@@ -5,7 +5,7 @@ import { defined } from "../../core/data/defined.js";
 import { parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
-import type { CommittedNotice, NoticeRow } from "../../ports/notice-store.js";
+import type { CommittedNotice, DestinationRow, NoticeRow } from "../../ports/notice-store.js";
 import { checksumOf } from "./checksum.js";
 import { corruptError, verifyChecksum } from "./decode.js";
 import { maxEntryDepth } from "./encode.js";
@@ -31,7 +31,7 @@ export type NoticeColumns = {
   readonly number: number;
   readonly endpoint: string;
   readonly id: string;
-  readonly session: string;
+  readonly session: string | null;
   readonly at: number;
   readonly dueAt: number | null;
   readonly tries: number;
@@ -61,4 +61,19 @@ function decodeBody({ id, body, bodySum }: NoticeColumns, file: string): Pick<No
   if (typeof value !== "object" || value?.notice === undefined) throw corruptError(position, "it does not parse");
   const { notice, error } = value;
   return { notice, ...defined({ error }) };
+}
+
+/** Decodes a destination. The body of a damaged row is null. */
+export function decodeDestination(
+  { id, body, bodySum }: Pick<NoticeColumns, "id" | "body" | "bodySum">,
+  file: string,
+): DestinationRow {
+  try {
+    const position = outsideSessions(file, `the destination ${id}`);
+    const parsed = parseJson(verifyChecksum(body, bodySum, position), { maxDepth: maxEntryDepth });
+    return { id, body: parsed.ok ? parsed.value : null };
+  } catch (error) {
+    if (!(error instanceof PawlError)) throw error;
+    return { id, body: null };
+  }
 }

@@ -19,6 +19,7 @@ export async function findTimeProblems(
 ): Promise<readonly StoreProblem[]> {
   const problems: StoreProblem[] = [];
   await collectDamage(problems, () => checkNotices(notices, onlySession, problems));
+  if (onlySession === null) await checkDestinations(notices, problems);
   if (onlySession === null) await collectDamage(problems, () => checkSchedules(schedules, {}, problems));
   const delayed = onlySession === null ? { isDelayed: true } : { sessionId: onlySession };
   await collectDamage(problems, () => checkSchedules(schedules, delayed, problems));
@@ -36,6 +37,11 @@ async function checkNotices(notices: NoticeStore, onlySession: string | null, pr
     if (last === undefined || rows.length < pageSize) return;
     after = last.number;
   }
+}
+
+async function checkDestinations(notices: NoticeStore, problems: StoreProblem[]): Promise<void> {
+  for (const { id, body } of await notices.destinations())
+    if (body === null) problems.push({ sessionId: null, what: `The destination ${id} of notices cannot be read.` });
 }
 
 async function checkSchedules(

@@ -3,15 +3,13 @@
  */
 import type { NoticeStore } from "../../ports/notice-store.js";
 import { checksumOf } from "../shared/checksum.js";
-import { decodeNotice, encodeNotice, type NoticeColumns } from "../shared/notice-rows.js";
-import { type ByteColumns, decodeColumn } from "./driver.js";
+import { decodeDestination, decodeNotice, encodeNotice, type NoticeColumns } from "../shared/notice-rows.js";
+import { type ByteColumns, decodeColumn, decodeNullableColumn } from "./driver.js";
 import type { Database } from "./schema.js";
 import type { SqliteAccess } from "./signal-store.js";
 
 type Row = ByteColumns<NoticeColumns>;
-
-/** The body of a destination's row. Reserved: so far, destinations have only ids. */
-const destinationBody = "{}";
+type DestinationColumns = ByteColumns<Pick<NoticeColumns, "id" | "body" | "bodySum">>;
 
 export function createNoticeStore(
   { statements, file }: Database,
@@ -23,19 +21,21 @@ export function createNoticeStore(
         ...row,
         endpoint: decodeColumn(row.endpoint),
         id: decodeColumn(row.id),
-        session: decodeColumn(row.session),
+        session: decodeNullableColumn(row.session),
         body: decodeColumn(row.body),
       },
       file,
     );
   const decodeAll = (rows: readonly unknown[]) => (rows as readonly Row[]).map(decode);
   return {
-    addDestination: (id) =>
-      write(() => {
-        if (statements.hasDestination.get(id) !== undefined) return false;
-        statements.addDestination.run(id, destinationBody, checksumOf(destinationBody));
-        return true;
-      }),
+    addDestination(id, body) {
+      const text = JSON.stringify(body ?? {});
+      return write(() => {
+        const isNew = statements.hasDestination.get(id) === undefined;
+        if (isNew || body !== undefined) statements.putDestination.run(id, text, checksumOf(text));
+        return isNew;
+      }, text.length);
+    },
     removeDestination: (id) =>
       write(() => {
         if (statements.hasDestination.get(id) === undefined) return false;
@@ -45,8 +45,8 @@ export function createNoticeStore(
       }),
     destinations: () =>
       read(() =>
-        (statements.destinations.all() as readonly ByteColumns<{ readonly id: string }>[]).map(({ id }) =>
-          decodeColumn(id),
+        (statements.destinations.all() as readonly DestinationColumns[]).map(({ id, body, bodySum }) =>
+          decodeDestination({ id: decodeColumn(id), body: decodeColumn(body), bodySum }, file),
         ),
       ),
     due: (destination, now, limit) => read(() => decodeAll(statements.dueNotices.all(destination, now, limit))),

@@ -4,6 +4,7 @@
 import { maxDelayedOfSession, maxSchedules, maxSlotRows, type ScheduleStore } from "../../ports/schedule-store.js";
 import { checksumOf } from "../shared/checksum.js";
 import { encodeMessage } from "../shared/encode.js";
+import { encodeNotice } from "../shared/notice-rows.js";
 import { decodeSchedule, decodeSlot, type ScheduleColumns } from "../shared/schedule-rows.js";
 import { type ByteColumns, decodeColumn, decodeNullableColumn } from "./driver.js";
 import type { Database } from "./schema.js";
@@ -67,11 +68,12 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
     due: (now, limit) => read(() => rows(statements.dueSchedules.all(now, toSqlLimit(limit)))),
     nextDueAt: (now) =>
       read(() => (statements.nextDueSchedule.get(now) as { readonly dueAt: number } | undefined)?.dueAt ?? null),
-    async fire({ id, rev, slot, next, outcomes, posts, last, remove = false }) {
+    async fire({ id, rev, slot, next, outcomes, posts, last, notices = [], remove = false }) {
       const messages = posts.map(({ sessionId, message }) => ({
         sessionId,
         message: { id: message.id, at: message.at, body: encodeMessage(message) },
       }));
+      const encodedNotices = notices.map(({ id, at, notice }) => ({ id, at, ...encodeNotice({ notice }) }));
       const isFired = await write(
         () => {
           const stored = find(id);
@@ -84,6 +86,7 @@ export function createScheduleStore(db: Database, { read, write, notify }: Sqlit
             statements.trimSlots.run(id, id, maxSlotRows);
           }
           for (const { sessionId, message } of messages) post(db, sessionId, message);
+          for (const { id, at, text, sum } of encodedNotices) statements.addNotice.run(id, null, at, text, sum);
           return true;
         },
         messages.reduce((sum, { message }) => sum + message.body.length, 0),

@@ -132,10 +132,11 @@ export const noticeStatements = {
   /** Due at once, independent of the clocks of the processes that commit and deliver. */
   addNotice: `INSERT OR IGNORE INTO notices (endpoint, id, session, at, due_at, body, body_sum)
     SELECT endpoints.id, ?, ?, ?, 0, ?, ? FROM endpoints`,
-  addDestination: "INSERT OR IGNORE INTO endpoints (id, body, body_sum) VALUES (?, ?, ?)",
+  putDestination: `INSERT INTO endpoints (id, body, body_sum) VALUES (?, ?, ?)
+    ON CONFLICT (id) DO UPDATE SET body = excluded.body, body_sum = excluded.body_sum`,
   hasDestination: "SELECT 1 FROM endpoints WHERE id = ?",
   dropDestination: "DELETE FROM endpoints WHERE id = ?",
-  destinations: `SELECT ${bytes("id")} FROM endpoints ORDER BY endpoints.id`,
+  destinations: `SELECT ${bytes("id", "body")}, ${numbers("body_sum")} FROM endpoints ORDER BY endpoints.id`,
   notice: `SELECT ${noticeColumns} FROM notices WHERE number = ?`,
   dueNotices: `SELECT ${noticeColumns} FROM notices WHERE notices.endpoint = ? AND notices.due_at <= ? ORDER BY notices.due_at, number LIMIT ?`,
   noticeList: `SELECT ${noticeColumns} FROM notices WHERE (? = 0 OR notices.due_at IS NULL) AND number > ? ORDER BY number LIMIT ?`,

@@ -39,7 +39,10 @@ export const noticeStoreCases = noticeCases({
     strictEqual(await notices.addDestination("b"), true);
     strictEqual(await notices.addDestination("a"), true);
     strictEqual(await notices.addDestination("a"), false);
-    deepStrictEqual(await notices.destinations(), ["a", "b"]);
+    deepStrictEqual(await notices.destinations(), [
+      { id: "a", body: {} },
+      { id: "b", body: {} },
+    ]);
     await createRestingSession(store, "s", { at: t0 + 5, notices: [{ id: "s/1", notice }] });
     for (const destination of ["a", "b"]) {
       const [row, ...more] = await notices.due(destination, t0, 10);
@@ -48,6 +51,17 @@ export const noticeStoreCases = noticeCases({
       deepStrictEqual([row?.at, row?.notice], [t0 + 5, notice]);
     }
     deepStrictEqual(await notices.due("c", t0, 10), []);
+  },
+
+  "a destination keeps its body until it gets another one": async (_, notices, second) => {
+    const bodies = async () => (await ((await second()).notices ?? notices).destinations()).map(({ body }) => body);
+    const body = { endpoint: "https://push.example.org/ä", until: t0 };
+    strictEqual(await notices.addDestination("a", body), true);
+    deepStrictEqual(await bodies(), [body]);
+    strictEqual(await notices.addDestination("a"), false);
+    deepStrictEqual(await bodies(), [body]);
+    strictEqual(await notices.addDestination("a", { until: t0 + 1 }), false);
+    deepStrictEqual(await bodies(), [{ until: t0 + 1 }]);
   },
 
   "a commit that is refused writes no notices": async (store, notices) => {
@@ -127,7 +141,7 @@ export const noticeStoreCases = noticeCases({
     deepStrictEqual(await left(), ["a s1", "a s3"]);
     strictEqual(await notices.drop(t0 + 2, []), 1);
     deepStrictEqual(await left(), ["a s3"]);
-    deepStrictEqual(await notices.destinations(), ["a"]);
+    deepStrictEqual(await notices.destinations(), [{ id: "a", body: {} }]);
   },
 
   "an old row is removed if it is dead, or if it has long been due and the caller does not deliver to its destination":

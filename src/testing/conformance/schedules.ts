@@ -106,6 +106,28 @@ export const scheduleStoreCases = scheduleCases({
     deepStrictEqual(await store.verify(), []);
   },
 
+  "a slot that fires writes its notices for each known destination, all or nothing": async (store, schedules) => {
+    const { notices } = store;
+    if (notices === undefined) return;
+    const written = [{ id: "schedule:a/1/schedule.missed", at: t0 + 7, notice: { type: "schedule.missed" } }];
+    await schedules.put(createRow("a"));
+    strictEqual(await schedules.fire(createFire("a", { notices: written })), true);
+    deepStrictEqual(await notices.list({ limit: 10 }), []);
+    for (const id of ["x", "y"]) await notices.addDestination(id);
+    strictEqual(await schedules.fire(createFire("a", { notices: written })), false);
+    deepStrictEqual(await notices.list({ limit: 10 }), []);
+    strictEqual(
+      await schedules.fire({ ...createFire("a", { notices: written, next: null }), slot: t0 + 60_000 }),
+      true,
+    );
+    const rows = await notices.list({ limit: 10 });
+    deepStrictEqual(
+      rows.map(({ destination, id, sessionId, at, dueAt, notice }) => [destination, id, sessionId, at, dueAt, notice]),
+      ["x", "y"].map((id) => [id, "schedule:a/1/schedule.missed", null, t0 + 7, 0, { type: "schedule.missed" }]),
+    );
+    deepStrictEqual(await store.verify(), []);
+  },
+
   "a message whose id is taken is skipped, and the schedule moves forward": async (store, schedules) => {
     await store.post("s", createMessage("1"));
     await schedules.put(createRow("a"));
