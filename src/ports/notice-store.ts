@@ -45,6 +45,7 @@ export type NoticeChange = Pick<NoticeRow, "dueAt" | "tries" | "notice" | "error
 
 /** A destination, as a store keeps it. */
 export type DestinationRow = {
+  /** The id that `addDestination` was given. */
   readonly id: string;
   /** What was registered with it: an empty object if nothing was; null if the store cannot read it. */
   readonly body: Json;
