@@ -361,15 +361,15 @@ export const mutants = [
   {
     name: "a tool continues before its step is in the log",
     file: "src/runtime/effects/step-host.ts",
-    find: "const said = await host.record(() => {",
-    replace: 'const said = "recorded";\n  void host.record(() => {',
+    find: "const outcome = await host.record(() => {",
+    replace: 'const outcome = "recorded";\n  void host.record(() => {',
     check: "seeds",
   },
   {
     name: "a step that was not committed counts",
     file: "src/runtime/effects/step-host.ts",
-    find: 'if (said === "closed") return host.report("lease_lost");\n  if (said === "recorded") host.count(kept);',
-    replace: 'if (said === "recorded") host.count(kept);',
+    find: 'if (outcome === "closed") return host.report("lease_lost");\n  if (outcome === "recorded") host.count(kept);',
+    replace: 'if (outcome === "recorded") host.count(kept);',
     check: "seeds",
   },
   {
