@@ -165,7 +165,7 @@ describe("a prompt", () => {
     const audio = [{ type: "audio" as const, mimeType: "audio/wav", data: "aGk=" }];
     await expect(editor.request("session/prompt", { sessionId, prompt: audio })).rejects.toMatchObject({
       code: -32_602,
-      message: expect.stringContaining("audio"),
+      message: expect.stringContaining("Audio"),
     });
     await expect(editor.request("session/prompt", { sessionId, prompt: [] })).rejects.toThrow(/empty/);
   });
@@ -378,7 +378,7 @@ describe("a question of a tool", () => {
     const editor = await editorOf(agentOf(script));
     const { sessionId } = await editor.request("session/new", open);
     await editor.prompt(sessionId, "Plan it.");
-    expect(collectText(editor.updates, "agent_message_chunk")).toContain("no form");
+    expect(collectText(editor.updates, "agent_message_chunk")).toContain("cannot show a form");
   });
 });
 

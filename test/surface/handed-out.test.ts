@@ -143,6 +143,7 @@ const functions = {
     "isHeldHere",
     "isHolderDead",
     "pruneSessions",
+    "readAgentTool",
     "redactJson",
     "redactOutput",
     "stepCount",

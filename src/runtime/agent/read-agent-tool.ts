@@ -32,7 +32,7 @@ export function readAgentTool(tool: AnyTool): CallableAgent | null {
   const { jsonSchema, validate } = compileInput(tool.input);
   return {
     agent: found.agentName,
-    inputSchema: jsonSchema,
+    inputSchema: structuredClone(jsonSchema),
     async createRequest(input) {
       const checked = await validate(input);
       if (checked.ok) return found.request(checked.value);

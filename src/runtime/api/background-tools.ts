@@ -14,7 +14,7 @@ import type { AnyTool, Tool, ToolContext } from "../../ports/tool.js";
 import { type AgentFamily, findAgentByName, findChildAgent } from "../agent/agent-family.js";
 import { isBackgroundTool } from "../agent/agent-tool.js";
 import { deriveChildId, describeEnd, toChildOutput } from "../effects/children.js";
-import { readAgentTool, stopAgentTool } from "../effects/prompts.js";
+import { readAgentToolName, stopAgentToolName } from "../effects/prompts.js";
 import { loadRunResult } from "../log/present-result.js";
 import { readTranscript } from "../log/read-log.js";
 
@@ -42,7 +42,7 @@ const agentSchema = {
 
 function createReadTool(deps: BackgroundToolsDeps): Tool<{ readonly agent?: string }, string> {
   return {
-    name: readAgentTool,
+    name: readAgentToolName,
     lenientInput: true,
     description:
       "Says what an agent that you started in the background does now, or gives its answer if it has ended. Without an id: lists those at work. Do not call it again and again to wait: a message tells you when an agent has ended.",
@@ -55,7 +55,7 @@ function createReadTool(deps: BackgroundToolsDeps): Tool<{ readonly agent?: stri
 
 function createStopTool(deps: BackgroundToolsDeps): Tool<{ readonly agent: string }, string> {
   return {
-    name: stopAgentTool,
+    name: stopAgentToolName,
     lenientInput: true,
     description: "Stops an agent that you started in the background. What it has done stays.",
     input: { type: "object", properties: { agent: agentSchema }, required: ["agent"], additionalProperties: false },
@@ -77,7 +77,7 @@ async function findChild(id: string, sessionId: string, { store }: BackgroundToo
   const listed = own === undefined ? undefined : findBackgroundChildren(own).find(({ childId }) => childId === id);
   if (listed === undefined || state !== null)
     throw new Error(
-      `You have started no agent ${id} in the background. Without an id, ${readAgentTool} lists those at work.`,
+      `You have started no agent ${id} in the background. Without an id, ${readAgentToolName} lists those at work.`,
     );
   return { id, name: listed.name, runId: deriveChildId(id, listed.callKey), state: null };
 }
@@ -123,7 +123,7 @@ async function stopChild(
   { store, clock, getFamily }: BackgroundToolsDeps,
 ): Promise<string> {
   if (state !== null && (await loadRunResult(store, id, state, runId)) !== null && isResting(state))
-    return `The agent "${name}" has ended already. ${readAgentTool} gives its answer.`;
+    return `The agent "${name}" has ended already. ${readAgentToolName} gives its answer.`;
   const note = "the agent that started it has stopped it";
   await store.post(id, {
     id: `abort/${sessionId}/${idempotencyKey}`,

@@ -64,20 +64,20 @@ export function childLimitReached(limit: number): string {
 }
 
 export function childrenAtOnceReached(limit: number): string {
-  return `As many agents as may are at work in the background (limits.maxChildrenAtOnce: ${limit}). The call was not run. Wait until one has ended, or stop one with ${stopAgentTool}.`;
+  return `As many agents as may are at work in the background (limits.maxChildrenAtOnce: ${limit}). The call was not run. Wait until one has ended, or stop one with ${stopAgentToolName}.`;
 }
 
 /** The tools of an agent that can start other agents in the background. */
-export const readAgentTool = "read_agent";
-export const stopAgentTool = "stop_agent";
+export const readAgentToolName = "read_agent";
+export const stopAgentToolName = "stop_agent";
 
 export function startedInBackground(agent: string, id: string): string {
-  return `The agent "${agent}" works in the background as ${id}. Go on with other work: a message tells you when it has ended. ${readAgentTool} shows its state, and ${stopAgentTool} stops it.`;
+  return `The agent "${agent}" works in the background as ${id}. Go on with other work: a message tells you when it has ended. ${readAgentToolName} shows its state, and ${stopAgentToolName} stops it.`;
 }
 
 /** @param how the status and the reason of its run */
 export function endedInBackground(agent: string, id: string, how: string): string {
-  return `[Note, not from the user: the agent "${agent}", which you started in the background as ${id}, has ended (${how}). ${readAgentTool} gives its answer.]`;
+  return `[Note, not from the user: the agent "${agent}", which you started in the background as ${id}, has ended (${how}). ${readAgentToolName} gives its answer.]`;
 }
 
 /** @param why the status and the reason of the child's run, or that it did not end */
