@@ -178,6 +178,7 @@ const modules = {
       formatJsonLine: cliText.formatJsonLine,
       parseDollars: cliText.parseDollars,
       parseDuration: cliText.parseDuration,
+      quotePath: cliText.quotePath,
       wrapWords: (text) => cliText.wrapWords(text, 80),
       formatFailure: (text) => cliText.formatFailure(text, 80),
     } satisfies Cases<typeof cliText>,

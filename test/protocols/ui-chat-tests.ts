@@ -604,7 +604,7 @@ export function chatTests(name: string, sdk: Sdk): void {
       expect(await post({ id: "chat-1", messages })).toMatch(/^400 The answer to the call .* is for an outdated input/);
       expect(await post({ id: "chat-1", messages, tools: [] })).toMatch(/"tools"/);
       expect(await post({ id: "chat-1", messages: [{}], trigger: "regenerate-message" })).toMatch(/not supported/);
-      expect(await post({ id: "chat-1", messages: [] })).toMatch(/no parts/);
+      expect(await post({ id: "chat-1", messages: [] })).toMatch(/no `parts`/);
       expect(await post({ id: "chat-1", messages: [{ role: "user", id: "", parts: [] }] })).toMatch(
         /id of the message/,
       );

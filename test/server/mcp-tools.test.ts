@@ -91,7 +91,7 @@ describe("createServer refuses", () => {
     ["an agent of another server", { tools: [findOrder(createEcho("other"))] }, /"other", which is not among/],
     ["two tools of one name", { tools: [findOrder(agent), findOrder(agent)] }, /named "find_order"/],
     ["no list", {}, /must be an array/],
-    ["an unknown option", { tools: [], names: [] }, /no option "names"/],
+    ["an unknown option", { tools: [], names: [] }, /Unknown option "names"/],
     [
       "a schema without JSON Schema",
       { tools: [agent.asTool({ description: "x", input: (() => {}) as never, request: () => "" })] },
