@@ -81,7 +81,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
     if (usesStore(command))
       command.option(
         "--store <file or address>",
-        "where sessions are stored: a file or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
+        "where sessions are stored: a file, or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
       );
     command.option("--debug", "print the stack trace of an error");
   }

@@ -27,7 +27,7 @@ test("pawl mcp adds, lists, tests and removes servers of one's own", verifies("C
     stdout: `Added memory to ${file}.\nTry it: pawl mcp test memory\n`,
   });
   expect(statSync(file).mode & 0o777).toBe(0o600);
-  expect((await world.pawl(["mcp", "add", ...memory])).stderr).toContain("has a server memory already");
+  expect((await world.pawl(["mcp", "add", ...memory])).stderr).toContain("already has a server memory");
   expect((await world.pawl(["mcp", "add", "a b", "--", "x"])).stderr).toContain("cannot be named");
   expect((await world.pawl(["mcp", "add", "broken", "--", "no-such-program"])).code).toBe(0);
   expect((await world.pawl(["mcp", "add", "web", await startEverythingServer()])).code).toBe(0);
@@ -150,7 +150,7 @@ test(
     const first = openPawl(world, words, { env });
     await first.sees(/starts the MCP server notes[\s\S]*trust ›[\s\S]*› not now/);
     first.type("\r");
-    await first.sees(/Not trusted: it is off[\s\S]*Done\.[\s\S]*ready/);
+    await first.sees(/Not trusted, so it is off[\s\S]*Done\.[\s\S]*ready/);
     expect(isStarted()).toBe(false);
     first.type("/mcp\r");
     await first.sees("its file is not trusted: pawl trust");

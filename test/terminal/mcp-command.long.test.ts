@@ -200,7 +200,7 @@ async function worldWithSilentServer(): Promise<ReturnType<typeof createWorld>> 
 }
 
 const went =
-  /it had\s+not\s+answered\s+when\s+you\s+went\s+on\s+without\s+it[\s\S]*\/mcp\s+restart\s+notes[\s\S]*ready/;
+  /it had\s+not\s+answered\s+when\s+you\s+skipped\s+the\s+wait[\s\S]*\/mcp\s+restart\s+notes[\s\S]*ready/;
 
 test("a server that does not answer keeps nobody: Esc and Ctrl-C go on without it, at the start and later", {
   ...verifies("CHAT-3#look", "CHAT-1#keys"),
