@@ -43,7 +43,8 @@ export function startEventStream(
     sink.write(encoder.encode(`data: ${data}\n\n`));
   };
   sink.onClose(() => connection.abort());
-  void pump();
+  // `explain` calls functions of the server's author, which may throw.
+  pump().catch(() => sink.destroy());
 
   async function pump(): Promise<void> {
     try {

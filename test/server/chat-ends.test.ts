@@ -95,6 +95,22 @@ describe("a chat stream", () => {
     expect(String(failures[0]?.error)).toContain("/etc/words");
   });
 
+  test("breaks off if the failure cannot be logged, and the server goes on", async () => {
+    const { store, agent } = begun();
+    const redact = (text: string) => {
+      if (text.includes("then")) throw new Error("no such file: /etc/words");
+      return text;
+    };
+    const log = ({ error }: { readonly error?: unknown }) => {
+      if (error !== undefined) throw new Error("The disk is full.");
+    };
+    const { url, token } = await startTestServer({ store, agents: [agent], redact, log });
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const response = await fetch(`${url}/v1/chat`, { method: "POST", headers, body });
+    await expect(response.text()).rejects.toThrow(TypeError);
+    expect((await fetch(`${url}/health`)).status).toBe(200);
+  });
+
   test("ends if its message comes after a run with a call that waits for a person, even if another call still runs", async () => {
     const gate = createGateTool();
     const asking = { ...createEchoTool("pay").tool, needsApproval: true };

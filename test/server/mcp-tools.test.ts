@@ -1,12 +1,14 @@
 /**
  * Agents as MCP tools with an input of their own.
  */
-import { describe, expect, test } from "vitest";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { z } from "zod";
 import { type Agent, createAgent, createMemoryStore, defineTool, textOf } from "../../src/index.js";
 import { createServer } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { connectMcpServer } from "../../src/tools/mcp/index.js";
+import { createPayTool } from "../support/pay-tool.js";
 import { verifies } from "../verifies.js";
 import { startTestServer } from "./rig.js";
 
@@ -80,6 +82,40 @@ describe("a tool of the option mcp", () => {
     const result = await call("s_find_order", { order: "a" });
     expect(JSON.stringify(result)).toMatch(/find_order does not match its schema:.*order/);
     expect(await agent.options.store?.list({})).toEqual([]);
+  });
+
+  test("makes the request once, and not again when a person has answered a call of its run", proven, async () => {
+    const paid: unknown[] = [];
+    const store = createMemoryStore();
+    const model = createScriptedModel([{ calls: [{ name: "pay", input: { cents: 5 } }] }, { text: "It is paid." }]);
+    const agent = createAgent({ name: "payer", store, model, tools: [createPayTool(paid)] });
+    const requested: string[] = [];
+    const tool = agent.asTool({
+      name: "order",
+      description: "Orders.",
+      input: z.object({ by: z.string().refine(() => requested.length === 0, "This time has passed.") }),
+      request({ by }) {
+        requested.push(by);
+        return `Order by ${by}.`;
+      },
+    });
+    const { url, token } = await startTestServer({
+      store,
+      agents: [agent],
+      mcp: { tools: [tool] },
+    });
+    const client = new Client(
+      { name: "test", version: "0" },
+      { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode: "auto" } },
+    );
+    client.setRequestHandler("elicitation/create", () => ({ action: "accept", content: { decision: "allow" } }));
+    const requestInit = { headers: { authorization: `Bearer ${token}` } };
+    await client.connect(new StreamableHTTPClientTransport(new URL("/mcp", url), { requestInit }));
+    onTestFinished(() => client.close());
+    const result = await client.callTool({ name: "order", arguments: { by: "noon" } });
+    expect(result).toMatchObject({ content: [{ text: "It is paid." }] });
+    expect(requested).toEqual(["noon"]);
+    expect(paid).toHaveLength(1);
   });
 });
 

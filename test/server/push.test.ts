@@ -56,6 +56,29 @@ describe("a browser", () => {
     expect(await stored()).toEqual([]);
   });
 
+  test("is refused if `may` does not allow push, but can still unsubscribe", proven, async () => {
+    let isAllowed = true;
+    const asked: unknown[] = [];
+    const may = (_: unknown, action: string, session: unknown) => {
+      asked.push([action, session]);
+      return isAllowed;
+    };
+    const { rig, subscription, readKey, stored } = await createBench({ may });
+    const publicKey = await readKey();
+    expect((await rig.ask("POST", "/v1/push/subscribe", { ...subscription, publicKey })).status).toBe(204);
+    expect(asked).toEqual([
+      ["push", null],
+      ["push", null],
+    ]);
+    isAllowed = false;
+    expect((await rig.ask("GET", "/v1/push")).status).toBe(403);
+    const renewed = await rig.ask("POST", "/v1/push/subscribe", { ...subscription, publicKey });
+    expect([renewed.status, renewed.json.error.code]).toEqual([403, "forbidden"]);
+    const { endpoint } = subscription;
+    expect((await rig.ask("POST", "/v1/push/unsubscribe", { endpoint })).status).toBe(204);
+    expect(await stored()).toEqual([]);
+  });
+
   test("gets notices of its own principal, unless that has the scope admin", proven, async () => {
     const authenticate = (request: Request) => {
       const isAdmin = request.headers.get("x-who") === "root";

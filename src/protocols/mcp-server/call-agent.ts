@@ -27,6 +27,7 @@ export type CallState = {
 
 export type AgentCall = {
   readonly agent: string;
+  /** The request of a new run. Not used if the client continues a call. */
   readonly prompt: string;
   /** The client's span that the call belongs to. */
   readonly traceparent?: string;

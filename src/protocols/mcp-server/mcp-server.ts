@@ -53,7 +53,8 @@ export function createMcpServer(sdk: McpServerSdk, host: McpHost, codec: Sdk.Req
     const { agent = tool.name } = tool;
     const call: Omit<AgentCall, "session"> = {
       agent,
-      prompt: await createPrompt(tool, params.arguments),
+      // With a state, the run has its request already, and the input may no longer be valid.
+      prompt: state === undefined ? await createPrompt(tool, params.arguments) : "",
       ...readTraceparent(params._meta),
       host,
       context,

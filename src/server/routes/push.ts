@@ -5,7 +5,7 @@ import type { PushSubscriptions } from "../../index.js";
 import type { Principal } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
-import type { ServerContext } from "../server-context.js";
+import { isAllowed, type ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
 import { object, string } from "../shape.js";
 
@@ -23,10 +23,13 @@ export const pushRoutes: readonly Route[] = [
     summary: "The key with which a page subscribes to notices by Web Push.",
     responses: { 200: "{ publicKey }: null if the server sends none, because its `notices` have no `push`" },
     content: { 200: responseContents.pushKey },
-    handle: (_, context) => ({
-      status: 200,
-      json: { publicKey: context.settings.worker.notices?.push?.publicKey(createSeed(context)) ?? null },
-    }),
+    async handle({ principal }, context) {
+      await assertAllowed(principal, context);
+      return {
+        status: 200,
+        json: { publicKey: context.settings.worker.notices?.push?.publicKey(createSeed(context)) ?? null },
+      };
+    },
   },
   {
     method: "POST",
@@ -65,6 +68,7 @@ export const pushRoutes: readonly Route[] = [
 ];
 
 async function subscribe({ principal, body }: RouteRequest, context: ServerContext) {
+  await assertAllowed(principal, context);
   const push = requirePush(context);
   const { publicKey, ...given } = body as {
     readonly endpoint: string;
@@ -89,6 +93,12 @@ async function subscribe({ principal, body }: RouteRequest, context: ServerConte
       "The store takes no more subscriptions. Those of closed browsers end after 30 days.",
     );
   return { status: 204, bytes: null } as const;
+}
+
+/** Anyone who may read can unsubscribe, so `may` is not asked then. @throws ServerError `forbidden` */
+async function assertAllowed(principal: Principal, context: ServerContext): Promise<void> {
+  if (await isAllowed(context, principal, "push", null)) return;
+  throw new ServerError("forbidden", "You are not allowed to get notices in a browser.");
 }
 
 function seesAll({ scopes }: Principal): boolean {
