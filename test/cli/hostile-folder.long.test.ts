@@ -145,7 +145,7 @@ describe.each(["whole", "bare"] as const)(
       serving.child.stderr?.on("data", (text: string) => {
         stderr += text;
       });
-      await serving.said(/carried out (?:here|elsewhere)/);
+      await serving.said(/executed (?:here|elsewhere)/);
       const [, url = ""] = /listens on (http:\S+)/.exec(stderr) ?? [];
       const [, token = ""] = /^Token, for this start only: (\S+)$/m.exec(stderr) ?? [];
       const headers = {

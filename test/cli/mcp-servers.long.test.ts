@@ -150,7 +150,7 @@ test(
     const first = openPawl(world, words, { env });
     await first.sees(/starts the MCP server notes[\s\S]*trust ›[\s\S]*› not now/);
     first.type("\r");
-    await first.sees(/Not trusted: it is off[\s\S]*Done\.[\s\S]*ready/);
+    await first.sees(/Not trusted, so it is off[\s\S]*Done\.[\s\S]*ready/);
     expect(isStarted()).toBe(false);
     first.type("/mcp\r");
     await first.sees("its file is not trusted: pawl trust");

@@ -34,7 +34,7 @@ async function serve(world: World, args: readonly string[] = [], options: RunOpt
   running.child.stderr?.on("data", (text: string) => {
     stderr += text;
   });
-  await running.said(/carried out (?:here|elsewhere)/);
+  await running.said(/executed (?:here|elsewhere)/);
   const [, url = ""] = /listens on (http:\S+)/.exec(stderr) ?? [];
   const [, made = ""] = /^Token, for this start only: (\S+)$/m.exec(stderr) ?? [];
   const token = made === "" ? (options.env?.PAWL_TOKEN ?? "") : made;
