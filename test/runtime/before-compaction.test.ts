@@ -4,7 +4,7 @@
 import { expect, test } from "vitest";
 import { type CompactionStartSubject, createAgent, createMemoryStore, type Hook, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createDeferred } from "../support/agents.js";
+import { createDeferred, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 const proven = verifies("HOOK-1", "CTX-3");
@@ -77,6 +77,32 @@ test("cannot skip one that makes room in the context window", proven, async () =
   expect(triggers).toContain("auto");
   expect(triggers).not.toContain("manual");
   expect(JSON.stringify(await session.messages())).toContain("So far.");
+});
+
+test("cannot skip a requested one if the context window is full by then", proven, async () => {
+  const store = createMemoryStore();
+  const gate = createGateTool();
+  const hook: Hook = {
+    name: "a",
+    beforeCompaction: ({ trigger }) => (trigger === "manual" ? { skip: "not now" } : undefined),
+  };
+  const model = createScriptedModel(({ messages }) => {
+    const sent = JSON.stringify(messages);
+    if (sent.length > 10_000) return { error: { kind: "context_overflow", message: "Too long." } };
+    return sent.includes("wait for it") && messages.at(-1)?.role === "user"
+      ? { calls: [{ name: "gate" }], usage: {} }
+      : { text: long, usage: {} };
+  });
+  const compaction = { contextWindow: 3_000, model: createScriptedModel(() => ({ text: "So far." })) };
+  const agent = createAgent({ model, store, hooks: [hook], tools: [gate.tool], compaction });
+  await talk(agent, 3);
+  const run = agent.run("wait for it", { sessionId: "s", runId: "r4" });
+  await gate.started;
+  const asked = agent.session("s").compact();
+  await expect.poll(async () => (await agent.session("s").state()).compactionAsked).toBeDefined();
+  gate.open("x".repeat(8_000));
+  expect(await run).toMatchObject({ status: "completed" });
+  expect(await asked).toMatchObject({ type: "compacted", summary: "So far." });
 });
 
 test.each([

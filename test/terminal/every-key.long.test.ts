@@ -63,7 +63,7 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     await person.sees(/> b\nready/);
     person.type("\x03\x04");
     expect(await person.ended).toMatchObject({ code: 0 });
-    expect(await person.screen()).not.toContain("To go on");
+    expect(await person.screen()).not.toContain("To continue");
   });
 
   test("y n r e a and ? are text, and // begins a message with a slash", async () => {

@@ -120,9 +120,9 @@ test("/diff shows what the session changed, and the last run alone", verifies("C
   await person.sees(/Second done\.[\s\S]*ready/);
   writeFileSync(join(world.root, "a.txt"), "mine\n");
   person.type("/diff 1\r");
-  await person.sees(/ {2}new\.txt has changed · \+1 −1\n +1 - created\n +1 \+ created twice\n.*is not shown\./);
+  await person.sees(/ {2}new\.txt has changed · \+1 −1\n +1 - created\n +1 \+ created twice\n.*are not shown\./);
   person.type("/diff\r");
   await person.sees(
-    / {2}a\.txt has changed · \+1 −1 · changed since then\n( +\d+ +same\n){3} +21 - one\n +21 \+ 1\n +22 +two\n {2}new\.txt is new · \+1 −0\n +1 \+ created twice\n.*is not shown\./,
+    / {2}a\.txt has changed · \+1 −1 · changed since then\n( +\d+ +same\n){3} +21 - one\n +21 \+ 1\n +22 +two\n {2}new\.txt is new · \+1 −0\n +1 \+ created twice\n.*are not shown\./,
   );
 });

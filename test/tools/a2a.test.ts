@@ -195,6 +195,17 @@ describe("a task without a result", () => {
     expect(textOf(await readOutput())).toMatch(/took longer than taskTimeoutMs/);
     expect(remote.requests).toEqual(["send 1", "get", "CancelTask"]);
   });
+
+  test("waits for a person for no longer than it may take, and is cancelled", proven, async () => {
+    const get = () => says("INPUT_REQUIRED", "Which box?");
+    const { agent, remote, result, readOutput } = await callRemote({ get }, { taskTimeoutMs: 2_500 });
+    const expiresAt = asked(result)[0]?.expiresAt ?? Number.NaN;
+    expect(expiresAt).toBeLessThanOrEqual(Date.now() + 2_500);
+    await new Promise((done) => setTimeout(done, expiresAt - Date.now() + 50));
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(textOf(await readOutput())).toMatch(/took longer than taskTimeoutMs/);
+    expect(remote.requests.at(-1)).toBe("CancelTask");
+  });
 });
 
 describe("a message whose response is lost", () => {
@@ -263,6 +274,7 @@ describe("a hostile agent", () => {
     expect(textOf(await large.readOutput())?.length).toBeLessThan(60_000);
     const huge = await callRemote({ get: () => produced({ text: "x".repeat(9_000_000) }) });
     expect(textOf(await huge.readOutput())).toMatch(/longer than 8388608 bytes/);
+    expect(huge.remote.requests).toEqual(["send 1", "get", "CancelTask"]);
   });
 
   const redirect = { location: "http://127.0.0.1:1/" };

@@ -22,7 +22,7 @@ import { runCoroutine } from "../lib/coroutine.js";
 import { formatError } from "../lib/error-text.js";
 import { callInTime } from "../lib/time-limit.js";
 import { chooseModel } from "../model/models.js";
-import { findCut, isCompactionRequested, measureContext } from "../work/context-size.js";
+import { findCut, isCompactionRequested, isContextFull, measureContext } from "../work/context-size.js";
 import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { queueData } from "../work/prompt-blobs.js";
 import { pickValidatedParams } from "../work/run-params.js";
@@ -45,7 +45,7 @@ export async function compact(
   const tokensBefore = Math.round(size.tokens);
   if (cut === null || compaction === null)
     return { type: "compacted", ...runFields, tokensBefore, fault: createNothingToCompactFault(compaction) };
-  const { keep, skipped, records } = await planCompaction(tokensBefore, context, cancellation);
+  const { keep, skipped, records } = await planCompaction(size, context, cancellation);
   const hooks = pickHookRecords(records);
   if (skipped !== undefined)
     return { type: "compacted", ...runFields, tokensBefore, fault: createFault(skipped.code, skipped.why), ...hooks };
@@ -74,9 +74,12 @@ export async function compact(
   };
 }
 
-/** Asks the `beforeCompaction` hooks. */
+/**
+ * Asks the `beforeCompaction` hooks. They cannot skip a requested compaction if the window is full by then: the run needs it, and a skipped
+ * compaction counts as a failed one, after which no other is tried before the model call.
+ */
 async function planCompaction(
-  tokensBefore: number,
+  size: ContextSize,
   context: EffectContext,
   cancellation: Cancellation,
 ): Promise<CompactionPlan> {
@@ -84,8 +87,12 @@ async function planCompaction(
   const keep = transcript.asked?.keep;
   if (parts.hooks.beforeCompaction.length === 0 || state.status === "idle")
     return { records: [], ...defined({ keep }) };
-  const trigger = isTerminal(state) || isCompactionRequested(state) ? "manual" : "auto";
-  const subject: CompactionStartSubject = { trigger, tokensBefore, ...defined({ keep }) };
+  const isManual = isTerminal(state) || (isCompactionRequested(state) && !isContextFull(size, context));
+  const subject: CompactionStartSubject = {
+    trigger: isManual ? "manual" : "auto",
+    tokensBefore: Math.round(size.tokens),
+    ...defined({ keep }),
+  };
   return runCoroutine(callBeforeCompaction(subject, context, cancellation));
 }
 

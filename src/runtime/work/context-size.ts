@@ -167,6 +167,11 @@ function isCompactionEnabled({ parts }: EffectContext): boolean {
   return parts.compaction.auto && parts.services.compaction !== null;
 }
 
+/** Whether the conversation would be compacted even if no person had requested it. */
+export function isContextFull(size: ContextSize, context: EffectContext): boolean {
+  return isCompactionEnabled(context) && isDue(size, context);
+}
+
 function isDue(size: ContextSize, { parts }: EffectContext): boolean {
   return tryOr(false, () => parts.services.compaction?.isDue(size) === true);
 }

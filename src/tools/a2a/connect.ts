@@ -87,7 +87,15 @@ async function callAgent(
     ...(resend ? { retry: { attempts: maxSends } } : { once: true }),
   })) as Started;
   if (started.type === "output") return started.output;
-  const tasks = createRemoteTasks(call, started.startedAt + taskTimeoutMs);
+  const deadline = started.startedAt + taskTimeoutMs;
+  const tasks = createRemoteTasks(call, deadline);
   const task = { taskId: started.taskId, intervalMs: firstIntervalMs };
-  return followTask({ peer, tasks, answerTimeoutMs, startedAt, context }, task, 0);
+  const questionTimeoutMs = limitToDeadline(answerTimeoutMs, deadline);
+  return followTask({ peer, tasks, answerTimeoutMs: questionTimeoutMs, startedAt, context }, task, 0);
+}
+
+/** No poll sees the deadline while a person is asked, so a question expires at the deadline. */
+function limitToDeadline(answerTimeoutMs: number | undefined, deadline: number): number | undefined {
+  if (deadline === Number.POSITIVE_INFINITY) return answerTimeoutMs;
+  return Math.min(answerTimeoutMs ?? Number.POSITIVE_INFINITY, Math.max(1, deadline - Date.now()));
 }

@@ -83,7 +83,8 @@ export function createRemoteTasks(call: RemoteCall, deadline: number): TaskMetho
         if (isOver || Date.now() < deadline) return state;
         return giveUp(taskId, signal, { reason: "the task took longer than taskTimeoutMs" });
       } catch (error) {
-        if (isOversized(error)) return { ...unknownState, type: "ended", reason: error.message };
+        // The task may be at work still, and its result cannot be read.
+        if (isOversized(error)) return giveUp(taskId, signal, { reason: error.message });
         if (!(error instanceof sdk.errors.TaskNotFoundError)) throw error;
         return { ...unknownState, type: "ended", reason: "it does not know the task" };
       }
