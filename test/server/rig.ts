@@ -77,6 +77,7 @@ export type RigOptions = Partial<
     | "work"
     | "ui"
     | "a2a"
+    | "log"
     | "mcp"
     | "may"
     | "authenticate"

@@ -199,8 +199,7 @@ async function worldWithSilentServer(): Promise<ReturnType<typeof createWorld>> 
   return world;
 }
 
-const went =
-  /it had\s+not\s+answered\s+when\s+you\s+skipped\s+the\s+wait[\s\S]*\/mcp\s+restart\s+notes[\s\S]*ready/;
+const went = /it had\s+not\s+answered\s+when\s+you\s+skipped\s+the\s+wait[\s\S]*\/mcp\s+restart\s+notes[\s\S]*ready/;
 
 test("a server that does not answer keeps nobody: Esc and Ctrl-C go on without it, at the start and later", {
   ...verifies("CHAT-3#look", "CHAT-1#keys"),

@@ -7,7 +7,7 @@ import { type AddCommand, formatExamples } from "./options.js";
 
 const ruleHelp = `
 Rules:
-  shell(npm test *)        npm test with any arguments; without *, exactly npm test
+  shell(npm test *)        npm test with any arguments; without *, only npm test
   edit_file(src/**)        a path: * and ? within a name, ** for any folders
   fetch_url(*.npmjs.org)   a host, or the hosts below it
   reach(npm)               hosts that sandboxed commands can reach
