@@ -30,6 +30,10 @@ export function resolveMcp(options: McpOptions, agents: readonly Agent[]): reado
       throw createConfigurationError(
         `The tool "${name}" of mcp.tools calls the agent "${agent}", which is not among the server's agents.`,
       );
+    if (tool.needsApproval !== undefined)
+      throw createConfigurationError(
+        `The tool "${name}" of mcp.tools has needsApproval, which is for the calls of a parent agent. Put the approval on the tools of the agent "${agent}".`,
+      );
     if (offered.has(name)) throw createConfigurationError(`Two tools of mcp.tools are named "${name}".`);
     offered.set(name, { name, description, agent, input });
   }

@@ -126,6 +126,11 @@ describe("createServer refuses", () => {
     ["a tool that is not an agent", { tools: [ordinary] }, /agent of this server as a tool/],
     ["an agent of another server", { tools: [findOrder(createEcho("other"))] }, /"other", which is not among/],
     ["two tools of one name", { tools: [findOrder(agent), findOrder(agent)] }, /named "find_order"/],
+    [
+      "an approval of the call",
+      { tools: [{ ...findOrder(agent), needsApproval: true }] },
+      /has needsApproval, which is for the calls of a parent/,
+    ],
     ["no list", {}, /must be an array/],
     ["an unknown option", { tools: [], names: [] }, /Unknown option "names"/],
     [
