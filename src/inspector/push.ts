@@ -20,7 +20,7 @@ export async function readPushState(api: Api): Promise<PushState> {
   return "on";
 }
 
-/** Asks the person for permission, and subscribes. @throws ApiError; DOMException if the browser does not subscribe */
+/** Asks the person for permission, and subscribes. @throws ApiError; Error or DOMException if the browser does not subscribe */
 export async function switchPushOn(api: Api): Promise<PushState> {
   const permission = await Notification.requestPermission();
   if (permission !== "granted") return permission === "denied" ? "blocked" : "off";
@@ -79,8 +79,11 @@ function usesKey({ options }: PushSubscription, publicKey: string): boolean {
 function waitUntilActive({ active, installing, waiting }: ServiceWorkerRegistration): Promise<void> {
   const worker = installing ?? waiting;
   if (active !== null || worker === null) return Promise.resolve();
-  return new Promise((resolve) => {
-    worker.addEventListener("statechange", () => worker.state === "activated" && resolve());
+  return new Promise((resolve, reject) => {
+    worker.addEventListener("statechange", () => {
+      if (worker.state === "activated") resolve();
+      if (worker.state === "redundant") reject(new Error("The browser did not start the service worker. Try again."));
+    });
   });
 }
 
