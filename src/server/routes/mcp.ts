@@ -9,6 +9,7 @@
 
 import type { Message } from "../../index.js";
 import type { CalledSession, McpHost } from "../../protocols/mcp-server/index.js";
+import { explainFailure } from "../explain-failure.js";
 import { createFailureLine } from "../log-line.js";
 import { maxResponseMs, type OpenCall } from "../open-calls.js";
 import { randomBase64url } from "../principal.js";
@@ -16,7 +17,7 @@ import { anyJson, eventStreamContent } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
 import { authorizeSession, isAllowed, isRefusal, redactSecrets, type ServerContext } from "../server-context.js";
-import { ServerError, toErrorResponse } from "../server-error.js";
+import { ServerError } from "../server-error.js";
 import { loadSessionInfo } from "../session-info.js";
 import type { Sink } from "../sink.js";
 import type { OpenStream } from "../watch.js";
@@ -176,8 +177,8 @@ function createMcpHost(
 ): McpHost {
   const { settings, agents } = context;
   const { principal, requestId } = routeRequest;
-  const report = (error: unknown, status = 500) =>
-    settings.log({ ...createFailureLine("mcp", error, { principal: principal.id }), requestId, status });
+  const report = (error: unknown) =>
+    settings.log({ ...createFailureLine("mcp", error, { principal: principal.id }), requestId });
   return {
     info: { name: "pawl", version: "1" },
     tools:
@@ -209,11 +210,7 @@ function createMcpHost(
     whereToAnswer: (id) =>
       `Answer with POST ${settings.basePath}/v1/sessions/${id}/answers. GET ${settings.basePath}/v1/approvals lists the waiting calls.`,
     redaction: { text: settings.redact, stream: () => (item) => [item] },
-    explainError(error) {
-      const { status, body, cause } = toErrorResponse(error, requestId);
-      if (cause !== undefined) report(cause, status);
-      return settings.redact(body.error.message);
-    },
+    explainError: (error) => explainFailure(context, routeRequest, "mcp", error).message,
     report,
   };
 }
