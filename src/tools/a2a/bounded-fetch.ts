@@ -10,17 +10,11 @@ const maxResponseBytes = 8_388_608;
 /** The text of an error becomes part of a message. */
 const maxErrorBytes = 4_096;
 
-const oversized = new WeakSet<object>();
-
-function createOversizedError(maxBytes: number): Error {
-  const error = new Error(`its response is longer than ${maxBytes} bytes`);
-  oversized.add(error);
-  return error;
-}
-
-/** Whether a request failed because of the size of its response, so that it would fail again. */
-export function isOversized(error: unknown): error is Error {
-  return error instanceof Error && oversized.has(error);
+/** A request failed because of the size of its response, so that it would fail again. */
+export class OversizedError extends Error {
+  constructor(maxBytes: number) {
+    super(`its response is longer than ${maxBytes} bytes`);
+  }
 }
 
 /** @throws Error from each request that fails, is redirected, or has too long a response */
@@ -45,7 +39,7 @@ export function createBoundedFetch({
     }
     const maxBytes = ok ? maxResponseBytes : maxErrorBytes;
     const bytes = await readBounded(response.body, maxBytes);
-    if (bytes === null && ok) throw createOversizedError(maxBytes);
+    if (bytes === null && ok) throw new OversizedError(maxBytes);
     const contentType = response.headers.get("content-type");
     return new Response(bytes === null || bytes.byteLength === 0 ? null : bytes, {
       status,

@@ -13,7 +13,7 @@ import { sha256 } from "../../platform/hash.js";
 import type { InputResponses } from "../mcp/collect-answers.js";
 import { shortenUntrusted } from "../mcp/shorten-untrusted.js";
 import { parseTask, type TaskMethods, type TaskState } from "../mcp/tasks.js";
-import { isOversized } from "./bounded-fetch.js";
+import { OversizedError } from "./bounded-fetch.js";
 import type { A2aSdk } from "./import-sdk.js";
 import { createMessage, createTextPart, joinTexts, readOutput, readQuestion, toAnswer, toOutput } from "./messages.js";
 
@@ -84,7 +84,7 @@ export function createRemoteTasks(call: RemoteCall, deadline: number): TaskMetho
         return giveUp(taskId, signal, { reason: "the task took longer than taskTimeoutMs" });
       } catch (error) {
         // The task may be at work still, and its result cannot be read.
-        if (isOversized(error)) return giveUp(taskId, signal, { reason: error.message });
+        if (error instanceof OversizedError) return giveUp(taskId, signal, { reason: error.message });
         if (!(error instanceof sdk.errors.TaskNotFoundError)) throw error;
         return { ...unknownState, type: "ended", reason: "it does not know the task" };
       }
