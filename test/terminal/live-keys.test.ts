@@ -35,6 +35,7 @@ const around = (now: number, options: Partial<Surroundings> = {}): Surroundings 
   isWaiting: true,
   queuedCount: 0,
   canSkipWait: false,
+  canSuspend: true,
   complete: () => null,
   ...options,
 });
@@ -105,6 +106,14 @@ test("Esc denies and stops only when it is pressed twice, and Ctrl-C twice leave
     [1_500, named("c", true)],
   ]);
   expect(left.commands).toMatchObject([{ type: "stop" }, { type: "quit", how: "leave" }]);
+});
+
+test("Ctrl-Z suspends where the system can, but not a run that is at work", () => {
+  const press = (options: Partial<Surroundings>) =>
+    pressKey(createLiveState(emptyDraft), named("z", true), around(0, options)).commands.map(({ type }) => type);
+  expect(press({ isAtWork: false })).toEqual(["suspend"]);
+  expect(press({ isAtWork: true })).toEqual(["say"]);
+  expect(press({ isAtWork: false, canSuspend: false })).toEqual([]);
 });
 
 test("a run that is at work is not left without a question", () => {

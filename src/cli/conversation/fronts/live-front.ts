@@ -84,6 +84,7 @@ export function createLiveFront(prompt: Prompt): Front {
       isWaiting: view?.isWaiting === true,
       queuedCount: view?.queued.length ?? 0,
       canSkipWait: startupWait.canSkip(),
+      canSuspend: process.platform !== "win32",
       complete: completion.complete,
     };
   }

@@ -52,6 +52,8 @@ export type Surroundings = {
   readonly queuedCount: number;
   /** Whether the person waits for a session to open, and can go on without. */
   readonly canSkipWait: boolean;
+  /** Whether the system can suspend a program. */
+  readonly canSuspend: boolean;
   readonly complete: (draft: edit.Draft) => CompletionResult | null;
 };
 
@@ -196,8 +198,8 @@ function pressTab(state: LiveState, around: Surroundings): Pressed {
   return stay({ ...state, draft: rest }, { type: "queue", text });
 }
 
-function pressSuspend(state: LiveState, { isAtWork }: Surroundings): Pressed {
-  if (process.platform === "win32") return stay(state);
+function pressSuspend(state: LiveState, { isAtWork, canSuspend }: Surroundings): Pressed {
+  if (!canSuspend) return stay(state);
   if (!isAtWork || state.shown !== null) return stay(state, { type: "suspend" });
   return say(state, "pawl cannot be suspended during a run: it would lose its session. Esc stops the run.");
 }
