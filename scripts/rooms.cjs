@@ -333,7 +333,7 @@ const programs = [
   {
     room: "inspector",
     about: "the page of `pawl ui`, built by scripts/inspector.mjs",
-    uses: ["the server's client", "stream", "view"],
+    uses: ["six files of `core/data`", "the server's client", "stream", "view"],
     isPage: true,
   },
   {

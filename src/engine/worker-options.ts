@@ -129,7 +129,8 @@ export type WorkerOptions = {
   readonly scores?: WorkerScores;
 
   /**
-   * Notifies other systems when a run waits for a person or has ended; created by `createNotices` of `pawl/notices`. Default: no notices.
+   * Notifies other systems, and browsers, when a run waits for a person or has ended, or a schedule has missed times; created by
+   * `createNotices` of `pawl/notices`. Default: no notices.
    */
   readonly notices?: WorkerNotices;
 

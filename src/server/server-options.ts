@@ -126,8 +126,9 @@ type CommonOptions = {
    */
   readonly webhooks?: { readonly [path: string]: Webhook };
   /**
-   * Notifies other systems when a run waits for a person or has ended; created by `createNotices` of `pawl/notices`. With `work: false`
-   * or without agents, notices are written, but only ticks and workers with the same destinations deliver them. Default: none.
+   * Notifies other systems, and browsers, when a run waits for a person or has ended, or a schedule has missed times; created by
+   * `createNotices` of `pawl/notices`. With `work: false` or without agents, notices are written, but only ticks and workers with the
+   * same destinations deliver them. Default: none.
    */
   readonly notices?: WorkerNotices;
   /** Judges ended sessions; created by `createScores` of `pawl/evals`. Default: sessions are not judged. */
