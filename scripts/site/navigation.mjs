@@ -19,7 +19,7 @@ const parts = [
     from: ["docs/reliability.md", "docs/model-failures.md", "docs/bad-input.md", "docs/compaction.md"],
   },
   { text: "Performance", from: ["docs/performance.md", "docs/performance"] },
-  { text: "Internals", from: ["docs/architecture.md", "CONTRIBUTING.md", "docs", "docs/inspector"] },
+  { text: "Internals", from: ["docs/architecture.md", "CONTRIBUTING.md", "test", "docs", "docs/inspector"] },
   { text: "Decisions", from: ["docs/decisions"] },
   { text: "Project", from: ["CHANGELOG.md", "SECURITY.md", "THIRD_PARTY.md"] },
 ];

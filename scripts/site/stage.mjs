@@ -31,6 +31,7 @@ export function stage(target) {
   const pages = [
     ...markdownIn(".", { recursive: false }),
     ...markdownIn("docs"),
+    "test/README.md",
     ...markdownIn("examples").filter((page) => /^examples\/([^/]+\/)?README\.md$/.test(page)),
   ];
   const files = new Set();

@@ -2,7 +2,7 @@
  * The option `mcp`: the tools that the server offers to MCP clients.
  */
 import { type Agent, type AnyTool, type CallableAgent, PawlError, readAgentTool } from "../index.js";
-import type { McpTool } from "../protocols/mcp-server/index.js";
+import type { McpTool } from "../protocols/mcp-server/host.js";
 import { checkOptionNames, createConfigurationError } from "./option-checks.js";
 
 /** What the server offers to MCP clients. */

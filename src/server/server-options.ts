@@ -15,7 +15,7 @@ import {
   type WorkerOptions,
   type WorkerScores,
 } from "../index.js";
-import type { McpTool } from "../protocols/mcp-server/index.js";
+import type { McpTool } from "../protocols/mcp-server/host.js";
 import { type A2aOptions, type A2aSettings, resolveA2a } from "./a2a-options.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
 import type { LogLine } from "./log-line.js";
