@@ -117,7 +117,12 @@ async function trySeed(seed, world, store) {
   for await (const event of createStoreClient({ store }).session(sessionId).events({ follow: false, runId }))
     log.push(JSON.parse(JSON.stringify(event)));
   for (const [index, { events, cuts, types }] of watched.entries()) {
-    if (!isDeepStrictEqual(events, log)) throw new Error(`watcher ${index} has other events than the log`);
+    const differs = log.findIndex((event, at) => !isDeepStrictEqual(events[at], event));
+    if (differs >= 0 || events.length !== log.length)
+      throw new Error(
+        `watcher ${index} has other events than the log, which has ${log.length} of them; it has ${events.length}. ` +
+          `The first that differs: ${JSON.stringify(events[differs] ?? events[log.length])}, in the log: ${JSON.stringify(log[differs])}`,
+      );
     tried.cuts += cuts;
     for (const type of types) typesAt.get(world.count).add(type);
   }
