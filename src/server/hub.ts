@@ -37,7 +37,7 @@ export type Hub = {
    * @param onLive called whenever the source of live items changes
    */
   readonly join: (
-    options: Pick<TailOptions, "after" | "live" | "runId" | "until">,
+    options: Pick<TailOptions, "after" | "live" | "runId" | "until" | "hasEnded">,
     onLive: (liveSource: LiveSource) => void,
   ) => Tail | null;
 };

@@ -7,7 +7,7 @@
 
 import { PawlError } from "../index.js";
 import { type Cursor, startCursor } from "../stream/cursor.js";
-import { createItems, endTail, isCatchingUp, type Tail } from "../stream/tail/tail.js";
+import { createItems, isCatchingUp, type Tail } from "../stream/tail/tail.js";
 import type { ByeReason, LiveSource } from "./client/index.js";
 import { createByeFrame, encodeControlFrame, encodeItem, heartbeatFrame, retryFrame } from "./frames.js";
 import type { Hub } from "./hub.js";
@@ -84,13 +84,13 @@ export function watchSession(source: WatchSource, options: WatchOptions, sink: S
       live: options.deltas,
       ...(runId === undefined ? {} : { runId }),
       ...(typeof until === "string" ? { until } : {}),
+      // The rest of an ended run is in the log, although the hub may not have read as far yet.
+      ...(until === null ? { hasEnded: async () => true } : {}),
     };
     const onLive = (live: LiveSource) => write(encodeControlFrame({ type: "live", live }));
     // A hub ends with its last watcher. Join the next hub in that case.
     let tail = (await openHub()).join(wanted, onLive);
     while (tail === null) tail = (await openHub()).join(wanted, onLive);
-    // If the run has ended, its whole content is in the log.
-    if (until === null) endTail(tail);
     return tail;
   }
 

@@ -3,7 +3,7 @@
  */
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createAgent, type Store, type StreamItem } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Store, type StreamItem } from "../../src/index.js";
 import {
   createStreamView,
   type Followed,
@@ -209,5 +209,26 @@ describe.each(localStores)("a stream over HTTP, on $name", ({ open }) => {
         expect(refused).toMatchObject({ status: 400, json: { error: { code: "bad_cursor" } } });
       }),
     );
+  });
+});
+
+test("that continues after an event of an ended run gets the rest of it, even from a server that has not read as far", async () => {
+  const inner = createMemoryStore();
+  // What another process commits is not reported, so the server does not read it for its watchers.
+  const store: Store = { ...inner, watch: () => () => {} };
+  await withServer({ store, agents: [] }, async ({ follow }) => {
+    await talker(inner).run("Hello", { sessionId: "s", runId: "first" });
+    const earlier = follow("/v1/sessions/s/stream");
+    while ((await earlier.next()).value?.frame.data.type !== "final");
+
+    const other = talker(inner);
+    await other.run("Go", { sessionId: "s", runId: "second" });
+    const log = await collect(other.session("s").events({ follow: false, runId: "second" }));
+    const path = "/v1/sessions/s/stream?runId=second&until=run";
+    for (const [index, event] of log.entries()) {
+      if (!("seq" in event)) continue;
+      const frames = await collectFrames(follow(path, { after: `${event.seq}.${event.index}` }));
+      expect(pickLoggedEvents(frames)).toEqual(JSON.parse(JSON.stringify(log.slice(index + 1))));
+    }
   });
 });
