@@ -2,7 +2,7 @@
  * Checks the bundles of the package: `.` and `./core` stay small, and `./core` runs in a browser.
  *
  * The browser bundle runs in a context with the language and the browser's text classes, without Node and without
- * `eval`. There it walks the machine through all events and plays recorded sessions. The outcome must be the same as
+ * `eval`. There it walks the machine through almost all events, and plays recorded sessions. The outcome must be the same as
  * in Node.
  *
  * Importing `.` loads no other package, because each would slow the start of a program.

@@ -22,14 +22,16 @@ const mostCalls = 2;
 const mostQueued = 1;
 
 /**
+ * @param options.maxStates ends the walk early, after about so many states: it then does not meet every event. Default: all of them
  * @returns for each status and each event that applies to it, the next statuses; and the effects in flight in each
  * status
  */
-export function walk() {
+export function walk({ maxStates = Number.POSITIVE_INFINITY } = {}) {
   const found = { targets: new Map(), effects: new Map(), follows: new Set() };
   const seen = new Set();
   const waiting = [initialState];
   for (const state of waiting) {
+    if (waiting.length >= maxStates) return found;
     const following = consequences(state).map((body) => ({ ...body, at: 0 }));
     if (following.length === 0) for (const effect of effects(state)) add(found.effects, state.status, nameOf(effect));
     for (const event of following) found.follows.add(`${state.status} ${event.type}`);
