@@ -25,7 +25,7 @@ import {
 } from "./destinations.js";
 import { createPushSubscriptions, readPushDestinations } from "./push-subscriptions.js";
 import { requireNotices } from "./require-notices.js";
-import { sendRequest } from "./send-notice.js";
+import { type SendRules, sendRequest } from "./send-notice.js";
 
 /** Options of `createNotices`. */
 export type NoticesOptions = {
@@ -100,8 +100,16 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   const contact = options.push === undefined ? null : checkContact(options.push);
   const compiled = compileDestinations(destinations);
   const publicRules = createAddressRules([]);
-  const hookRules = { allowed: createAddressRules(allowAddresses), public: publicRules };
-  const browserRules = { allowed: createAddressRules(options.push?.allowAddresses ?? []), public: publicRules };
+  const hookRules: SendRules = {
+    allowed: createAddressRules(allowAddresses),
+    public: publicRules,
+    option: "allowAddresses",
+  };
+  const browserRules: SendRules = {
+    allowed: createAddressRules(options.push?.allowAddresses ?? []),
+    public: publicRules,
+    option: "push.allowAddresses",
+  };
   const ids = compiled.map(({ id }) => id);
   let nextDropAt = Number.NEGATIVE_INFINITY;
   /** The destinations to which an earlier poll still delivers. */

@@ -32,6 +32,8 @@ export type SendRules = {
   readonly allowed: AddressRules;
   /** Allows only public addresses. */
   readonly public: AddressRules;
+  /** The option that names allowed addresses. */
+  readonly option: "allowAddresses" | "push.allowAddresses";
 };
 
 /** Whether a request to this URL may go to this address. */
@@ -48,7 +50,7 @@ export async function sendRequest(
   const isHttps = url.protocol === "https:";
   const addresses = await resolveAddresses(url.hostname.replace(/^\[|\]$/g, ""), signal);
   const permitted = addresses.filter(({ address }) => isDeliverable(address, url, rules));
-  if (permitted.length === 0) throw createRefusal(url, isHttps);
+  if (permitted.length === 0) throw createRefusal(url, isHttps, rules);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request: ClientRequest = (isHttps ? requestHttps : requestHttp)(
       url,
@@ -71,11 +73,11 @@ export async function sendRequest(
 }
 
 /** The URL may contain a token: only its host is named. */
-function createRefusal({ hostname }: URL, isHttps: boolean): Error {
+function createRefusal({ hostname }: URL, isHttps: boolean, { option }: SendRules): Error {
   return new Error(
     isHttps
-      ? `${hostname} is not on the public internet. If it is yours, add its address to allowAddresses.`
-      : `${hostname} gets no notices over http. Use https, or add its address to allowAddresses if it is private and yours.`,
+      ? `${hostname} is not on the public internet. If it is yours, add its address to ${option}.`
+      : `${hostname} gets no notices over http. Use https, or add its address to ${option} if it is private and yours.`,
   );
 }
 

@@ -2,6 +2,9 @@
  * The lines that a server logs.
  */
 
+import type { Redact } from "../index.js";
+import { warn } from "../platform/process.js";
+
 /** A line of the server's log. There is one for each request that changes something, and for each failure. */
 export type LogLine = {
   /** Epoch milliseconds. */
@@ -20,6 +23,22 @@ export type LogLine = {
   /** The number of refusals since the last such line. Present if the line summarizes several. */
   readonly count?: number;
 };
+
+/** Makes a logger safe to call: what it logs has happened, so its own failure becomes a process warning. */
+export function createLog(log: (line: LogLine) => unknown, redact: Redact): (line: LogLine) => void {
+  const warnAbout = (error: unknown) => {
+    const reason = error instanceof Error ? error.message : "it threw a value that is not an error";
+    warn(`The server's log failed: ${redact(reason)}`, "PAWL_LOG");
+  };
+  return (line) => {
+    try {
+      const returned = log(line);
+      if (returned instanceof Promise) returned.catch(warnAbout);
+    } catch (error) {
+      warnAbout(error);
+    }
+  };
+}
 
 /** Creates the line of a failure outside of a request. */
 export function createFailureLine(

@@ -18,7 +18,7 @@ import {
 import type { McpTool } from "../protocols/mcp-server/host.js";
 import { type A2aOptions, type A2aSettings, resolveA2a } from "./a2a-options.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
-import type { LogLine } from "./log-line.js";
+import { createLog, type LogLine } from "./log-line.js";
 import { type McpOptions, resolveMcp } from "./mcp-options.js";
 import { checkMetrics, type Metrics } from "./metrics/metrics.js";
 import { type OAuthOptions, type OAuthSettings, resolveOAuth } from "./oauth.js";
@@ -142,7 +142,10 @@ type CommonOptions = {
   readonly redact?: Redact;
   /** How long a stream may be silent before it gets a comment, in milliseconds. Default: 15,000. */
   readonly heartbeatMs?: number;
-  /** Called for each request that changes something, and for each failure. Default: nothing is logged. */
+  /**
+   * Called for each request that changes something, and for each failure. If it throws, that becomes a process warning (`PAWL_LOG`),
+   * and the request goes on. Default: nothing is logged.
+   */
   readonly log?: (line: LogLine) => void;
   /**
    * The other processes of this server, which share its store. With this option, streams of this process include the deltas of
@@ -318,6 +321,7 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
       throw createConfigurationError(`limits.${name} is ${String(value)}, but must be an integer of at least 1.`);
   const peers = checkPeers(options.peers);
+  const redact = options.redact ?? createRedaction();
   return {
     store,
     agents: given.map((agent) => withPeerAddress(agent, peers)),
@@ -333,9 +337,9 @@ export function resolveSettings(options: ServerOptions): ServerSettings {
     hosts: options.hosts?.map((host) => host.toLowerCase()),
     origins: options.origins ?? [],
     limits: { ...defaultLimits, ...limits },
-    redact: options.redact ?? createRedaction(),
+    redact,
     heartbeatMs,
-    log: options.log ?? (() => {}),
+    log: options.log === undefined ? () => {} : createLog(options.log, redact),
     peers,
     aloneMs: options.abortWhenAlone === undefined ? null : options.abortWhenAlone * 1_000,
     metrics: checkMetrics(options.metrics),

@@ -210,7 +210,13 @@ describe("a subscription", () => {
     await bench.agent.run("Pay.", { sessionId: "s" });
     await bench.worker.runUntilIdle();
     expect(pushes).toEqual([]);
-    expect(bench.reports).toContainEqual(expect.objectContaining({ type: "notice_failed", sessionId: "s" }));
+    expect(bench.reports).toContainEqual(
+      expect.objectContaining({
+        type: "notice_failed",
+        sessionId: "s",
+        error: expect.objectContaining({ message: expect.stringContaining("push.allowAddresses") }),
+      }),
+    );
   });
 
   test("to an address that only webhooks may go to is refused", proven, async () => {

@@ -1,8 +1,8 @@
 /**
  * Sessions over HTTP: begun, watched, steered, answered, aborted, copied and deleted, with a real server on loopback.
  */
-import { describe, expect, test } from "vitest";
-import { createAgent, createWorker, defineTool, type Store } from "../../src/index.js";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { createAgent, createMemoryStore, createWorker, defineTool, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, createGateTool } from "../support/agents.js";
 import { localStores, withStore } from "../support/stores.js";
@@ -194,4 +194,26 @@ describe.each(localStores)("a server on $name", ({ open }) => {
       }),
     );
   });
+});
+
+test.each([
+  [
+    "throws",
+    () => {
+      throw new Error("The disk is full.");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("The disk is full."))],
+])("a log that %s fails no request, and is reported as a process warning", async (_, log) => {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => void warnings.push(message);
+  process.on("warning", onWarning);
+  onTestFinished(() => void process.off("warning", onWarning));
+  const store = createMemoryStore();
+  await withServer({ store, agents: [writer(store)], log }, async ({ ask }) => {
+    const begun = await ask("POST", "/v1/sessions", { agent: "writer", input: "Write." }, { "idempotency-key": "r" });
+    expect(begun).toMatchObject({ status: 201, json: { runId: "r" } });
+    expect(await ask("GET", "/v1/sessions/none")).toMatchObject({ status: 404 });
+  });
+  expect(warnings).toContain("The server's log failed: The disk is full.");
 });
