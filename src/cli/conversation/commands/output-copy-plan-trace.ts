@@ -1,6 +1,7 @@
 /**
  * Commands of a conversation that show or copy a part of the session: outputs, answers, the plan, the trace.
  */
+import { isObject } from "../../../core/data/is-object.js";
 import { textOfOutput } from "../../../core/index.js";
 import { type Message, PawlError, type Store, type ToolOutput, textOf } from "../../../index.js";
 import { traceSession } from "../../../inspect.js";
@@ -75,7 +76,7 @@ export async function showPlan({ agent, sessionId, store, redaction, say }: Comm
   const { todo } = (await store.describe(sessionId)) === null ? {} : await agent.session(sessionId).data();
   const items = Array.isArray(todo) ? todo : [];
   const lines = items.flatMap((item): Line[] => {
-    if (typeof item !== "object" || item === null || Array.isArray(item)) return [];
+    if (!isObject(item)) return [];
     const mark = statusMarks[String(item.status)];
     return mark === undefined ? [] : [[spanOf(`${mark} `, "cyan"), spanOf(redaction.text(String(item.text)))]];
   });
