@@ -2,9 +2,9 @@
 
 const { rooms, programs } = require("./scripts/rooms.cjs");
 
-/** The modules of the package's entry points that a program may use, and the ignore rules, which trust in a folder needs. */
+/** The modules of the package's entry points that a program may use, `isObject`, the key of a call, and the ignore rules, which trust in a folder needs. */
 const publicEntries =
-  "^src/(index|inspect|store|core/index|stores/sqlite/index|stores/postgres/index|models/index|evals/index|webhooks/index|notices/index|tools/index|tools/files/ignore-rules|tools/mcp/index|tools/a2a/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
+  "^src/(index|inspect|store|core/index|core/data/(call-key|is-object)|stores/sqlite/index|stores/postgres/index|models/index|evals/index|webhooks/index|notices/index|tools/index|tools/files/ignore-rules|tools/mcp/index|tools/a2a/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
 
 /** A room may import itself, the rooms that scripts/rooms.cjs names for it, and packages and built-in modules. */
 function roomRule({ room, imports }) {
@@ -45,7 +45,7 @@ const inspectorIsAClient = {
       "^src/inspector/",
       "^src/server/client/index[.]ts$",
       "^src/(stream|view)/",
-      "^src/core/data/(cache-break|hidden-characters|file-edit|is-object|message|usage)[.]ts$",
+      "^src/core/data/(cache-break|call-key|hidden-characters|file-edit|is-object|message|usage)[.]ts$",
     ],
     dependencyTypesNot: ["type-only"],
   },
@@ -55,12 +55,12 @@ const inspectorIsAClient = {
 const readSide = [
   {
     name: "view-is-pure",
-    comment: "src/view imports types, src/stream, and freeze of the core",
+    comment: "src/view imports types, src/stream, and freeze and call keys of the core",
     severity: "error",
     from: { path: "^src/view/" },
     to: {
       path: "^src/",
-      pathNot: ["^src/(view|stream)/", "^src/core/data/freeze[.]ts$"],
+      pathNot: ["^src/(view|stream)/", "^src/core/data/(call-key|freeze)[.]ts$"],
       dependencyTypesNot: ["type-only"],
     },
   },

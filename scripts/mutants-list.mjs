@@ -617,7 +617,7 @@ export const mutants = [
   {
     name: "a waiting tool does not get its answer",
     file: "src/runtime/driver/resolve-answers.ts",
-    find: "waiters.get(questionKey(callKey, questionId))?.(toQuestionAnswer(event));",
+    find: "waiters.get(questionKey({ callKey, questionId }))?.(toQuestionAnswer(event));",
     replace: "toQuestionAnswer(event);",
     check: "tests",
     tests: "test/tools/mcp/mcp-questions.long.test.ts",

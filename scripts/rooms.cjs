@@ -74,7 +74,7 @@ const rooms = [
   {
     room: "runtime/trace",
     about: "the trace: a view of the log",
-    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/observers", "stream"],
+    imports: [...contracts, "runtime/agent", "runtime/lib", "runtime/log", "runtime/observers"],
   },
   {
     room: "stream/tail",
@@ -316,7 +316,7 @@ const programs = [
     room: "view",
     about:
       "the fold of a session's stream, and the answers to a question: what every front end shows; runs in Node and in the browser",
-    uses: ["stream", "`freeze` of `core/data`"],
+    uses: ["stream", "`freeze` and `call-key` of `core/data`"],
     isPage: true,
   },
   {
@@ -333,7 +333,7 @@ const programs = [
   {
     room: "inspector",
     about: "the page of `pawl ui`, built by scripts/inspector.mjs",
-    uses: ["six files of `core/data`", "the server's client", "stream", "view"],
+    uses: ["seven files of `core/data`", "the server's client", "stream", "view"],
     isPage: true,
   },
   {

@@ -2,6 +2,7 @@
  * Checks options by one total table: a new option that is not in its table does not compile.
  */
 
+import { isObject } from "./core/data/is-object.js";
 import { nearestName } from "./core/data/nearest-name.js";
 import { type ErrorCode, PawlError } from "./errors.js";
 
@@ -32,8 +33,7 @@ export function checkOptions<Options extends object>(
   const fail = (message: string): never => {
     throw new PawlError(code, message);
   };
-  if (typeof options !== "object" || options === null || Array.isArray(options))
-    fail(`The options of ${what} are ${formatValue(options)}; they must be an object.`);
+  if (!isObject(options)) fail(`The options of ${what} are ${formatValue(options)}; they must be an object.`);
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(table, name)) fail(formatUnknownOption(what, name, Object.keys(table), otherNames));
     const { accepts, expected } = table[name as keyof Options];
@@ -81,7 +81,7 @@ export const aString: OptionRule = { accepts: (value) => typeof value === "strin
 export const anArray: OptionRule = { accepts: (value) => Array.isArray(value), expected: "an array" };
 
 export const anObject: OptionRule = {
-  accepts: (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+  accepts: isObject,
   expected: "an object",
 };
 

@@ -14,7 +14,7 @@ import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Holder, Store } from "../ports/store.js";
 import { createCheckedClock } from "../runtime/agent/checked-clock.js";
-import { findDriversByName } from "../runtime/api/drivers.js";
+import { findDriversByName } from "../runtime/api/find-drivers.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
 import { createContention } from "./contention.js";
 import { createDelivering } from "./delivering.js";

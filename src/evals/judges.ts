@@ -2,6 +2,7 @@
  * Judges: functions that score a trial from 0 to 1. The judges in this file only read the trial; the judges in `model-judges.ts`
  * ask a model.
  */
+
 import {
   aBoolean,
   anArray,
@@ -11,6 +12,7 @@ import {
   numberAbove,
   type OptionTable,
 } from "../check-options.js";
+import { isObject } from "../core/data/is-object.js";
 import type { Json } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { AskedCall } from "./case.js";
@@ -187,10 +189,9 @@ export function calls(tool: string, input?: { readonly [member: string]: Json })
 }
 
 function hasMembers(given: Json, wanted: { readonly [member: string]: Json }): boolean {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return Object.keys(wanted).length === 0;
-  const object = given as { readonly [member: string]: Json };
+  if (!isObject(given)) return Object.keys(wanted).length === 0;
   return Object.entries(wanted).every(
-    ([key, value]) => Object.hasOwn(object, key) && toKey(object[key]) === toKey(value),
+    ([key, value]) => Object.hasOwn(given, key) && toKey(given[key]) === toKey(value),
   );
 }
 

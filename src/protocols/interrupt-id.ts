@@ -9,7 +9,7 @@ export function formatInterruptId({ callKey, questionId, inputHash }: PendingApp
   return inputHash === undefined ? `${callKey}${question}` : `${callKey}${question}@${inputHash.slice(0, 16)}`;
 }
 
-/** The call key of an interrupt. */
-export function parseCallKey(interruptId: string): string {
+/** Returns the call key. */
+export function parseInterruptId(interruptId: string): string {
   return interruptId.split(/[#@]/, 1)[0] ?? interruptId;
 }

@@ -1,8 +1,8 @@
 /**
  * Finds the cursors from which to read a run, for clients that post a request and then watch.
  */
+import { questionKey } from "../core/data/call-key.js";
 import { PawlError, type PendingApproval, type SendOptions, type Session } from "../index.js";
-import { questionKey } from "../view/view-change.js";
 import type { RunCursor, RunFlowOptions } from "./run-flow.js";
 
 /** A session that accepts requests and can be watched. */

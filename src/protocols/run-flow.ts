@@ -5,10 +5,11 @@
  * 2. The point where the stream ends is in the log, so a reader that joins later gets the same items.
  */
 
+import { questionKey } from "../core/data/call-key.js";
 import type { PendingApproval, RunWait, Session, StreamItem } from "../index.js";
 import { formatCursor } from "../stream/cursor.js";
 import { createSessionView } from "../view/session-view.js";
-import { questionKey, type ViewChange } from "../view/view-change.js";
+import type { ViewChange } from "../view/view-change.js";
 
 /** The methods that read a session. */
 export type ReadableSession = Pick<Session, "id" | "events" | "pendingApprovals" | "state" | "result">;

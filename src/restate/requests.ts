@@ -2,6 +2,7 @@
  * The requests and results of the object's handlers. Anyone who reaches Restate can send requests: their field names are checked
  * here, and their values by the store's client.
  */
+import { isObject } from "../core/data/is-object.js";
 import {
   type AnswerOptions,
   type ApprovalDecision,
@@ -86,10 +87,6 @@ export function checkRequest<Handler extends keyof Requests>(
       `${handler} has no field ${JSON.stringify(unknown.slice(0, 100))}. It has ${known.join(", ")}.`,
     );
   return request;
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** The request of `drive`; null if it was called without a body. @throws PawlError `bad_input` */

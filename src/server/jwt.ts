@@ -7,6 +7,7 @@
  *    are used for up to an hour. Meanwhile a token that no cached key can verify gets 503, not 401, and the server retries the issuer
  *    after five seconds at the earliest.
  */
+import { isObject } from "../core/data/is-object.js";
 import { isSafeForSecrets } from "../platform/loopback.js";
 import { readBounded } from "../platform/read-bounded.js";
 import { fromBase64url } from "./base64url.js";
@@ -180,7 +181,7 @@ function parsePart(part: string): JwtClaims | null {
   if (bytes === null) return null;
   try {
     const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JwtClaims) : null;
+    return isObject(value) ? value : null;
   } catch {
     return null;
   }

@@ -2,6 +2,7 @@
  * Request shapes: a small subset of JSON Schema that suffices for the routes. The same object validates a request and appears in the
  * OpenAPI document.
  */
+import { isObject } from "../core/data/is-object.js";
 import { ServerError } from "./server-error.js";
 
 export type Shape = {
@@ -105,10 +106,6 @@ function checkObject(value: { readonly [name: string]: unknown }, shape: ObjectS
   }
   for (const name of shape.required ?? [])
     if (value[name] === undefined) throw new ServerError("bad_input", `${where} is missing the field ${name}.`);
-}
-
-function isObject(value: unknown): value is { readonly [name: string]: unknown } {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /**

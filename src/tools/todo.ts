@@ -1,6 +1,7 @@
 /**
  * `todo()`: lets the model keep a plan of its work in the session.
  */
+import { isObject } from "../core/data/is-object.js";
 import type { Json } from "../core/data/message.js";
 import type { Hint } from "../ports/context.js";
 import type { SessionData } from "../ports/session-data.js";
@@ -77,8 +78,8 @@ function readItems(plan: Json | undefined): readonly TodoItem[] {
 }
 
 function isItem(item: Json): boolean {
-  if (typeof item !== "object" || item === null || Array.isArray(item)) return false;
-  const { text, status } = item as { readonly [name: string]: Json };
+  if (!isObject(item)) return false;
+  const { text, status } = item;
   return typeof text === "string" && statuses.includes(status as TodoItem["status"]);
 }
 

@@ -11,6 +11,7 @@
  *    cursor. A run has as many calls and questions at once as the log's rules allow.
  * 6. It is pure, and what it hands out is frozen.
  */
+import { questionKey } from "../core/data/call-key.js";
 import { deepFreeze } from "../core/data/freeze.js";
 import type { Json, PublicEvent, RunResult, Snapshot, StreamItem } from "../index.js";
 import { type Cursor, cursorAfter, isAfter, startCursor } from "../stream/cursor.js";
@@ -23,14 +24,7 @@ import {
   settleMessage,
   toSnapshot,
 } from "./streamed-message.js";
-import {
-  type Attempt,
-  isEarlierAttempt,
-  isSameAttempt,
-  type Question,
-  questionKey,
-  type ViewChange,
-} from "./view-change.js";
+import { type Attempt, isEarlierAttempt, isSameAttempt, type Question, type ViewChange } from "./view-change.js";
 
 export type SessionSnapshot = {
   /** The cursor after the last event; the initial cursor of the view if there is none. */

@@ -10,6 +10,7 @@
  * 5. A snapshot says where its stream is, which may be behind what another stream has shown: each server redacts on its own, and
  *    so its deltas carry other pieces of the text. What was shown stays, and the stream adds nothing until it has passed it.
  */
+import { callKeyOf } from "../core/data/call-key.js";
 import type {
   AssistantMessage,
   AssistantPart,
@@ -248,7 +249,7 @@ function openInput(
   const known = message.inputs.get(id);
   if (known !== undefined) return known;
   if (!runsAtProvider) message.calls += 1;
-  const callKey = runsAtProvider ? null : formatCallKey(message, message.calls);
+  const callKey = runsAtProvider ? null : callKeyOf(message.runId, message.modelCallIndex, message.calls);
   const input: StreamedInput = { callKey, name, text: "", sent: 0, isWhole: false };
   message.inputs.set(id, input);
   if (callKey !== null) {
@@ -256,10 +257,6 @@ function openInput(
     changes.push({ type: "call_opened", callKey, name, by: null });
   }
   return input;
-}
-
-function formatCallKey({ runId, modelCallIndex }: Attempt, position: number): string {
-  return `${runId}/${modelCallIndex}/${position}`;
 }
 
 function growInput(input: StreamedInput | undefined, text: string, changes: ViewChange[]): void {
@@ -335,7 +332,7 @@ export function mergeMessage(message: StreamedMessage, { parts }: AssistantMessa
       (written.providerExecuted !== true || written.approvalId !== undefined)
     ) {
       calls += 1;
-      reconcileCall(message, formatCallKey(message, calls), written.name, changes);
+      reconcileCall(message, callKeyOf(message.runId, message.modelCallIndex, calls), written.name, changes);
     } else emitWholePart(written, changes);
   }
   settleMessage(message, changes);

@@ -85,17 +85,6 @@ export function findLogEvent(change: ViewChange): PublicEvent | null {
   return cause !== null && "seq" in cause ? cause : null;
 }
 
-/** The key of a question: its call, and the question of its tool. */
-export function questionKey({
-  callKey,
-  questionId = "",
-}: {
-  readonly callKey: string;
-  readonly questionId?: string | undefined;
-}): string {
-  return `${callKey}/${questionId}`;
-}
-
 export function isSameAttempt(a: Attempt, b: Attempt): boolean {
   return a.runId === b.runId && a.modelCallIndex === b.modelCallIndex && a.attempt === b.attempt;
 }

@@ -7,7 +7,9 @@
  * 3. What a hook after the call changes in the file, such as a formatter, is part of the call's change. If anything else has
  *    changed the file since the last call of Pawl that wrote it, a hook's change is not recorded.
  */
+
 import { relative, resolve } from "node:path";
+import { isJsonObject } from "../../core/data/is-object.js";
 import { type AnyTool, createClient, type Json, type SessionData, type Store, type ToolContext } from "../../index.js";
 import { hashFolderFile, readFolderFile } from "../files/folder-file.js";
 
@@ -144,7 +146,7 @@ type HookedHashes = { readonly [callKey: string]: string | null };
 /** Any client can write the session's data, so invalid hashes are skipped. */
 function readHookedHashes(data: SessionData): HookedHashes {
   const value = data[hookedKey];
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
+  if (!isJsonObject(value)) return {};
   return Object.fromEntries(Object.entries(value).filter(([, hash]) => isHash(hash))) as HookedHashes;
 }
 
@@ -203,18 +205,15 @@ export function isOwnRecord(entry: FileRecord | UndoneChild): entry is FileRecor
   return entry.childId === undefined;
 }
 
-type Fields = { readonly [field: string]: Json | undefined };
-
 function isRecord(value: Json): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { callKey, path, before, after, at, childId, via } = value as Fields;
+  if (!isJsonObject(value)) return false;
+  const { callKey, path, before, after, at, childId, via } = value;
   if (childId !== undefined || via !== undefined || !(at === undefined || typeof at === "number")) return false;
   return typeof callKey === "string" && typeof path === "string" && [before, after].every(isHash);
 }
 
 function isUndoneChild(value: Json): boolean {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  return typeof (value as Fields).childId === "string";
+  return isJsonObject(value) && typeof value.childId === "string";
 }
 
 function isHash(value: Json | undefined): boolean {

@@ -4,7 +4,9 @@
  * 1. An unknown key is an error with the nearest name. It is never ignored.
  * 2. The bytes that are trusted are the bytes that apply: the file is read once, and the trust in a folder is about these bytes.
  */
+
 import { join } from "node:path";
+import { isJsonObject } from "../../core/data/is-object.js";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError, type RunLimits } from "../../index.js";
 import { maxConfigurationBytes } from "../files/configuration-folder.js";
@@ -68,8 +70,7 @@ export function parseConfiguration(path: string, text: string): Configuration {
 type CreateError = (why: string) => PawlError;
 
 function requireObject(value: Json, what: string, createError: CreateError): { readonly [key: string]: Json } {
-  if (typeof value === "object" && value !== null && !Array.isArray(value))
-    return value as { readonly [key: string]: Json };
+  if (isJsonObject(value)) return value;
   throw createError(`${what} must be an object`);
 }
 

@@ -6,9 +6,10 @@
  * 2. An alias is taken as a whole from the strongest file that has it. So a folder cannot send a person's key to an address
  *    of the folder, unless the folder's own file, which the person has trusted, names that key.
  */
+
+import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../index.js";
 import { type ProviderEnvironment, variablesOf } from "../../models/index.js";
-import { isJsonObject } from "./json-object.js";
 
 /** The pattern of an environment variable's name. */
 export const variablePattern = "^[A-Za-z_][A-Za-z0-9_]{0,127}$";

@@ -6,6 +6,7 @@
  * 2. If a run began before its budget was set, this process stops it after a model call. It does the same for every run if a
  *    model's price is unknown: the library refuses such limits, but the calls of the other models still count.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { Json, StartOptions } from "../../index.js";
 import { createStoredValue, type StoredValue, type ValueSession } from "./stored-value.js";
 
@@ -72,8 +73,8 @@ export function createRunSettingsStore(
 
 /** Any client can write the session's data, so invalid values are ignored. */
 function readRunSettings(value: Json | undefined): RunSettings {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
-  const { budget, effort: named } = value as { readonly [key: string]: Json | undefined };
+  if (!isObject(value)) return {};
+  const { budget, effort: named } = value;
   const effort = effortLevels.find((level) => level === named);
   return {
     ...(typeof budget === "number" && budget > 0 ? { budget } : {}),

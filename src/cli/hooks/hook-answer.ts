@@ -5,9 +5,10 @@
  *    reason. Any other code: the hook has failed.
  * 2. An answer that cannot be read is a failure, so that a denial with a typo is not an approval.
  */
+
+import { isJsonObject } from "../../core/data/is-object.js";
 import { parseJson } from "../../core/index.js";
 import type { Json } from "../../index.js";
-import { isJsonObject } from "../configuration/json-object.js";
 import { endsInHalfPair } from "../terminal/surrogate-pairs.js";
 import type { HookEvent } from "./hooks-file.js";
 import type { CommandEnd } from "./run-hook-command.js";

@@ -7,11 +7,11 @@
  */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { isJsonObject } from "../../core/data/is-object.js";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
 import { compileGlob } from "../../tools/files/glob.js";
 import { toolsElsewhere } from "../child-agents/agent-file.js";
-import { isJsonObject } from "../configuration/json-object.js";
 import { stripComments } from "../configuration/strip-comments.js";
 import { decodeText, readFolderFile } from "../files/folder-file.js";
 import { readSmallText } from "../files/small-file.js";

@@ -2,9 +2,9 @@
  * Translates tool calls to the names of Claude Code, which hook scripts expect, and back.
  */
 import { relative, resolve } from "node:path";
+import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../index.js";
 import { toolsElsewhere } from "../child-agents/agent-file.js";
-import { isJsonObject } from "../configuration/json-object.js";
 import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
 
 /** All names of a tool that a matcher may use: first its name in Claude Code, last its own. */

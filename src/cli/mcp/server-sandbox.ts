@@ -2,9 +2,10 @@
  * The sandbox of an MCP server, which a servers file requests with `"sandbox": { "hosts": ["api.example.org"] }`. The server then
  * sees and reaches what commands do, with its own hosts and its own home: commands must not change what runs with its secrets.
  */
+
+import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../core/index.js";
 import { readHostPattern } from "../../tools/sandbox/hosts.js";
-import { isJsonObject } from "../configuration/json-object.js";
 
 /** What a server sees and reaches beyond the folder, as in the settings `shell`. */
 export type ServerSandbox = { readonly [Key in (typeof keys)[number]]?: readonly string[] };

@@ -7,6 +7,7 @@
  *    unknown keys in it are refused.
  * 3. The description of a server shows the names of its variables, never their values.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { type Json, parseJson } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import type { McpTransport } from "../../tools/mcp/index.js";
@@ -61,7 +62,7 @@ function parseServers(path: string, text: string): readonly ConfiguredServer[] {
 type Members = { readonly [key: string]: Json };
 
 function toMembers(value: Json | undefined): Members | null {
-  return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : null;
+  return isObject(value) ? (value as Members) : null;
 }
 
 export const isServerName = (name: string) => /^[a-zA-Z0-9_-]{1,32}$/.test(name) && !name.includes("__");

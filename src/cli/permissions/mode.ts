@@ -6,6 +6,7 @@
  *    it.
  * 2. *edits* is an allowing rule of the session. What another rule denies or asks about stays so, and protected files stay protected.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { userHome } from "./path-pattern.js";
 import { parseRule, type Rule } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
@@ -26,8 +27,8 @@ export const modeKey = "mode";
 /** Any client can write the session's data, so an invalid mode counts as `ask`. */
 export function modeOf({ sessionId, data }: SessionRules): Mode {
   const value = data[modeKey];
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return "ask";
-  const { session, is } = value as { readonly [name: string]: unknown };
+  if (!isObject(value)) return "ask";
+  const { session, is } = value;
   if (session !== sessionId) return "ask";
   return is === "edits" || is === "plan" ? is : "ask";
 }

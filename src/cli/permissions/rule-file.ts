@@ -5,9 +5,11 @@
  * 2. A file that cannot be read is reported as an error. It is never treated as a file without rules.
  * 3. The file is read again whenever it has changed, so a rule that another process removes stops applying at once.
  */
+
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { isObject } from "../../core/data/is-object.js";
 import { PawlError } from "../../index.js";
 import { readSmallText } from "../files/small-file.js";
 import { type RuleLists, type StoredRule, verdicts } from "./rule-types.js";
@@ -66,9 +68,8 @@ function parseRules(path: string): RuleLists {
   } catch (error) {
     throw createUnreadableError(path, error instanceof Error ? error.message : String(error));
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw createUnreadableError(path, "it is not a JSON object");
-  const { folder, ...lists } = value as { readonly [name: string]: unknown };
+  if (!isObject(value)) throw createUnreadableError(path, "it is not a JSON object");
+  const { folder, ...lists } = value;
   if (folder !== undefined && typeof folder !== "string")
     throw createUnreadableError(path, "its folder is not a string");
   return parseRuleLists(lists, (why) => createUnreadableError(path, why));
@@ -76,8 +77,7 @@ function parseRules(path: string): RuleLists {
 
 /** Reads `{ allow, ask, deny }`. @throws what `createError` makes */
 export function parseRuleLists(value: unknown, createError: (why: string) => Error): RuleLists {
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw createError("permissions is not an object");
+  if (!isObject(value)) throw createError("permissions is not an object");
   const lists: { -readonly [Name in keyof RuleLists]: RuleLists[Name] } = {};
   for (const [name, list] of Object.entries(value)) {
     const verdict = verdicts.find((one) => one === name);

@@ -2,6 +2,7 @@
  * The rules of a session. They are part of its data, so they are in the log and survive a resume. They name their session, so a
  * fork does not have them.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { PawlError, type SessionData } from "../../index.js";
 import { parseRuleLists } from "./rule-file.js";
 import type { RuleLists } from "./rule-types.js";
@@ -18,8 +19,8 @@ const parsedRules = new WeakMap<object, RuleLists>();
 /** @throws PawlError `bad_configuration` */
 export function readSessionRules({ sessionId, data }: SessionRules): RuleLists {
   const value = data[sessionRulesKey];
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return noRules;
-  const { session, ...lists } = value as { readonly [name: string]: unknown };
+  if (!isObject(value)) return noRules;
+  const { session, ...lists } = value;
   if (session !== sessionId) return noRules;
   const cached = parsedRules.get(value);
   if (cached !== undefined) return cached;

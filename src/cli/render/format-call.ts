@@ -1,6 +1,7 @@
 /**
  * Formats a tool call on one line, for questions, lists and progress.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { Json } from "../../index.js";
 import { summarizeInput, toOneLine, truncate } from "../terminal/text.js";
 
@@ -8,9 +9,8 @@ import { summarizeInput, toOneLine, truncate } from "../terminal/text.js";
 export function formatCallTitle(name: string, input: Json, columns: number): string {
   const title = toOneLine(name);
   const remainingColumns = Math.max(10, columns - title.length - 1);
-  if (typeof input !== "object" || input === null || Array.isArray(input))
-    return `${title} ${summarizeInput(input, remainingColumns)}`;
-  const { command, path, oldText, newText, content, ...others } = input as { readonly [key: string]: Json };
+  if (!isObject(input)) return `${title} ${summarizeInput(input, remainingColumns)}`;
+  const { command, path, oldText, newText, content, ...others } = input;
   if (typeof command === "string") return `${title} ${truncate(toOneLine(command), remainingColumns)}`;
   if (typeof path !== "string") return `${title} ${summarizeInput(input, remainingColumns)}`.trimEnd();
   const more = Object.keys(others).length === 0 ? "" : ` ${summarizeInput(others, remainingColumns)}`;

@@ -1,6 +1,7 @@
 /**
  * The file of `--output-schema`: the JSON Schema that the answer of a run must match.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
 import { readSmallText } from "../files/small-file.js";
@@ -18,7 +19,7 @@ export function readOutputSchema(path: string): OutputSchema {
   const parsed = parseJson(text);
   if (!parsed.ok) throw refuse(`it is not valid JSON (${parsed.error})`);
   const { value } = parsed;
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refuse("it is not an object");
+  if (!isObject(value)) throw refuse("it is not an object");
   const schema = value as OutputSchema;
   if (schema.type !== "object") throw refuse('its type must be "object"');
   return schema;

@@ -1,6 +1,7 @@
 /**
  * Recognises the input of a file-editing tool: an input with a string to find and its replacement.
  */
+import { isObject } from "./is-object.js";
 import type { Json } from "./message.js";
 
 /** An edit of a file, as the input of a call describes it. */
@@ -25,16 +26,15 @@ const fieldPairs = [
 
 /** The edit that a tool's input describes; null if it describes none. */
 export function fileEditIn(input: Json): FileEdit | null {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
-  const members = input as { readonly [name: string]: Json };
+  if (!isObject(input)) return null;
   for (const [oldField, newField] of fieldPairs) {
-    const [before, after] = [members[oldField], members[newField]];
+    const [before, after] = [input[oldField], input[newField]];
     if (typeof before === "string" && typeof after === "string")
       return {
         before,
         after,
         fields: Object.freeze([oldField, newField] as const),
-        all: members.replaceAll === true || members.replace_all === true,
+        all: input.replaceAll === true || input.replace_all === true,
       };
   }
   return null;

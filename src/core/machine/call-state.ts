@@ -205,11 +205,6 @@ export function questionOf(call: Call, questionId: string): OpenQuestion | undef
   return openQuestionsOf(call)?.find(({ step }) => step === questionId);
 }
 
-/** The key that identifies a call. Positions count from 1. */
-export function callKeyOf(runId: string, modelCallIndex: number, position: number): string {
-  return `${runId}/${modelCallIndex}/${position}`;
-}
-
 /** A child session that the session does not wait for. It reports when its run ends. */
 export type BackgroundChild = {
   /** The call that started it. */

@@ -7,6 +7,7 @@
  * 4. An answer counts once, and only for the input that the person was shown.
  */
 
+import { callKeyOf } from "../data/call-key.js";
 import { addUsageUnrounded } from "../data/usage.js";
 import { addBackgroundChild, countChild, startsChild } from "./background-children.js";
 import {
@@ -25,7 +26,6 @@ import {
   type Call,
   type CallOutcome,
   type Cut,
-  callKeyOf,
   formatVersion,
   isHeldOutside,
   isParked,

@@ -8,6 +8,7 @@
 
 import { createParentReportEffects } from "./child-reports.js";
 import type { Effect } from "./effect.js";
+import { computeDeadline } from "./reached-limits.js";
 import { isCompacting } from "./requested-compaction.js";
 import {
   type ActiveState,
@@ -21,7 +22,7 @@ import {
   type TerminalState,
   type ToolRunning,
 } from "./state.js";
-import { computeDeadline, isClockHeld } from "./steps.js";
+import { isClockHeld } from "./steps.js";
 
 /**
  * The effects that should be in flight in this state.

@@ -12,18 +12,10 @@ import type { Reason } from "../data/reasons.js";
 import { addUsageUnrounded } from "../data/usage.js";
 import { startCalls } from "./calls.js";
 import type { EventOf } from "./event.js";
+import { findSpentBudget, isCompactionAllowed } from "./reached-limits.js";
 import { clearCompactionRequest, contextAfterCompaction, hasValidRange } from "./requested-compaction.js";
 import type { Cut, Failing, ModelRunning, Preparing, Purpose, RunState, State } from "./state.js";
-import {
-  continueAfterCut,
-  findSpentBudget,
-  finishRun,
-  isCompactionAllowed,
-  nextStep,
-  pickRunState,
-  toModelRunning,
-  toPreparing,
-} from "./steps.js";
+import { continueAfterCut, finishRun, nextStep, pickRunState, toModelRunning, toPreparing } from "./steps.js";
 import { stopRun } from "./stopping.js";
 
 export function applyPrepared(state: Preparing, event: EventOf<"prepared">): State {

@@ -23,7 +23,6 @@ export {
   type CallOutcome,
   type CallPolicy,
   type ChildSleep,
-  callKeyOf,
   type HeldQuestion,
   isHeldOutside,
   isParked,

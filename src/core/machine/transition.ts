@@ -25,6 +25,7 @@ import {
   applyPrepared,
 } from "./model-steps.js";
 import { applyNoticeDelivered, applyRestartAtEnd, hasPendingNotice } from "./pending-notice.js";
+import { findReachedLimit, isOutOfTime } from "./reached-limits.js";
 import { applyCompactedAtRest, applyCompactionRequested, dropCompaction } from "./requested-compaction.js";
 import type { ReservedEventType } from "./reserved-events.js";
 import { pickSessionInfo, withTitle } from "./session-info.js";
@@ -39,7 +40,7 @@ import {
   type Preparing,
   type State,
 } from "./state.js";
-import { findReachedLimit, isClockHeld, isOutOfTime, nextStep, pickRunState, toPreparing } from "./steps.js";
+import { isClockHeld, nextStep, pickRunState, toPreparing } from "./steps.js";
 import { abandonLocalWork, abandonWork, markUsagePartial, stopRun } from "./stopping.js";
 import { transitionTable } from "./transition-table.js";
 

@@ -2,10 +2,10 @@
  * The calls of one step, from the log: their current inputs, the questions to a person, and why a call did not run.
  */
 
+import { callKeyOf } from "../data/call-key.js";
 import { isSameJson } from "../data/json.js";
 import { type AssistantMessage, type Json, type ToolCallPart, toolCallsOf } from "../data/message.js";
 import type { Entry, EventOf } from "../machine/event.js";
-import { callKeyOf } from "../machine/state.js";
 import { approvalExpiredText, excessCallsText, skippedBySteerText } from "./loop-prompts.js";
 import type { CallRecord } from "./results.js";
 import { forgetFailedSteps, recordToolStep } from "./tool-steps.js";

@@ -1,6 +1,7 @@
 /**
  * The failed attempts of a tool call, and of the model call that requested it, for public events.
  */
+import { isCallOfStep } from "../data/call-key.js";
 import type { EventOf, Repair } from "../machine/event.js";
 import type { CallRecord } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
@@ -19,7 +20,8 @@ export function collectFailedAttempts(
   { run }: Transcript,
 ): { readonly attempts?: readonly FailedAttemptOf[] } {
   const modelFailures = run?.failedAttempts ?? null;
-  const isSameStep = modelFailures !== null && callKey.startsWith(`${run?.runId}/${modelFailures.modelCallIndex}/`);
+  const isSameStep =
+    run !== null && modelFailures !== null && isCallOfStep(callKey, run.runId, modelFailures.modelCallIndex);
   if (!isSameStep && failed === undefined) return noAttempts;
   const modelAttempts = isSameStep ? modelFailures.attempts.map((one) => ({ of: "model", ...one }) as const) : [];
   const toolAttempts = (failed ?? []).map(

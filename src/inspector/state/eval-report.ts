@@ -1,6 +1,7 @@
 /**
  * Data of the Evals page: trials by case and variant, and the calls of two logs side by side.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { TrialReport } from "../../evals/index.js";
 import type { Json, PublicEvent } from "../../index.js";
 
@@ -73,7 +74,7 @@ function toKey({ name, input, outcome }: ComparedCall): string {
 /** The same string regardless of the order of keys. */
 function sortKeys(value: Json): string {
   return JSON.stringify(value, (_, member: unknown) =>
-    typeof member === "object" && member !== null && !Array.isArray(member)
+    isObject(member)
       ? Object.fromEntries(Object.entries(member).sort(([one], [other]) => (one < other ? -1 : 1)))
       : member,
   );

@@ -1,6 +1,7 @@
 /**
  * The events between the steps of a session: runs, steers, compactions, restarts, late results, aborts, handoffs, redactions.
  */
+import { parseCallKey } from "../../core/data/call-key.js";
 import type { PublicEvent } from "../../index.js";
 import { formatShortCount, toOneLine } from "./format.js";
 
@@ -54,8 +55,10 @@ export function formatMark(mark: Mark): { readonly text: string; readonly figure
     }
     case "restarted":
       return line(mark.fault === undefined ? "Restarted" : `Restarted: ${mark.fault.message}`, "", "warn");
-    case "late_result":
-      return line(`Late result of ${mark.callKey.split("/").slice(-2).join("/")}`, mark.outcome, "warn");
+    case "late_result": {
+      const { modelCallIndex, position } = parseCallKey(mark.callKey);
+      return line(`Late result of ${modelCallIndex}/${position}`, mark.outcome, "warn");
+    }
     case "abort_requested":
       return line(`Abort requested${formatBy(mark.by)}${mark.note === undefined ? "" : `: ${mark.note}`}`, "", "warn");
     case "handed_off":

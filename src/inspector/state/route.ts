@@ -1,6 +1,7 @@
 /**
  * Routes: every screen, session and step has a URL. The route is in the fragment, which is not sent to the server.
  */
+import { parseCallKey } from "../../core/data/call-key.js";
 import { parseCursor } from "../../stream/cursor.js";
 
 export type StepTab = "step" | "request" | "events" | "raw";
@@ -97,9 +98,9 @@ export function parseStepKey(key: string): { readonly runId: string; readonly in
   return { runId: key.slice(0, slash), index: Number(key.slice(slash + 1)) };
 }
 
-/** The key of a call's step, from `runId/modelCallIndex/position`. */
 export function stepKeyOfCall(callKey: string): string {
-  return callKey.slice(0, callKey.lastIndexOf("/"));
+  const { runId, modelCallIndex } = parseCallKey(callKey);
+  return toStepKey(runId, modelCallIndex);
 }
 
 function isTab(text: string): text is StepTab {

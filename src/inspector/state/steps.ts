@@ -4,6 +4,7 @@
  * 1. Rows are in the order of the log. When an event names a step for the first time, its row is added at the end.
  * 2. No event is counted twice: rows are loaded up to an entry, and only later events are applied.
  */
+import { parseCallKey } from "../../core/data/call-key.js";
 import type { PublicEvent } from "../../index.js";
 import { toStepKey } from "./route.js";
 
@@ -99,8 +100,8 @@ export function locateStep(event: PublicEvent): { readonly runId: string; readon
   if (event.type === "late_result") return null;
   if ("modelCallIndex" in event) return { runId: event.runId, index: event.modelCallIndex };
   if (!("callKey" in event) || event.callKey === undefined) return null;
-  const [position = "", index = "", ...run] = event.callKey.split("/").reverse();
-  return position === "" ? null : { runId: run.reverse().join("/"), index: Number(index) };
+  const { runId, modelCallIndex: index, position } = parseCallKey(event.callKey);
+  return position === 0 ? null : { runId, index };
 }
 
 function updateRow(row: StepRow, event: PublicEvent): StepRow {
@@ -158,7 +159,7 @@ function endWait(row: StepRow, at: number): StepRow {
 }
 
 function updateCall(row: StepRow, callKey: string, change: (call: CallRow) => CallRow): StepRow {
-  const at = Number(callKey.slice(callKey.lastIndexOf("/") + 1)) - 1;
+  const at = parseCallKey(callKey).position - 1;
   if (!Number.isSafeInteger(at) || at < 0 || at > 10_000) return row;
   const calls = [...row.calls];
   while (calls.length <= at) calls.push({ name: "", outcome: null, ms: null });

@@ -1,6 +1,7 @@
 /**
  * One answer: who gave it, when, and what was changed.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { AnsweredCall } from "../state/answered.js";
 import { formatExactTime, toOneLine } from "../state/format.js";
 import { stepKeyOfCall } from "../state/route.js";
@@ -73,7 +74,7 @@ export function AnsweredDetail({ answered }: { readonly answered: AnsweredCall }
 
 /** Formats an input as lines. A value with line breaks takes several lines. */
 function formatInput(input: unknown): string {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return JSON.stringify(input, null, 2);
+  if (!isObject(input)) return JSON.stringify(input, null, 2);
   return Object.entries(input)
     .map(([name, value]) => {
       const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);

@@ -1,9 +1,11 @@
 /**
  * Components that all screens share. Text of models, tools and people is always rendered as text, never as markup.
  */
+
 import type { ComponentChildren } from "preact";
 import { useMemo, useState } from "preact/hooks";
 import { fileEditIn } from "../../core/data/file-edit.js";
+import { isObject } from "../../core/data/is-object.js";
 import type { Json } from "../../index.js";
 import { formatAge, formatAgo, formatBytes, formatClockTime, formatExactTime } from "../state/format.js";
 import { countHidden, splitHidden } from "../state/hidden-text.js";
@@ -147,7 +149,7 @@ function collectStrings(value: unknown): readonly string[] {
  */
 export function Fields({ value, isExact = false }: { readonly value: unknown; readonly isExact?: boolean }) {
   const text = (one: string) => (isExact ? <ExactText text={one} /> : <PlainText text={one} mono />);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return text(toText(value));
+  if (!isObject(value)) return text(toText(value));
   const entries = Object.entries(value);
   if (entries.length === 0) return <p class="dim">no input</p>;
   const fileEdit = fileEditIn(value as Json);

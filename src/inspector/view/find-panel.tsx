@@ -3,6 +3,7 @@
  */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { parseCallKey } from "../../core/data/call-key.js";
 import { formatCursor } from "../../stream/cursor.js";
 import { formatErrorMessage } from "../api.js";
 import { type Match, toRouteTarget } from "../state/find.js";
@@ -113,7 +114,7 @@ function MatchLine({
   readonly onSelect: () => void;
 }) {
   const { where, name, before, match: matchText, after, callKey, modelCallIndex } = match;
-  const step = modelCallIndex ?? (callKey === undefined ? undefined : Number(callKey.split("/").at(-2)));
+  const step = modelCallIndex ?? (callKey === undefined ? undefined : parseCallKey(callKey).modelCallIndex);
   return (
     <div
       id={`match-${formatCursor(match)}`}

@@ -1,6 +1,7 @@
 /**
  * Formats tool results for the demo model's answers and report files.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { Json } from "../../core/data/message.js";
 import type { CallResult } from "./conversation.js";
 
@@ -94,8 +95,8 @@ function formatTitle({ name, input }: CallResult): string {
 }
 
 function readString(input: Json, key: string): string | undefined {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return undefined;
-  const value = (input as { readonly [key: string]: Json })[key];
+  if (!isObject(input)) return undefined;
+  const value = input[key];
   return typeof value === "string" ? value : undefined;
 }
 

@@ -6,7 +6,8 @@
  * - LM Studio: the loaded context length in `/api/v0/models`, else the maximum.
  * - vLLM: `max_model_len` of `/v1/models`.
  */
-import { fetchJson, isObject, type ModelList, pickObjects, trimTrailingSlashes } from "./server-requests.js";
+import { isObject } from "../../core/data/is-object.js";
+import { fetchJson, type ModelList, pickObjects, trimTrailingSlashes } from "./server-requests.js";
 
 type Fields = { readonly [key: string]: unknown };
 

@@ -2,15 +2,9 @@
  * Finds model servers on this machine, and lists their models through OpenAI's API, which they all support.
  */
 
+import { isObject } from "../../core/data/is-object.js";
 import { knownProviders, type ProviderEnvironment, readVariable } from "./providers.js";
-import {
-  fetchJson,
-  fetchStatus,
-  isObject,
-  type ModelList,
-  pickObjects,
-  trimTrailingSlashes,
-} from "./server-requests.js";
+import { fetchJson, fetchStatus, type ModelList, pickObjects, trimTrailingSlashes } from "./server-requests.js";
 
 export type { ModelList } from "./server-requests.js";
 

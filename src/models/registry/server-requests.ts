@@ -1,6 +1,7 @@
 /**
  * Requests JSON from a model server. The result is undefined if the server is absent, of another kind, or too slow.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { readBounded } from "../../platform/read-bounded.js";
 
 /** Options of a request to a model server. */
@@ -59,10 +60,6 @@ export async function readText(response: Response, limit: number): Promise<strin
 /** Removes slashes from the end of an address. */
 export function trimTrailingSlashes(address: string): string {
   return address.endsWith("/") ? address.replace(/\/+$/, "") : address;
-}
-
-export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === "object" && value !== null;
 }
 
 /** The objects in an array; empty if the value is not an array. */

@@ -6,10 +6,11 @@
  * 2. A message with a task's id answers the question that the task shows. If it is sent again, it does not answer another one.
  * 3. A connection is never a run: a run continues when its client disconnects.
  */
+
 import type * as Sdk from "@a2a-js/sdk";
 import type * as SdkErrors from "@a2a-js/sdk/errors";
 import type * as SdkServer from "@a2a-js/sdk/server";
-import { questionKey } from "../../view/view-change.js";
+import { questionKey } from "../../core/data/call-key.js";
 import { createProgressText } from "../describe-progress.js";
 import { formatInterruptId } from "../interrupt-id.js";
 import { findRun, startRun } from "../run-cursors.js";

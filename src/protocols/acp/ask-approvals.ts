@@ -1,9 +1,10 @@
 /**
  * Asks the person in the editor about the calls that wait for a decision.
  */
+
 import type { AgentContext } from "@agentclientprotocol/sdk";
+import { questionKey } from "../../core/data/call-key.js";
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
-import { questionKey } from "../../view/view-change.js";
 import { resumeHere } from "../resume-here.js";
 import { cancelTurns, type OpenSession } from "./open-session.js";
 import {

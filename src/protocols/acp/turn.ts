@@ -7,9 +7,10 @@
  */
 
 import type { AgentContext, PromptResponse, SessionUpdate } from "@agentclientprotocol/sdk";
+import { questionKey } from "../../core/data/call-key.js";
 import { PawlError, type PublicEvent, type RunResult } from "../../index.js";
 import { formatCursor } from "../../stream/cursor.js";
-import { findLogEvent, questionKey } from "../../view/view-change.js";
+import { findLogEvent } from "../../view/view-change.js";
 import { redactSession } from "../redact-session.js";
 import { resumeHere } from "../resume-here.js";
 import { findCurrentRun } from "../run-cursors.js";

@@ -6,7 +6,7 @@
  * 3. An interrupt is a waiting call. `resume` answers it, even days later and from any process, and the run continues.
  */
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
-import { formatInterruptId, parseCallKey } from "../interrupt-id.js";
+import { formatInterruptId, parseInterruptId } from "../interrupt-id.js";
 import { answerRun, joinRun, type PostableSession, startRun } from "../run-cursors.js";
 import { type RunFlowOptions, streamRun } from "../run-flow.js";
 import { type AguiEvent, type AguiRun, toAguiEvents } from "./events.js";
@@ -55,7 +55,7 @@ async function startFlow(
     case "resume": {
       const flow = await answerRun(
         session,
-        request.entries.map((entry) => ({ ...entry, callKey: parseCallKey(entry.interruptId) })),
+        request.entries.map((entry) => ({ ...entry, callKey: parseInterruptId(entry.interruptId) })),
         ({ interruptId }, waiting) => waiting.find((candidate) => formatInterruptId(candidate) === interruptId),
         (entry, approval) => sendDecision(session, approval, entry, by),
       );

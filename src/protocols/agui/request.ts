@@ -2,8 +2,8 @@
  * Parses and validates the request of an AG-UI client. The session stores the conversation, so only the last message is used.
  */
 
+import { isObject } from "../../core/data/is-object.js";
 import { type Input, PawlError, type UserPart } from "../../index.js";
-import { isObject } from "../is-object.js";
 
 export type ResumeEntry = {
   readonly interruptId: string;

@@ -4,9 +4,10 @@
  * 1. The run is in the log before it has any effect. A cancelled call aborts the run; a client that disconnects does not.
  * 2. The calls that a run waits for are sent to the client as forms. The state that the client sends back with the answers is signed.
  */
+
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
+import { questionKey } from "../../core/data/call-key.js";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
-import { questionKey } from "../../view/view-change.js";
 import { createForm, type Form, type FormResponse, toDecision } from "../approval-forms.js";
 import { describeWaits } from "../describe-waits.js";
 import { formatInterruptId } from "../interrupt-id.js";

@@ -3,9 +3,9 @@
  * is used.
  */
 
+import { questionKey } from "../../core/data/call-key.js";
+import { isObject } from "../../core/data/is-object.js";
 import { type AnswerOptions, type ApprovalDecision, type Input, PawlError, type UserPart } from "../../index.js";
-import { questionKey } from "../../view/view-change.js";
-import { isObject, type JsonObject } from "../is-object.js";
 import { createKnownContent, type KnownContent, type QuestionData } from "./chunks.js";
 
 /** The body that the transport posts. The server has checked which fields it has; this module checks their values. */
@@ -91,6 +91,8 @@ function parseAnswers(given: unknown): readonly ExplicitAnswer[] {
     return { type: "own", callKey, decision: item.decision as ApprovalDecision, ...shownIds };
   });
 }
+
+type JsonObject = { readonly [name: string]: unknown };
 
 function isSettled({ state, preliminary }: JsonObject): boolean {
   return (

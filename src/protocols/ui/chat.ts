@@ -4,8 +4,8 @@
  * 1. The id of the user's message is the id of the run. So a repeated request does not start a second run.
  * 2. An answer applies only to the input that the person saw.
  */
+import { questionKey } from "../../core/data/call-key.js";
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
-import { questionKey } from "../../view/view-change.js";
 import { answerRun, findRun, type PostableSession, startRun } from "../run-cursors.js";
 import { type ChatAnswer, type ChatBody, type ExplicitAnswer, parseChatRequest } from "./chat-request.js";
 import type { KnownContent, UiChunk } from "./chunks.js";

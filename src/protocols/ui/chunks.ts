@@ -5,8 +5,9 @@
  * 2. A call is identified by its `callKey`, which is unique in the session. Its approval has the same id.
  * 3. All tools are dynamic: the page knows them by name, not by type. `typed-tools.ts` turns the chunks of `uiTools` into typed ones.
  */
+import { questionKey } from "../../core/data/call-key.js";
 import type { FilePart, PendingApproval, PublicEvent, SourcePart, ToolCallPart, ToolOutput } from "../../index.js";
-import { type CallChange, type NotedItem, questionKey, type ViewChange } from "../../view/view-change.js";
+import type { CallChange, NotedItem, ViewChange } from "../../view/view-change.js";
 import { formatOutput, toDisplayValue } from "../display-output.js";
 import type { RunWaiting } from "../run-flow.js";
 

@@ -1,6 +1,7 @@
 /**
  * Checks the tool choice that a caller passes for a run.
  */
+import { isObject } from "../../core/data/is-object.js";
 import type { RunToolChoice } from "../../core/machine/event.js";
 import { normalizeToolChoice } from "../../core/machine/tool-choice.js";
 import { PawlError } from "../../errors.js";
@@ -16,8 +17,8 @@ export function toRecordedToolChoice(given: RunToolChoice): RunToolChoice {
 }
 
 function isForced(given: unknown): boolean {
-  if (typeof given !== "object" || given === null || Array.isArray(given)) return false;
-  const { everyStep, tool, required, ...others } = given as { readonly [name: string]: unknown };
+  if (!isObject(given)) return false;
+  const { everyStep, tool, required, ...others } = given;
   if (Object.keys(others).length > 0 || (everyStep !== undefined && typeof everyStep !== "boolean")) return false;
   return tool === undefined ? required === true : typeof tool === "string" && tool !== "" && required === undefined;
 }

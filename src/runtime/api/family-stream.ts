@@ -9,6 +9,7 @@
  * 5. At most one item of each session is buffered here; others are buffered in the session's subscription, which is bounded.
  */
 
+import { parseCallKey } from "../../core/data/call-key.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import { PawlError } from "../../errors.js";
@@ -312,7 +313,7 @@ function isOwnAncestor({ identity, above }: Member): boolean {
 }
 
 function callPosition(callKey: string): string {
-  return callKey.slice(callKey.lastIndexOf("/") + 1);
+  return String(parseCallKey(callKey).position);
 }
 
 function callPath(parent: Member, callKey: string): string {

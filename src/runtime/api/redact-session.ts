@@ -6,9 +6,9 @@
  * 2. The removed content is in no message and no new entry: it never leaves this process.
  * 3. New blobs are written first. If the process ends in between, they are left over, but contain nothing of the removed content.
  */
+import { callKeyOf } from "../../core/data/call-key.js";
 import { mask, minSecretLength } from "../../core/data/mask.js";
 import { type Json, type Message, toolCallsOf } from "../../core/data/message.js";
-import { callKeyOf } from "../../core/machine/call-state.js";
 import { advance } from "../../core/machine/consequences.js";
 import { dueAt, effects } from "../../core/machine/effects.js";
 import type { Entry, Event, EventOf } from "../../core/machine/event.js";
@@ -225,7 +225,8 @@ async function createRedactionScan(store: Store, sessionId: string, last: number
   async function scanWhole({ seq, event }: Entry): Promise<void> {
     missing.delete(String(seq));
     if (event.type === "model_finished")
-      for (const position of findPositions(event, target.callKeys)) missing.delete(toCallKey(event, position));
+      for (const position of findPositions(event, target.callKeys))
+        missing.delete(callKeyOf(event.runId, event.modelCallIndex, position));
     if (!target.seqs.has(seq) && !belongsToCall(event, target.callKeys)) return;
     for (const hash of listTextBlobs(event))
       await replace(hash, () => ({ bytes: encoder.encode(mask), isErasureMark: true }));
@@ -293,15 +294,11 @@ function belongsToCall(event: Event, callKeys: ReadonlySet<string>): boolean {
   return "callKey" in event && event.callKey !== undefined && callKeys.has(event.callKey);
 }
 
-function toCallKey({ runId, modelCallIndex }: EventOf<"model_finished">, position: number): string {
-  return callKeyOf(runId, modelCallIndex, position);
-}
-
 /** The positions of these calls in a message. */
 function findPositions(event: EventOf<"model_finished">, callKeys: ReadonlySet<string>): readonly number[] {
   if (callKeys.size === 0) return [];
   return toolCallsOf(event.message).flatMap((_, index) =>
-    callKeys.has(toCallKey(event, index + 1)) ? [index + 1] : [],
+    callKeys.has(callKeyOf(event.runId, event.modelCallIndex, index + 1)) ? [index + 1] : [],
   );
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../../check-options.js";
+import { parseCallKey } from "../../core/data/call-key.js";
 import type { SessionInfo } from "../../core/machine/state.js";
 import { askedAt, type PendingApproval } from "../../core/view/outcome.js";
 import type { AskingSession, Store } from "../../ports/store.js";
@@ -102,12 +103,7 @@ function skipTo(approvals: readonly StoredApproval[], cursor: ApprovalCursor | u
     ({ callKey, questionId }) => callKey === cursor.callKey && questionId === cursor.questionId,
   );
   if (at >= 0) return approvals.slice(at + 1);
-  return approvals.filter(({ callKey }) => callPosition(callKey) >= callPosition(cursor.callKey));
-}
-
-/** The position of a call in its step. */
-function callPosition(callKey: string): number {
-  return Number(callKey.slice(callKey.lastIndexOf("/") + 1));
+  return approvals.filter(({ callKey }) => parseCallKey(callKey).position >= parseCallKey(cursor.callKey).position);
 }
 
 async function toStoredApprovals(

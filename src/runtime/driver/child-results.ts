@@ -2,11 +2,11 @@
  * Runs `afterToolCall` hooks on the answer of an agent that is used as a tool. The hooks run when the answer is consumed, before it is
  * committed. The answer stays in the inbox until then, so if the process dies, the next holder calls the hooks again.
  */
+import { callKeyOf, isCallOfStep } from "../../core/data/call-key.js";
 import { type ToolOutput, toolCallsOf } from "../../core/data/message.js";
 import { decodeText } from "../../core/data/text-bytes.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
-import { callKeyOf } from "../../core/machine/state.js";
 import { pickHookRecords } from "../hooks/step-hooks.js";
 import { callAfterToolResult, callOf, type FinishedCall } from "../hooks/tool-hooks.js";
 import { type Coroutine, wait } from "../lib/coroutine.js";
@@ -54,7 +54,7 @@ async function findCall(
   const record = transcript.calls.get(callKey);
   if (record !== undefined) return callOf(record);
   for await (const { event } of readEntries(parts.store, sessionId, 0)) {
-    if (event.type !== "model_finished" || !callKey.startsWith(`${event.runId}/${event.modelCallIndex}/`)) continue;
+    if (event.type !== "model_finished" || !isCallOfStep(callKey, event.runId, event.modelCallIndex)) continue;
     const calls = toolCallsOf(event.message);
     const part = calls.find((_, index) => callKeyOf(event.runId, event.modelCallIndex, index + 1) === callKey);
     if (part !== undefined) return callOf({ callKey, part, input: part.input });

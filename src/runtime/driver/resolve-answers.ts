@@ -1,8 +1,8 @@
 /**
  * Passes the answers in a commit to the tools that wait for them.
  */
+import { questionKey } from "../../core/data/call-key.js";
 import { toQuestionAnswer } from "../../core/transcript/tool-steps.js";
-import { questionKey } from "../effects/held-questions.js";
 import type { CommittedEntry } from "../log/committed-entry.js";
 import type { ProcessMemory } from "../work/effect-context.js";
 
@@ -15,6 +15,6 @@ export function resolveAnswers(
     if (event.type !== "answered" && event.type !== "timer_fired") continue;
     const { callKey, questionId } = event;
     if (callKey !== undefined && questionId !== undefined)
-      waiters.get(questionKey(callKey, questionId))?.(toQuestionAnswer(event));
+      waiters.get(questionKey({ callKey, questionId }))?.(toQuestionAnswer(event));
   }
 }

@@ -6,6 +6,7 @@
  * 2. The question ends with its process: the call recovers as its tool specifies, and asks again if it runs again.
  * 3. The tool's time limit is paused while a question is open.
  */
+import { questionKey } from "../../core/data/call-key.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { State } from "../../core/machine/state.js";
 import type { QuestionAnswer } from "../../core/transcript/tool-steps.js";
@@ -44,7 +45,7 @@ export async function askWhileRunning(
   if (!isInteractive(context)) return { type: "declined", note: nobodyCanAnswer };
   if (context.recorder.isReplay === true) return host.failUnrecorded(step);
   host.mayBegin(step, false);
-  const key = questionKey(effect.callKey, step);
+  const key = questionKey({ callKey: effect.callKey, questionId: step });
   const { memory } = context;
   const stop = signal();
   const resumeTimer = pauseTimeLimit();
@@ -68,10 +69,6 @@ export async function askWhileRunning(
     removeWaiter(memory, key);
     resumeTimer();
   }
-}
-
-export function questionKey(callKey: string, step: string): string {
-  return `${callKey}/${step}`;
 }
 
 function removeWaiter(memory: ProcessMemory, key: string): void {

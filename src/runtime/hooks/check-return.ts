@@ -1,6 +1,7 @@
 /**
  * Checks the return values of hooks: a value of an unknown shape is refused as a whole.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxReasonCharacters, truncate } from "../lib/error-text.js";
 import { normaliseJson } from "../tools/to-json.js";
@@ -9,7 +10,7 @@ export type Members = { readonly [key: string]: unknown };
 
 /** The members of a return value; undefined if it has none, or has a key that is not listed. */
 export function pickMembers(answer: unknown, keys: readonly string[]): Members | undefined {
-  if (typeof answer !== "object" || answer === null || Array.isArray(answer)) return undefined;
+  if (!isObject(answer)) return undefined;
   const present = Object.keys(answer);
   return present.length > 0 && present.every((key) => keys.includes(key)) ? (answer as Members) : undefined;
 }

@@ -4,8 +4,8 @@
 
 import type { UserMessage } from "../../core/data/message.js";
 import type { EventBody, HookRecord } from "../../core/machine/event.js";
+import { findReachedLimit } from "../../core/machine/reached-limits.js";
 import type { Preparing } from "../../core/machine/state.js";
-import { findReachedLimit } from "../../core/machine/steps.js";
 import { resultOf } from "../../core/view/outcome.js";
 import type { StopSubject } from "../../ports/hook.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";

@@ -4,6 +4,7 @@
  */
 
 import { defined } from "../../core/data/defined.js";
+import { isObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import type { Entry } from "../../core/machine/event.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
@@ -166,10 +167,6 @@ function isAskingSession(session: AskingSession): boolean {
 
 function areObjects(list: readonly unknown[]): boolean {
   return Array.isArray(list) && list.every(isObject);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === "object" && value !== null;
 }
 
 function corruptError(sessionId: string | null, what: string): PawlError {

@@ -1,6 +1,7 @@
 /**
  * The inner call of a `call_tool` call.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { parseJson } from "../../core/data/json.js";
 import type { Json, ToolCallPart } from "../../core/data/message.js";
 import { callToolName } from "../../core/data/tool-search-names.js";
@@ -9,8 +10,8 @@ export type InnerCall = { readonly name: string; readonly input: Json };
 
 /** Null if the input does not name a tool. Small models write the inner input as a string of JSON. */
 export function parseInnerCall(input: Json): InnerCall | null {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
-  const { name, input: inner = {} } = input as { readonly [key: string]: Json };
+  if (!isObject(input)) return null;
+  const { name, input: inner = {} } = input;
   if (typeof name !== "string" || name === "") return null;
   const parsed = typeof inner === "string" ? parseJson(inner) : undefined;
   return { name, input: parsed?.ok === true ? parsed.value : inner };

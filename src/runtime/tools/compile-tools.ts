@@ -1,7 +1,9 @@
 /**
  * The tools of an agent, compiled once and looked up by name.
  */
+
 import { checkTool } from "../../check-tool.js";
+import { isObject } from "../../core/data/is-object.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { ProviderToolReference, ToolSpecification } from "../../ports/model.js";
@@ -87,7 +89,7 @@ function pickProvider(provider: AnyTool["provider"]): Pick<ToolSpecification, "p
   const settings = normaliseJson(args ?? {});
   if (typeof id !== "string" || !/^[^.]+\../.test(id))
     throw new PawlError("bad_configuration", `its provider's id ${JSON.stringify(id)} is not like "openai.shell".`);
-  if (settings === null || typeof settings !== "object" || Array.isArray(settings))
+  if (!isObject(settings))
     throw new PawlError("bad_configuration", "the settings for its provider (`args`) are not an object.");
   const named = id as ProviderToolReference["id"];
   return { provider: { id: named, args: settings as ProviderToolReference["args"] } };

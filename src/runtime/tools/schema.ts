@@ -3,8 +3,10 @@
  *
  * A schema is compiled once for a tool, never in a step. Nothing here evaluates generated code.
  */
+
 import type { Schema, Validator } from "@cfworker/json-schema";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { isObject } from "../../core/data/is-object.js";
 import { formatPath } from "../../core/data/json.js";
 import { measureSchema, type SchemaMeasure, weighJson } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
@@ -244,8 +246,7 @@ function toAnswerSchema(schema: unknown): JsonSchema {
   } catch (cause) {
     throw unusableSchemaError(`its JSON Schema is not plain JSON: ${errorMessage(cause)}`, cause);
   }
-  if (plain === null || typeof plain !== "object" || Array.isArray(plain))
-    throw unusableSchemaError("its JSON Schema is not an object");
+  if (!isObject(plain)) throw unusableSchemaError("its JSON Schema is not an object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
   measureOrThrow(jsonSchema);
   return jsonSchema;

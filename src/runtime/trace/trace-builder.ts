@@ -6,6 +6,7 @@
  * 3. The record of a step is created when the next step, a compaction or the end of the run begins, so that it is complete.
  */
 
+import { parseCallKey } from "../../core/data/call-key.js";
 import { defined } from "../../core/data/defined.js";
 import { textOf, type UserMessage } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
@@ -22,7 +23,6 @@ import type {
   TraceRecord,
   TraceRecordOf,
 } from "../../ports/trace.js";
-import { runIdOfCall } from "../../stream/call-key.js";
 import { createTraceId, getTraceId } from "../lib/trace-ids.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
@@ -342,7 +342,7 @@ function toSpan<Open extends { readonly startedAt: number; readonly endedAt: num
 }
 
 function attachTrace({ sessionId, callKey, traceId }: NonNullable<SessionInfo["parent"]>) {
-  return { sessionId, callKey, traceId: traceId ?? createTraceId(sessionId, runIdOfCall(callKey)) };
+  return { sessionId, callKey, traceId: traceId ?? createTraceId(sessionId, parseCallKey(callKey).runId) };
 }
 
 function formatInput(input: readonly UserMessage[]): string {

@@ -4,8 +4,8 @@
 
 import { deepFreeze } from "../../core/data/freeze.js";
 import { findOpenProviderCalls, type Message } from "../../core/data/message.js";
+import { isCompactionAllowed } from "../../core/machine/reached-limits.js";
 import { type Idle, isTerminal, type State } from "../../core/machine/state.js";
-import { isCompactionAllowed } from "../../core/machine/steps.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { trimMessages } from "../../core/transcript/trim-results.js";
 import type { CompactionView, ContextSize } from "../../ports/compaction.js";

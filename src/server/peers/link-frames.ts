@@ -2,6 +2,7 @@
  * The frames in which the holder of a session sends its items to another process.
  */
 
+import { isObject } from "../../core/data/is-object.js";
 import type { StreamItem } from "../../index.js";
 
 /** The first frame is `open`. */
@@ -45,10 +46,6 @@ function hasAttemptId(data: unknown): boolean {
     typeof data.modelCallIndex === "number" &&
     typeof data.attempt === "number"
   );
-}
-
-function isObject(data: unknown): data is { readonly [name: string]: unknown } {
-  return typeof data === "object" && data !== null;
 }
 
 function createBrokenFrameError(): Error {

@@ -3,6 +3,7 @@
  * this version writes. Nothing is revived or evaluated. Damage is `store_corrupt`; rows of a later version are `newer_format`.
  */
 
+import { isObject } from "../../core/data/is-object.js";
 import { parseJson } from "../../core/data/json.js";
 import type { Entry, Event, EventType } from "../../core/machine/event.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
@@ -170,7 +171,7 @@ export function decodeEntries(text: string, position: RowPosition): readonly Ent
 /** The state after entry `position.seq`. */
 export function decodeState(text: string, position: RowPosition): State {
   const state = parseText(text, position);
-  if (!isPlainObject(state)) throw corruptError(position, "its state is not an object");
+  if (!isObject(state)) throw corruptError(position, "its state is not an object");
   const { v, seq, status, session, calls } = state;
   if (typeof v !== "number") throw corruptError(position, "its state does not name a format");
   checkFormat(v, position);
@@ -194,7 +195,7 @@ export function decodeMessage(text: string, position: RowPosition): InboxMessage
   const message = parseText(text, position);
   checkFields(message, { id: "string", at: "number", body: "object" }, position, "a message in its inbox");
   const { body } = message;
-  if (!isPlainObject(body)) throw corruptError(position, "a message in its inbox has no body");
+  if (!isObject(body)) throw corruptError(position, "a message in its inbox has no body");
   const { type } = body;
   const fields = typeof type === "string" ? findFields(bodyFields, type) : undefined;
   if (fields === undefined) throw corruptError(position, "a message in its inbox has an unknown type");
@@ -221,7 +222,7 @@ export function decodeHolder(text: string, position: RowPosition): Holder {
 }
 
 function checkEvent(event: unknown, position: RowPosition): Event {
-  if (!isPlainObject(event)) throw corruptError(position, "one of its events is not an object");
+  if (!isObject(event)) throw corruptError(position, "one of its events is not an object");
   const { type, message } = event;
   const fields = typeof type === "string" ? findFields(eventFields, type) : undefined;
   if (fields === undefined) {
@@ -247,10 +248,10 @@ function checkReferences(refs: unknown, position: RowPosition): void {
   for (const ref of refs) {
     if (Array.isArray(ref) && ref.length === 3 && ref.every((count) => Number.isSafeInteger(count) && count >= 0))
       continue;
-    if (isPlainObject(ref) && typeof ref.blob === "string") continue;
+    if (isObject(ref) && typeof ref.blob === "string") continue;
     if (
-      isPlainObject(ref) &&
-      isPlainObject(ref.message) &&
+      isObject(ref) &&
+      isObject(ref.message) &&
       typeof ref.message.role === "string" &&
       Array.isArray(ref.message.parts) &&
       (ref.seq === undefined || (Number.isSafeInteger(ref.seq) && (ref.seq as number) >= 0))
@@ -273,7 +274,7 @@ function checkFields(
   position: RowPosition,
   detail: string,
 ): asserts value is PlainObject {
-  if (!isPlainObject(value)) throw corruptError(position, `${detail} is not an object`);
+  if (!isObject(value)) throw corruptError(position, `${detail} is not an object`);
   for (const [field, kind] of Object.entries(fields))
     if (!kind.split(" or ").includes(classifyValue(value[field])))
       throw corruptError(position, `${detail} has a missing or invalid field ${field}`);
@@ -282,10 +283,6 @@ function checkFields(
 function classifyValue(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return value === null ? "null" : typeof value;
-}
-
-function isPlainObject(value: unknown): value is PlainObject {
-  return classifyValue(value) === "object";
 }
 
 function findFields(table: { readonly [type: string]: FieldTable }, type: string): FieldTable | undefined {

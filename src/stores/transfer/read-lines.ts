@@ -6,6 +6,7 @@
  * 3. An entry refers only to blobs that the session has, and a blob matches its hash.
  * 4. The checksum at the end reveals whether anything was changed, lost or moved.
  */
+import { isObject } from "../../core/data/is-object.js";
 import { isSameJson, parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
 import type { Entry, Event } from "../../core/machine/event.js";
@@ -323,7 +324,7 @@ function requireSession(reader: ExportReader): SessionReader {
 }
 
 function requireObject(reader: ExportReader, value: unknown): PlainObject {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as PlainObject;
+  if (isObject(value)) return value;
   throw lineError(reader, "an object is missing in it");
 }
 

@@ -2,9 +2,9 @@
  * Collects the outcome, the starts and the effects of each call, from the log and from the world's facts.
  */
 
+import { callKeyOf } from "../../core/data/call-key.js";
 import { toolCallsOf } from "../../core/data/message.js";
 import type { Entry } from "../../core/machine/event.js";
-import { callKeyOf } from "../../core/machine/state.js";
 import type { Fact } from "../world/facts.js";
 
 export type PlayedCall = {

@@ -1,6 +1,7 @@
 /**
  * Invariants about the effects that start, for any agent and any tools.
  */
+import { parseCallKey } from "../../core/data/call-key.js";
 import type { Effect } from "../../core/machine/effect.js";
 import { effects } from "../../core/machine/effects.js";
 import { callOf, hasCalls, initialState, isTerminal, type State } from "../../core/machine/state.js";
@@ -54,7 +55,7 @@ export function describeStart(start: StartFact): string {
 
 function findRunId(start: StartFact): string {
   if (start.type === "summary_asked") return start.runId;
-  return start.type === "model_called" ? start.request.runId : (start.callKey.split("/")[0] ?? "");
+  return start.type === "model_called" ? start.request.runId : parseCallKey(start.callKey).runId;
 }
 
 type LeaseFact = FactOf<"holding" | "renewed">;

@@ -1,18 +1,12 @@
 /**
  * Invariants of the log and its rows.
  */
+
 import { isDeepStrictEqual } from "node:util";
+import { callKeyOf } from "../../core/data/call-key.js";
 import { type Message, toolCallsOf } from "../../core/data/message.js";
 import type { Event, EventOf } from "../../core/machine/event.js";
-import {
-  callKeyOf,
-  initialState,
-  isResting,
-  isTerminal,
-  isWaiting,
-  maxRestarts,
-  type State,
-} from "../../core/machine/state.js";
+import { initialState, isResting, isTerminal, isWaiting, maxRestarts, type State } from "../../core/machine/state.js";
 import { transition } from "../../core/machine/transition.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { FactOf } from "./facts.js";

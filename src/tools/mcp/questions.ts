@@ -9,7 +9,7 @@
 
 import type { ElicitResult } from "@modelcontextprotocol/client";
 import { defined } from "../../core/data/defined.js";
-import type { JsonObject } from "../../core/data/is-object.js";
+import { isObject, type JsonObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
@@ -90,7 +90,7 @@ function parseSchema(untrusted: unknown): JsonObject | string {
   const checked = checkJson(untrusted, { maxBytes: maxSchemaBytes, maxDepth: maxSchemaLevels });
   if (!checked.ok) return `the schema of its question is no JSON, or out of bounds (${checked.error})`;
   const schema = checked.value;
-  if (schema === null || typeof schema !== "object" || Array.isArray(schema)) return "its question has no schema";
+  if (!isObject(schema)) return "its question has no schema";
   const object = schema as JsonObject;
   if (object.type !== "object") return "the schema of its question is not that of an object";
   const measure = measureSchema(schema);

@@ -4,7 +4,7 @@
  */
 
 import { type Schema, Validator } from "@cfworker/json-schema";
-import type { JsonObject } from "../../core/data/is-object.js";
+import { isObject, type JsonObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
 import type { Json } from "../../core/data/message.js";
@@ -108,7 +108,7 @@ function parseInputSchema(inputSchema: unknown): ListedTool["inputSchema"] | str
   const checked = checkJson(inputSchema, { maxBytes: maxSchemaBytes, maxDepth: maxSchemaLevels });
   if (!checked.ok) return `its input schema is not valid JSON, or out of bounds (${checked.error})`;
   const schema = checked.value;
-  if (schema === null || typeof schema !== "object" || Array.isArray(schema)) return "it has no input schema";
+  if (!isObject(schema)) return "it has no input schema";
   const object = schema as ListedTool["inputSchema"];
   if (object.type !== "object") return "its input schema is not that of an object";
   const measure = measureSchema(schema);

@@ -6,7 +6,9 @@
  * 3. Each started process is recorded in the session's data with its identity (process-identity.ts), committed with the result of
  *    the call. So the next process can find out what became of it.
  */
+
 import { aFunction, checkOptions, type OptionTable } from "../../check-options.js";
+import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../core/data/message.js";
 import type { SessionData } from "../../ports/session-data.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
@@ -307,8 +309,8 @@ function readRecordedProcesses(data: SessionData): readonly RecordedProcess[] {
 }
 
 function isRecordedProcess(value: Json | undefined): boolean {
-  if (value === undefined || typeof value !== "object" || value === null || Array.isArray(value)) return false;
-  const { number, pid, startedAt, sessionId, command, host, surroundings } = value as { readonly [name: string]: Json };
+  if (!isJsonObject(value)) return false;
+  const { number, pid, startedAt, sessionId, command, host, surroundings } = value;
   return (
     [number, pid, startedAt].every((one) => Number.isSafeInteger(one) && Number(one) >= 0) &&
     Number(pid) > 1 &&

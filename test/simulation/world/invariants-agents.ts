@@ -10,9 +10,9 @@
  * 7. A name that is only nearly right leads to the same name in another spelling, or to a tool that changes nothing.
  * 8. A call that was skipped, denied, blocked or not run never started.
  */
+import { callKeyOf } from "../../../src/core/data/call-key.js";
 import { textOf, toolCallsOf } from "../../../src/core/data/message.js";
 import type { Event } from "../../../src/core/machine/event.js";
-import { callKeyOf } from "../../../src/core/machine/state.js";
 import type { ModelRequest } from "../../../src/ports/model.js";
 import type { Breach, History, Invariant } from "../../../src/testing/world/history.js";
 import { describeStart, trackHolders } from "../../../src/testing/world/invariants-effects.js";

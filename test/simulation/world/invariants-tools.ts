@@ -1,10 +1,11 @@
 /**
  * Invariants of what took effect in the world, by the tools of the simulation.
  */
+
 import { isDeepStrictEqual } from "node:util";
+import { callKeyOf } from "../../../src/core/data/call-key.js";
 import { toolCallsOf } from "../../../src/core/data/message.js";
 import type { Event } from "../../../src/core/machine/event.js";
-import { callKeyOf } from "../../../src/core/machine/state.js";
 import type { Fact, FactOf } from "../../../src/testing/world/facts.js";
 import { type Breach, type History, type Invariant, isAnswer } from "../../../src/testing/world/history.js";
 import { describeStart } from "../../../src/testing/world/invariants-effects.js";

@@ -12,7 +12,7 @@ import { renderRunningSessions } from "../../render/running-sessions.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { sanitize, toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 export async function runAgentsCommand(context: CommandContext, words: string): Promise<void> {
   const { columns, say } = context;

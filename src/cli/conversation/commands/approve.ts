@@ -26,7 +26,7 @@ import type { Choice } from "../../screen/picker.js";
 import { sanitize, toOneLine } from "../../terminal/text.js";
 import { plainText } from "../../terminal/text-style.js";
 import { wrapNote } from "../lines/view-lines.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 type MenuChoice = Choice & { readonly decision: ApprovalDecision };
 

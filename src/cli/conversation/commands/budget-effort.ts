@@ -8,7 +8,7 @@ import { parseDollars } from "../../terminal/text.js";
 import type { TextStyle } from "../../terminal/text-style.js";
 import { wrapNote } from "../lines/view-lines.js";
 import { effortLevels } from "../run-settings.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 /** The limit also applies to the run in progress, including its cost so far. */
 export async function runBudgetCommand(

@@ -9,9 +9,11 @@ import { listServerPrompts, type ServerPrompt } from "../../mcp/list-content.js"
 import { runAgentsCommand } from "./agents.js";
 import { runApproveCommand } from "./approve.js";
 import { runBudgetCommand, runEffortCommand } from "./budget-effort.js";
+import type { CommandContext } from "./command-context.js";
 import { runCompactCommand } from "./compact.js";
 import { runConfigCommand } from "./config.js";
 import { runContextCommand } from "./context.js";
+import { copyAnswer } from "./copy.js";
 import { runCostCommand } from "./cost.js";
 import { runDiffCommand } from "./diff.js";
 import { exportSession } from "./export.js";
@@ -22,13 +24,14 @@ import { renderKeyHelp } from "./key-help.js";
 import { runMcpCommand } from "./mcp.js";
 import { runModeCommand } from "./mode.js";
 import { runModelCommand } from "./model.js";
-import * as looks from "./output-copy-plan-trace.js";
+import { output } from "./output.js";
 import { runPermissionsCommand } from "./permissions.js";
+import { showPlan } from "./plan.js";
 import { runPsCommand } from "./ps.js";
 import { runRenameCommand } from "./rename.js";
-import type { CommandContext } from "./sessions.js";
 import * as acts from "./sessions.js";
 import { runSkillsCommand } from "./skills.js";
+import { showTrace } from "./trace.js";
 import { runTrustCommand } from "./trust.js";
 import { runRedoCommand, runUndoCommand } from "./undo.js";
 
@@ -163,22 +166,22 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     atRest: false,
     run: runPsCommand,
   },
-  { name: "todo", takes: "", about: "the model's plan", atRest: false, run: looks.showPlan },
+  { name: "todo", takes: "", about: "the model's plan", atRest: false, run: showPlan },
   {
     name: "output",
     takes: "[n]",
     about: "the whole output of a call in your pager; 1 is the last call",
     atRest: false,
-    run: looks.output,
+    run: output,
   },
   {
     name: "copy",
     takes: "[n]",
     about: "copies the last answer, or its n-th code block",
     atRest: false,
-    run: looks.copyAnswer,
+    run: copyAnswer,
   },
-  { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: looks.showTrace },
+  { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: showTrace },
   {
     name: "approve",
     takes: "[id]",

@@ -4,7 +4,7 @@
 
 import { resolveUserName } from "../../decisions/user-name.js";
 import { lineOf } from "../../screen/line.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 /** @param keep what the summary must preserve; may be empty */
 export async function runCompactCommand(context: CommandContext, keep: string): Promise<void> {

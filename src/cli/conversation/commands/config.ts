@@ -7,8 +7,8 @@ import { listHooks } from "../../hooks/resolve-hooks.js";
 import { formatModel } from "../../render/format-model.js";
 import { lineOf } from "../../screen/line.js";
 import { toOneLine } from "../../terminal/text.js";
+import type { CommandContext } from "./command-context.js";
 import { loadSessionRules } from "./permissions.js";
-import type { CommandContext } from "./sessions.js";
 
 export async function runConfigCommand(context: CommandContext): Promise<void> {
   const { configured, permissions, servers, custom, model, redaction, say } = context;

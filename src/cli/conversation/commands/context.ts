@@ -15,8 +15,8 @@ import { formatCompaction } from "../../render/format-compaction.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
+import type { CommandContext } from "./command-context.js";
 import { formatLastBreak } from "./format-cache-breaks.js";
-import type { CommandContext } from "./sessions.js";
 import { readTraceRecords } from "./trace-records.js";
 
 type TokenShare = readonly [name: string, tokens: number];

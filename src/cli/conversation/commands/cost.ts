@@ -11,8 +11,8 @@ import { formatCount, toOneLine } from "../../terminal/text.js";
 import { formatCost, formatTokens } from "../fronts/status-line.js";
 import { renderList } from "../lines/list-lines.js";
 import { wrapNote } from "../lines/view-lines.js";
+import type { CommandContext } from "./command-context.js";
 import { formatBreaks } from "./format-cache-breaks.js";
-import type { CommandContext } from "./sessions.js";
 import { readTraceRecords } from "./trace-records.js";
 
 type ModelUsage = { readonly usage: Usage; readonly calls: number };

@@ -4,8 +4,8 @@
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
 import { type Changes, diffTexts, excerptChanges, readMark } from "../lines/change-lines.js";
+import type { CommandContext } from "./command-context.js";
 import { createPlan, type FilePlan, loadBlobText } from "./file-history.js";
-import type { CommandContext } from "./sessions.js";
 
 /** The maximum number of lines that are shown for one file. */
 const maxLines = 400;

@@ -9,8 +9,8 @@ import { shortId } from "../../files/session-store.js";
 import { lineOf } from "../../screen/line.js";
 import type { Redaction } from "../../terminal/redaction.js";
 import { formatJsonLine } from "../../terminal/text.js";
+import type { CommandContext } from "./command-context.js";
 import { renderSessionPage } from "./session-page.js";
-import type { CommandContext } from "./sessions.js";
 
 /** Entries per read. */
 const pageSize = 1_000;

@@ -8,7 +8,7 @@ import { type FileRecord, readDoneRecords } from "../../agent/file-records.js";
 import { shortId } from "../../files/session-store.js";
 import { lineOf } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 /** A message of the person: the number of its entry, and its text. */
 type SentMessage = { readonly seq: number; readonly text: string };

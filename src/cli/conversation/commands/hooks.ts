@@ -5,7 +5,7 @@ import { listHooks, type ResolvedHook } from "../../hooks/resolve-hooks.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 export async function runHooksCommand({
   configured,

@@ -9,7 +9,7 @@ import { formatArguments } from "../../mcp/list-content.js";
 import type { StartedServer } from "../../mcp/start-servers.js";
 import { lineOf, linesOf } from "../../screen/line.js";
 import { formatCount, sanitize, toOneLine } from "../../terminal/text.js";
-import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
+import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./command-context.js";
 import { showFullText } from "./show-full-text.js";
 
 /** The maximum number of lines that are shown in the conversation even if there is a pager. */

@@ -11,8 +11,8 @@ import { type Line, lineOf, wrapLine } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
 import { renderList } from "../lines/list-lines.js";
 import { wrapNote } from "../lines/view-lines.js";
+import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./command-context.js";
 import { acceptServerTools, readServerResource, sendServerPrompt } from "./mcp-content.js";
-import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./sessions.js";
 import { showFullText } from "./show-full-text.js";
 
 /** @param words empty, or a verb, the name of a server, and the verb's arguments */

@@ -4,7 +4,7 @@
 import { PawlError } from "../../../index.js";
 import { type Mode, modes } from "../../permissions/mode.js";
 import { wrapNote } from "../lines/view-lines.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 /** @param words a mode; `next` for the next one; empty: shows the current one */
 export async function runModeCommand(

@@ -7,7 +7,7 @@ import { type Line, spanOf } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
 import { toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 export async function runModelCommand(context: CommandContext, name: string): Promise<void> {
   const { model: currentModel, sessionId, go, say, choose, columns } = context;

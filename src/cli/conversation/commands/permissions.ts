@@ -12,7 +12,7 @@ import { loadSessionData, removeRule, type StorageScope, saveRule } from "../../
 import type { SessionRules } from "../../permissions/session-rules.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { sanitize, toOneLine } from "../../terminal/text.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 const usageLines: readonly string[] = [
   "/permissions add allow shell(npm test *) session",

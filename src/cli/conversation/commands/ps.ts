@@ -11,7 +11,7 @@ import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
 import { formatDuration, toOneLine, truncate } from "../../terminal/text.js";
 import type { SessionControl } from "../session-control.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 import { showFullText } from "./show-full-text.js";
 
 type ListedProcess = {

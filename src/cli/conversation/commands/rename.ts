@@ -5,7 +5,7 @@ import { PawlError } from "../../../index.js";
 import { resolveUserName } from "../../decisions/user-name.js";
 import { toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 export async function runRenameCommand(context: CommandContext, title: string): Promise<void> {
   const { agent, store, sessionId, redaction, columns, say } = context;

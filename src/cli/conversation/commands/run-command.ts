@@ -3,8 +3,8 @@
  */
 import { lineOf } from "../../screen/line.js";
 import type { SessionControl } from "../session-control.js";
+import { type CommandContext, createMustWaitLine, isAtWork } from "./command-context.js";
 import { type Command, findCommand } from "./command-table.js";
-import { type CommandContext, createMustWaitLine, isAtWork } from "./sessions.js";
 
 /**
  * Runs the command, and shows its errors on the screen.

@@ -3,7 +3,7 @@
  */
 import { lineOf, linesOf } from "../../screen/line.js";
 import { sanitize } from "../../terminal/text.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 export type FullText = {
   readonly title: string;

@@ -7,7 +7,7 @@ import { toAgentSettings } from "../../configuration/agent-settings.js";
 import { lineOf, spanOf } from "../../screen/line.js";
 import { toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
-import type { CommandContext } from "./sessions.js";
+import type { CommandContext } from "./command-context.js";
 
 export async function runSkillsCommand(context: CommandContext): Promise<void> {
   const { root, sessionId, configured, hasContextFiles, redaction, columns, say } = context;

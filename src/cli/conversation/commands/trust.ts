@@ -7,7 +7,7 @@ import { lineOf } from "../../screen/line.js";
 import { sanitizeStrictly } from "../../terminal/text.js";
 import { describeFile, formatTrust } from "../../trust/describe-file.js";
 import { nothingToTrustText, readFolderTrust, revokeTrust } from "../../trust/trust.js";
-import { type CommandContext, restartTalk } from "./sessions.js";
+import { type CommandContext, restartTalk } from "./command-context.js";
 import { askForTrust } from "./trust-question.js";
 
 export async function runTrustCommand(context: CommandContext, words: string): Promise<void> {

@@ -11,8 +11,8 @@ import type { Choice } from "../../screen/picker.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
 import { readingTools } from "../lines/call-lines.js";
 import { diffTexts, readMark } from "../lines/change-lines.js";
+import type { CommandContext } from "./command-context.js";
 import { applyPlan, createPlan, type Direction, type FilePlan, loadTexts, type Plan } from "./file-history.js";
-import type { CommandContext } from "./sessions.js";
 
 /** Tools that change no files. */
 const toolsWithoutFileChanges: ReadonlySet<string> = new Set([

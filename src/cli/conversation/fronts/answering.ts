@@ -4,6 +4,7 @@
  * 1. Enter never answers a question. It only submits text that the person began with another key.
  * 2. An edited call is shown in full, and the question is asked again.
  */
+import { isObject } from "../../../core/data/is-object.js";
 import { parseJson } from "../../../core/index.js";
 import type { ApprovalDecision, Json } from "../../../index.js";
 import { type AnswerChoice, answers, findAnswerChoice, listAnswerChoices } from "../../../view/question-choices.js";
@@ -177,8 +178,8 @@ export function formatAnswerPrompt(answering: AnswerState): string {
 }
 
 function toFields(input: Json): { readonly [key: string]: Json } | null {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
-  return Object.keys(input).length === 0 ? null : (input as { readonly [key: string]: Json });
+  if (!isObject(input)) return null;
+  return Object.keys(input).length === 0 ? null : input;
 }
 
 function formatField(input: { readonly [key: string]: Json }, at: number): string {

@@ -4,7 +4,9 @@
  * 1. Text that a call writes to a file is opened directly, under the file's name. Any other input is opened as JSON.
  * 2. The file's name is part of the editor's command line, which a shell runs. So it contains only characters without a special meaning.
  */
+
 import { basename } from "node:path";
+import { isObject } from "../../../core/data/is-object.js";
 import { fileEditIn, parseJson } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
 import { type Line, lineOf } from "../../screen/line.js";
@@ -66,12 +68,11 @@ type FileField = { readonly key: string; readonly name: string; readonly text: s
 
 /** The text that a call writes to a file: the new text of an edit, or the whole content. */
 function findFileField(input: Json): FileField | null {
-  if (typeof input !== "object" || input === null || Array.isArray(input)) return null;
-  const fields = input as { readonly [key: string]: Json };
+  if (!isObject(input)) return null;
   const key = fileEditIn(input)?.fields[1] ?? "content";
-  const text = fields[key];
-  if (typeof fields.path !== "string" || typeof text !== "string") return null;
-  return { key, text, name: toShellSafeName(basename(fields.path)) };
+  const text = input[key];
+  if (typeof input.path !== "string" || typeof text !== "string") return null;
+  return { key, text, name: toShellSafeName(basename(input.path)) };
 }
 
 /** Replaces the characters of a file name that could mean something to a shell. */

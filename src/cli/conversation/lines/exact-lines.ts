@@ -1,6 +1,7 @@
 /**
  * Renders the call that a person approves, in full and with every hidden character visible. Exactly this input runs.
  */
+import { isObject } from "../../../core/data/is-object.js";
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
 import { type Line, spanOf } from "../../screen/line.js";
@@ -17,7 +18,7 @@ function renderExactLine(lead: string, text: string, style?: TextStyle): Line {
  * @param file the current text of the file that the call changes
  */
 export function renderInput(input: Json, file: string | null = null): readonly Line[] {
-  if (typeof input !== "object" || input === null || Array.isArray(input))
+  if (!isObject(input))
     return JSON.stringify(input, null, 2)
       .split("\n")
       .map((line) => renderExactLine("    ", line));
