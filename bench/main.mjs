@@ -35,6 +35,8 @@ const benches = {
   sandbox: "the start of a command in the sandbox, beside one without",
   search: "search_files on 100,000 files with ripgrep and without it, beside rg and grep -r",
   start: "CPU and time of the start of each command, after Node's own (--dist FOLDER: another build of Pawl)",
+  sleepers:
+    "tools that sleep and wait: memory and timers held, a look for due sessions and a signal among 1,000 and 1,000,000 of them",
   "store-calls":
     "what the store is asked for one call that needs approval, in order (--dist FOLDER: another build of Pawl)",
   workers:

@@ -26,6 +26,7 @@ import {
   type CommandSandbox,
   createBackgroundProcesses,
   createShellTool,
+  remindMe,
   type SkillFolder,
   skills,
   todo,
@@ -50,7 +51,7 @@ import { createGuardedTools, withPlanModeCheck } from "../permissions/guarded-to
 import { createHookVerdicts } from "../permissions/hook-verdicts.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
-import { isAgentTool, planTool } from "../permissions/rule.js";
+import { isAgentTool, planTool, reminderTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
 import { agentName } from "./agent-name.js";
 import { fallbacksFor } from "./choose-fallbacks.js";
@@ -130,8 +131,8 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
     timeouts,
     fallbacks,
     contextWindow,
-    // Only the session that the person sees can end plan mode.
-    tools: tools.filter(({ name }) => name !== planTool),
+    // Only the session that the person sees can end plan mode and set reminders.
+    tools: tools.filter(({ name }) => name !== planTool && name !== reminderTool),
     createPermissionCheck,
     hooksFor,
     promptCache,
@@ -250,7 +251,9 @@ function createFolderTools({
     { ...createQuietGitShell(root, shellSettings.env, createShell), needsApproval: false },
     ...background.tools,
   ];
-  const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan()];
+  const { timeZone: timezone = "UTC" } = new Intl.DateTimeFormat().resolvedOptions();
+  const reminding = remindMe({ client: createClient({ store }), timezone, needsApproval: false });
+  const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan(), reminding];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const serverTools = servers.tools.map((tool) => withPlanModeCheck(tool, guarded.checkPlanMode));
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];

@@ -25,6 +25,7 @@ import { createHookActivities } from "./hook-activities.js";
 import { loadHighlighting } from "./lines/highlight.js";
 import { wrapNote } from "./lines/view-lines.js";
 import { createMessageComposer } from "./message-composer.js";
+import { createReminders } from "./reminders.js";
 import { createRunSettingsStore, type RunSettingsStore } from "./run-settings.js";
 import { createSessionMode, type SessionMode } from "./session-mode.js";
 import { createSleepAlarm } from "./sleep-alarm.js";
@@ -204,7 +205,10 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     // The run began without a request of this conversation.
     if (item.type === "run_started" && item.finishedChild !== undefined) resumeRun();
     if (item.type === "data_changed" && item.keys.includes(modeKey)) runInBackground(mode.load().then(onChange));
-    if (item.type === "step_finished") runInBackground(stopIfSpent(item.runId));
+    if (item.type === "step_finished") {
+      runInBackground(stopIfSpent(item.runId));
+      reminders.look();
+    }
   }
 
   async function stopIfSpent(runId: string): Promise<void> {
@@ -259,6 +263,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     },
   });
   const resumeRun = () => track(awaitOutcome(session));
+  const reminders = createReminders(session, { options: choices.options, onDelivered: resumeRun, fail });
   const abort = () => session.abort({ note: "stopped on the terminal", by });
   const startWith = (input: readonly UserPart[]) => {
     track(agent.run(input, { sessionId, ...choices.options() }));
@@ -332,6 +337,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
           wrapNote(`Process ${holder.pid} drives this session. You can steer it and answer here.`, columns(), "yellow"),
         );
       else if (isUnfinished(summary) || state.compactionAsked !== undefined) resumeRun();
+      reminders.look();
     },
     join: composer.join,
     isReading: composer.isReading,
@@ -364,6 +370,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       unwatch();
       composer.stop();
       alarm.clear();
+      reminders.close();
       await agent.shutdown({ graceMs });
       closing.abort();
       await display;

@@ -21,6 +21,7 @@ import {
   isPathTool,
   pathOfCall,
   type Rule,
+  reminderTool,
   writesFiles,
 } from "./rule.js";
 import type { AllowResult, CallToDecide, RuleTest } from "./rule-test.js";
@@ -80,8 +81,8 @@ export async function decideByRules(
   return { verdict: "ask", why, ...questionField, ...(test.mayBeDenied ? { mayBeDenied: true } : {}), ...path };
 }
 
-/** Tools that only end what the session has started. */
-const harmlessTools: ReadonlySet<string> = new Set(["stop_process", "stop_agent"]);
+/** Tools that only end what the session has started, or send a message to the session itself. */
+const harmlessTools: ReadonlySet<string> = new Set(["stop_process", "stop_agent", reminderTool]);
 
 async function createTest(
   call: CallToDecide,

@@ -7,7 +7,7 @@
  */
 import { readSandboxRequest } from "./decide-sandbox.js";
 import { modeOf } from "./mode.js";
-import { isAgentTool, planTool } from "./rule.js";
+import { isAgentTool, planTool, reminderTool } from "./rule.js";
 import type { CallToDecide } from "./rule-test.js";
 import type { SessionRules } from "./session-rules.js";
 
@@ -19,7 +19,7 @@ export function isPlanning(session: SessionRules | undefined): boolean {
 export const planReason = `plan mode: nothing is changed before the person has accepted a plan. Read and think, and show the plan with ${planTool} if you have that tool`;
 
 /** These tools change nothing in the folder. The rules decide about their other effects as usual. */
-const allowedTools: ReadonlySet<string> = new Set(["fetch_url", "stop_process"]);
+const allowedTools: ReadonlySet<string> = new Set(["fetch_url", "stop_process", reminderTool]);
 
 /**
  * Whether plan mode denies a call. `unless-it-reads`: only a command that just reads may run.

@@ -57,6 +57,9 @@ export const todoTool = "todo";
 /** The tool with which the model shows its plan in plan mode. */
 export const planTool = "finish_plan";
 
+/** The tool with which the model sends itself a message later. */
+export const reminderTool = "remind_me";
+
 const knownTools = [
   ...pathFields.keys(),
   ...[
@@ -69,6 +72,7 @@ const knownTools = [
     todoTool,
     personTool,
     planTool,
+    reminderTool,
     "read_skill",
     "read_output",
     "search_output",

@@ -181,7 +181,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const { agent, parentModel, childModel } = createWorld([callScout(), done], [done]);
     await agent.run("Go.", { sessionId: "s" });
     const namesOf = (model: typeof parentModel) => model.requests[0]?.tools.map(({ name }) => name).sort() ?? [];
-    const ofTheParent = ["agent_scout", "finish_plan", "read_agent", "stop_agent"];
+    const ofTheParent = ["agent_scout", "finish_plan", "read_agent", "remind_me", "stop_agent"];
     expect(namesOf(childModel)).toEqual(namesOf(parentModel).filter((name) => !ofTheParent.includes(name)));
   });
 

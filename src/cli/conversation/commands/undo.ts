@@ -5,7 +5,7 @@
 import { createClient, type StreamItem } from "../../../index.js";
 import { createDataPart } from "../../agent/attachments.js";
 import { isFileWriter } from "../../agent/file-records.js";
-import { isAgentTool, personTool, planTool, todoTool } from "../../permissions/rule.js";
+import { isAgentTool, personTool, planTool, reminderTool, todoTool } from "../../permissions/rule.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
@@ -22,6 +22,7 @@ const toolsWithoutFileChanges: ReadonlySet<string> = new Set([
   "fetch_url",
   personTool,
   planTool,
+  reminderTool,
 ]);
 /** The maximum number of lines that are shown for one file. */
 const maxLines = 60;

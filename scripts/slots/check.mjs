@@ -1,0 +1,47 @@
+/**
+ * The checks of the kill test of schedules, when everything is at rest: one run for each slot, and one signal and a whole sleep for each run.
+ */
+import { everyMs } from "./edits.mjs";
+
+/**
+ * Checks that the rows of a schedule account for each of its slots once. Slots are left out only while it was paused.
+ * @param rows the outcomes of its slots, in any order
+ * @param {{ id: string, from: number, to: number, gaps: readonly { since: number, until: number }[], fail: (what: string) => void }} given
+ *   `from`: the first slot; `to`: when the schedule ended
+ */
+export function checkSlots(rows, { id, from, to, gaps, fail }) {
+  const every = everyMs[id];
+  const isInGap = (slot) => gaps.some(({ since, until }) => slot > since && slot <= until);
+  let next = from;
+  const skipTo = (slot) => {
+    for (; next < slot; next += every)
+      if (!isInGap(next)) fail(`${id}: the slot ${new Date(next).toISOString()} neither ran nor was missed`);
+  };
+  for (const { slot, outcome, count = 1, isMinimum } of rows.toSorted((a, b) => a.slot - b.slot)) {
+    const first = slot - (count - 1) * every;
+    if ((slot - from) % every !== 0) fail(`${id}: there is no slot ${new Date(slot).toISOString()}`);
+    if (outcome === "overlap") fail(`${id}: the slot ${new Date(slot).toISOString()} was skipped for an overlap`);
+    if (isMinimum === true) next = Math.max(next, first);
+    else skipTo(first);
+    if (first < next) fail(`${id}: the slot ${new Date(first).toISOString()} has two outcomes`);
+    next = slot + every;
+  }
+  skipTo(Math.floor(to / every) * every);
+}
+
+/** @returns what the session's log says about when it slept, and when it acted; undefined if it has not done all of it */
+export async function checkSession(store, sessionId, fail) {
+  const events = (await store.read(sessionId)).map(({ event }) => event);
+  const count = (isMeant) => events.filter(isMeant).length;
+  const runs = count(({ type }) => type === "run_started");
+  const signals = count(({ answerId = "" }) => answerId.startsWith("signal/"));
+  if (runs !== 1) fail(`${sessionId} has ${runs} runs`);
+  if (signals !== 1) fail(`${sessionId} got ${signals} signals`);
+  const slept = events.find(({ type, ...event }) => type === "tool_asked" && event.for === "time");
+  const woken = events.find(({ type, questionId }) => type === "timer_fired" && questionId === slept?.step);
+  const acted = events.find(({ type, step }) => type === "tool_step_finished" && step === "act");
+  if (slept === undefined || woken === undefined || acted === undefined)
+    return void fail(`${sessionId} did not act and sleep`);
+  if (woken.at < slept.expiresAt) fail(`${sessionId} slept ${slept.expiresAt - woken.at} ms too little`);
+  return { acted: acted.at, late: woken.at - slept.expiresAt };
+}

@@ -1,0 +1,112 @@
+/**
+ * Reminders in the conversation on a terminal: the model sets them, and they come while the session is open.
+ */
+import { mkdtempSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { createFolderAgent } from "../../src/cli/agent/folder-agent.js";
+import { createSessionControl } from "../../src/cli/conversation/session-control.js";
+import { createPermissions } from "../../src/cli/permissions/permissions.js";
+import { createTerminalRedaction } from "../../src/cli/terminal/redaction.js";
+import { createClient, createMemoryStore, createWorker, type Json } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/index.js";
+import { verifies } from "../verifies.js";
+
+const proven = verifies("TIME-3");
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], shouldAdvanceTime: true }));
+afterEach(() => void vi.useRealTimers());
+
+function createWorld(inputs: readonly Json[]) {
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-reminders-")));
+  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  const store = createMemoryStore();
+  const permissions = createPermissions({ allowAll: false, root: base, home: base, environment: {} });
+  const createAgent = () =>
+    createFolderAgent({
+      ...{ store, permissions, root: base, home: base, allowShell: false, contextFiles: false },
+      model: createScriptedModel(({ messages, tools }) => {
+        // A new day adds a message after the request.
+        const since = messages.slice(messages.findLastIndex(({ role }) => role !== "user") + 1);
+        const text = since.map((message) => JSON.stringify(message)).join("");
+        if (!tools.some(({ name }) => name === "remind_me")) throw new Error("The tool is missing.");
+        if (text.includes("Remind me.")) return { calls: inputs.map((input) => ({ name: "remind_me", input })) };
+        return { text: text.includes("Reminder that you set") ? "I looked at the build." : "Done." };
+      }),
+    });
+  const open = async () => {
+    const control = createSessionControl({
+      ...{ agent: createAgent(), store, sessionId: "s", root: base, models: [], unpriced: [], by: "ada" },
+      mayReach: permissions.mayReach,
+      servers: { all: [] },
+      redaction: createTerminalRedaction({}),
+      columns: () => 80,
+      onChange() {},
+    });
+    await control.open();
+    return control;
+  };
+  const session = createClient({ store }).session("s");
+  const countAnswers = async () => {
+    const messages = await session.messages();
+    return messages.filter((message) => JSON.stringify(message).includes("I looked at the build.")).length;
+  };
+  const comesToRest = (answers: number) =>
+    vi.waitFor(
+      async () => {
+        expect(await session.result()).toMatchObject({ status: "completed" });
+        expect(await countAnswers()).toBe(answers);
+      },
+      { timeout: 10_000 },
+    );
+  return { store, session, createAgent, open, comesToRest };
+}
+
+const inTenMinutes = { note: "Look at the build.", in_minutes: 10 };
+
+test("a reminder is set without a question, and comes to the open terminal once", proven, async () => {
+  const { session, open, comesToRest } = createWorld([inTenMinutes]);
+  const control = await open();
+  control.send("Remind me.");
+  await comesToRest(0);
+  expect(await session.scheduled()).toMatchObject([{ by: "remind_me" }]);
+  vi.advanceTimersByTime(600_000);
+  await comesToRest(1);
+  expect(await session.scheduled()).toEqual([]);
+  await control.close(0);
+});
+
+test(
+  "a reminder that was due while the terminal was closed comes when the session is opened again",
+  proven,
+  async () => {
+    const { session, open, comesToRest } = createWorld([inTenMinutes]);
+    const first = await open();
+    first.send("Remind me.");
+    await comesToRest(0);
+    await first.close(0);
+    vi.advanceTimersByTime(86_400_000);
+    await comesToRest(0);
+    const second = await open();
+    await comesToRest(1);
+    expect(await session.scheduled()).toEqual([]);
+    await second.close(0);
+  },
+);
+
+test("a worker delivers the reminders of a closed session, and the terminal does not repeat them", proven, async () => {
+  const { store, session, open, createAgent, comesToRest } = createWorld([inTenMinutes]);
+  const first = await open();
+  first.send("Remind me.");
+  await comesToRest(0);
+  await first.close(0);
+  vi.advanceTimersByTime(600_000);
+  await createWorker({ store, agents: [createAgent()] }).runUntilIdle();
+  await comesToRest(1);
+  const second = await open();
+  second.send("And?");
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ text: "Done." }), { timeout: 10_000 });
+  await comesToRest(1);
+  await second.close(0);
+});
