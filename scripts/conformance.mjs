@@ -8,7 +8,8 @@
  *     npm run conformance -- --results DIR    keeps the files that the suite writes for each scenario
  *
  * scripts/conformance/expected-REVISION.yml names each failing check and the reason why it stays. A check that fails and is not listed
- * there, or that is listed and passes, fails the script. The suite needs Node 22, which is installed when it is missing.
+ * there, or that is listed and passes, fails the script. The suite needs Node 22 and packages of its own. Both are installed when they are
+ * missing. Pawl itself runs from dist: build after a change.
  */
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -60,7 +61,7 @@ process.exit(failed === 0 ? 0 : 1);
 function runSuite(role, revision) {
   const options = ["--requirements", revision, "--expected-failures", `scripts/conformance/expected-${revision}.yml`];
   return new Promise((resolve, reject) => {
-    const child = spawn(node, [program, role, ...targets[role], ...options, "--timeout", "120000", "-o", results], {
+    const child = spawn(node, [program, role, ...targets[role], ...options, "--timeout", "300000", "-o", results], {
       stdio: ["ignore", "pipe", "pipe"],
     });
     const chunks = [];

@@ -40,6 +40,7 @@ const steps = [
   { name: "chaos", options: ["--seconds", "40"], needs: ["build"] },
   { name: "chaos:postgres", script: "chaos", options: ["--store", "postgres", "--seconds", "40"], needs: ["build"] },
   { name: "resume", needs: ["build"] },
+  { name: "conformance", needs: ["build"] },
   { name: "tests", script: "test:built", needs: ["build"], alone: true },
   { name: "test:long", needs: ["build", "check-tools"], alone: true },
   { name: "requirements", needs: ["tests", "test:long"] },

@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { createCompletion } from "../../src/cli/conversation/fronts/completion.js";
 import { createMessageComposer } from "../../src/cli/conversation/message-composer.js";
 import type { StartedServer } from "../../src/cli/mcp/start-servers.js";
+import type { TypedArgument } from "../../src/cli/mcp/typed-argument.js";
 import * as edit from "../../src/cli/screen/draft.js";
 import { toPlainText } from "../../src/cli/screen/line.js";
 import type { UserPart } from "../../src/index.js";
@@ -122,7 +123,10 @@ test("completion offers resources beside files, and prompts beside commands", ve
     custom: [],
     fileNames: async () => Array.from({ length: 300 }, (_, at) => `guide/${at}.md`),
     resourceNames: async () => ["docs:note://guide", "docs:note://other"],
-    prompts: async () => [{ name: "docs:review", takes: "what [how]", about: "Reviews it." }],
+    prompts: async () => [
+      { name: "docs:review", takes: "what [how]", about: "Reviews it.", arguments: ["what", "how"] },
+    ],
+    argumentValues: async () => [],
   };
   const completion = createCompletion(
     () => talk,
@@ -144,3 +148,77 @@ test("completion offers resources beside files, and prompts beside commands", ve
   expect(completion.complete(draft("/do"))).toMatchObject({ draft: { text: "/docs:review " } });
   expect(hints("/docs:review the plan")).toBe("/docs:review what [how] · Reviews it.");
 });
+
+test(
+  "completion asks a server for the values of arguments, one request at a time",
+  verifies("CHAT-1#paths"),
+  async () => {
+    const asked: { typed: TypedArgument; answer: (values: readonly string[]) => void }[] = [];
+    const talk = {
+      custom: [],
+      fileNames: async () => [],
+      resourceNames: async () => [
+        "docs:note://{id}",
+        "docs:file:///{+path}.md",
+        "docs:pair://{a}/{b}",
+        "docs:note://1",
+      ],
+      prompts: async () => [
+        { name: "docs:review", takes: "what [how]", about: "Reviews it.", arguments: ["what", "how"] },
+      ],
+      argumentValues: (typed: TypedArgument) =>
+        new Promise<readonly string[]>((answer) => void asked.push({ typed, answer })),
+    };
+    const completion = createCompletion(
+      () => talk,
+      () => {},
+    );
+    const draft = (text: string) => edit.insert(edit.emptyDraft, text);
+    const hints = (text: string) => completion.hints(draft(text), 80).map(toPlainText).join("\n");
+    const values = async (text: string, ...found: readonly string[]) => {
+      hints(text);
+      asked.at(-1)?.answer(found);
+      await settle();
+      return completion.complete(draft(text));
+    };
+    hints("/");
+    hints("@");
+    await settle();
+
+    const usage = "/docs:review what [how] · Reviews it.";
+    expect(hints("/docs:review ")).toBe(usage);
+    // The first request is under way.
+    expect(hints("/docs:review q")).toBe(usage);
+    expect(asked).toHaveLength(1);
+    asked[0]?.answer(["all"]);
+    await settle();
+    expect(await values("/docs:review q", "quality", "quick look")).toMatchObject({
+      draft: { text: "/docs:review qu" },
+    });
+    expect(hints("/docs:review q")).toBe(`${usage}\nquality  quick look`);
+    expect(await values("/docs:review qu", "quick look")).toMatchObject({
+      draft: { text: '/docs:review "quick look" ' },
+    });
+    const briefly = await values('/docs:review "the plan" "br', "briefly");
+    expect(briefly).toMatchObject({ draft: { text: '/docs:review "the plan" briefly ' } });
+    expect(asked.at(-1)?.typed).toEqual({
+      server: "docs",
+      of: { prompt: "review" },
+      name: "how",
+      value: "br",
+      others: { what: "the plan" },
+    });
+    const count = asked.length;
+    for (const text of ['/docs:review "the plan"', "/docs:review a b c", "/docs:other a", "docs:review a"])
+      expect(completion.complete(draft(text)), text).toBeNull();
+    expect(asked).toHaveLength(count);
+
+    expect(hints("@docs:")).toBe("docs:note://{id}  docs:file:///{+path}.md  docs:note://1");
+    expect(completion.complete(draft("@docs:f"))).toMatchObject({ draft: { text: "@docs:file:///" } });
+    expect(await values("@docs:note://a%20", "a b/c")).toMatchObject({ draft: { text: "@docs:note://a%20b%2Fc " } });
+    expect(asked.at(-1)?.typed).toEqual({ server: "docs", of: { template: "note://{id}" }, name: "id", value: "a " });
+    expect(await values("@docs:file:///g", "guide/a b")).toMatchObject({
+      draft: { text: "@docs:file:///guide/a%20b.md " },
+    });
+  },
+);

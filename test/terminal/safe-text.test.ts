@@ -31,7 +31,8 @@ describe.each(corpus)("%j does nothing", verifies("SEC-18#terminal"), (hostile) 
     const arrived = new Promise<void>((done) => {
       isThere = done;
     });
-    const talk = { custom: [], fileNames: async () => names, resourceNames: async () => [], prompts: async () => [] };
+    const none = async () => [];
+    const talk = { custom: [], fileNames: async () => names, resourceNames: none, prompts: none, argumentValues: none };
     const completion = createCompletion(() => talk, isThere);
     const draft = edit.insert(edit.emptyDraft, "@a");
     completion.hints(draft, 40);

@@ -322,6 +322,55 @@ describe("resources and prompts", () => {
   });
 });
 
+describe("values for an argument", () => {
+  const typed = { of: { prompt: "review" }, name: "what", value: "pl", others: { how: "briefly" } };
+  const start = (completion: unknown, capabilities: object = { tools: {}, completions: {} }) =>
+    startRawServer({
+      "server/discover": () => ({ supportedVersions: ["2026-07-28"], capabilities }),
+      "tools/list": () => ({ tools: [] }),
+      "completion/complete": () => ({ completion }),
+    });
+
+  test(
+    "are those that the server suggests, without very long ones",
+    verifies("PROT-6#prompts", "PROT-6#resources"),
+    async () => {
+      const many = Array.from({ length: 99 }, (_, index) => `plan ${index}`);
+      const raw = await start({ values: ["x".repeat(2_001), ...many], hasMore: true });
+      const server = await connect(raw);
+      expect(await server.complete(typed)).toEqual(many);
+      expect(raw.requests.at(-1)?.params).toMatchObject({
+        ref: { type: "ref/prompt", name: "review" },
+        argument: { name: "what", value: "pl" },
+        context: { arguments: { how: "briefly" } },
+      });
+      await server.complete({ of: { template: "note://{id}" }, name: "id", value: "" });
+      const { params } = raw.requests.at(-1) ?? {};
+      expect(params).toMatchObject({ ref: { type: "ref/resource", uri: "note://{id}" } });
+      expect(params).not.toHaveProperty("context");
+    },
+  );
+
+  test("are refused if the server sends something else, or too many", async () => {
+    const tooMany = Array.from({ length: 101 }, () => "plan");
+    for (const completion of [undefined, null, {}, { values: "plan" }, { values: [null] }, { values: tooMany }])
+      await expect((await connect(await start(completion))).complete(typed)).rejects.toThrow("Invalid result");
+  });
+
+  test("are not asked of a server without the capability", async () => {
+    const raw = await start({ values: ["plan"] }, { tools: {}, prompts: {} });
+    expect(await (await connect(raw)).complete(typed)).toEqual([]);
+    expect(raw.requests.map(({ method }) => method)).not.toContain("completion/complete");
+  });
+
+  test("stop with their signal", async () => {
+    const server = await connect(await start({ values: ["plan"] }));
+    await expect(server.complete(typed, { signal: AbortSignal.abort(new Error("stopped")) })).rejects.toThrow(
+      "stopped",
+    );
+  });
+});
+
 test("a field of a question that a person leaves out has its default", verifies("PROT-6#structured"), async () => {
   const requestedSchema = {
     type: "object",

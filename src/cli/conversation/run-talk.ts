@@ -7,7 +7,7 @@ import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.j
 import { type ResolvedCommands, resolveCommands } from "../configuration/resolve-commands.js";
 import { findSettingValue, type ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { resolveUserName } from "../decisions/user-name.js";
-import { listResourceNames, listServerPrompts } from "../mcp/list-content.js";
+import { listArgumentValues, listResourceNames, listServerPrompts } from "../mcp/list-content.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { sanitize } from "../terminal/text.js";
 import type { SuppliedFile } from "../trust/trust.js";
@@ -78,6 +78,7 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
       fileNames: () => listFileNames(root, talkEnded.signal),
       resourceNames: () => listResourceNames(servers.current(), talkEnded.signal),
       prompts: () => listServerPrompts(servers.current(), talkEnded.signal),
+      argumentValues: (typed) => listArgumentValues(servers.current(), typed, talkEnded.signal),
       rings: findSettingValue(configured.settings, "ui.bell") === "when-waiting",
       quit,
     });

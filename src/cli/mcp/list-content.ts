@@ -1,9 +1,13 @@
 /**
- * The resources and prompts that the MCP servers list, for completion and help. The names are untrusted. A server that does not
- * respond, or fails, lists nothing.
+ * The resources and prompts that the MCP servers list, and the values that they suggest, for completion and help. All of it is untrusted.
+ * A server that does not respond, or fails, lists nothing.
  */
 import type { McpPrompt, McpServer } from "../../tools/mcp/index.js";
 import type { StartedServers } from "./start-servers.js";
+import type { TypedArgument } from "./typed-argument.js";
+
+/** How long the person's draft waits for values of a server; milliseconds. */
+const completionTimeoutMs = 3_000;
 
 /** A prompt as a command: `/docs:review what [how]`. */
 export type ServerPrompt = {
@@ -12,15 +16,17 @@ export type ServerPrompt = {
   /** The arguments, as the help shows them. */
   readonly takes: string;
   readonly about: string;
+  /** The names of the arguments, in order. */
+  readonly arguments: readonly string[];
 };
 
 type Servers = Pick<StartedServers, "all">;
 
-/** Resources as messages mention them, without the `@`: `docs:file:///guide.md`. */
+/** Resources and templates of them as messages mention them, without the `@`: `docs:file:///guide.md`, `docs:note://{id}`. */
 export async function listResourceNames(servers: Servers, signal: AbortSignal): Promise<readonly string[]> {
   const names = await collectFromServers(servers, async (server) => {
-    const { resources } = await server.resources({ signal });
-    return resources.map(({ uri }) => `${server.name}:${uri}`);
+    const { resources, templates } = await server.resources({ signal });
+    return [...resources, ...templates].map(({ uri }) => `${server.name}:${uri}`);
   });
   return names.filter((name) => !/["\n]/.test(name));
 }
@@ -31,6 +37,7 @@ export async function listServerPrompts(servers: Servers, signal: AbortSignal): 
       name: `${server.name}:${prompt.name}`,
       takes: formatArguments(prompt),
       about: prompt.description ?? `a prompt of ${server.name}`,
+      arguments: prompt.arguments.map(({ name }) => name),
     })),
   );
   return prompts.filter(({ name }) => !/\s/.test(name));
@@ -39,6 +46,19 @@ export async function listServerPrompts(servers: Servers, signal: AbortSignal): 
 /** The arguments of a prompt as a person writes them: optional ones in brackets. */
 export function formatArguments({ arguments: all }: McpPrompt): string {
   return all.map(({ name, required }) => (required ? name : `[${name}]`)).join(" ");
+}
+
+/** The values that a server suggests for an argument. Those that a draft cannot contain as they are, are omitted. */
+export async function listArgumentValues(
+  { all }: Servers,
+  { server: name, ...typed }: TypedArgument,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const server = all.find((candidate) => candidate.name === name)?.server;
+  if (server === undefined || server === null) return [];
+  const limited = AbortSignal.any([signal, AbortSignal.timeout(completionTimeoutMs)]);
+  const values = await server.complete(typed, { signal: limited });
+  return values.filter((value) => value !== "" && !/["\p{C}\p{Zl}\p{Zp}]/u.test(value));
 }
 
 async function collectFromServers<Item>(

@@ -37,6 +37,8 @@ export type Connection = {
   readonly list: (name: ListName, signal: AbortSignal) => Promise<RawList>;
   /** @throws Error as `list` does, or with the server's error message */
   readonly request: (method: string, params: object, signal: AbortSignal) => Promise<unknown>;
+  /** Requests completions; null from a server that does not offer any. @throws Error as `request` does */
+  readonly complete: (params: object, signal: AbortSignal) => Promise<unknown>;
   readonly close: () => Promise<void>;
 };
 
@@ -149,6 +151,11 @@ export function createConnection(
     return end === "" ? "." : `. The end of its standard error: ${end}`;
   }
 
+  async function request(method: string, params: object, signal: AbortSignal): Promise<unknown> {
+    const { client } = await open();
+    return await client.request({ method, params: { ...params } }, anyResult, { timeout: timeoutMs, signal });
+  }
+
   return {
     async open() {
       await open(options.signal);
@@ -197,9 +204,11 @@ export function createConnection(
       if (!isThere) return { items: [], ttlMs: undefined };
       return await readList(client, listName, { timeout: timeoutMs, signal });
     },
-    async request(method, params, signal) {
+    request,
+    async complete(params, signal) {
       const { client } = await open();
-      return await client.request({ method, params: { ...params } }, anyResult, { timeout: timeoutMs, signal });
+      if (client.getServerCapabilities()?.completions === undefined) return null;
+      return await request("completion/complete", params, signal);
     },
     async close() {
       closed = true;

@@ -2,6 +2,7 @@
  * `pawl/tools/mcp`: tools from MCP servers, for one agent or, as a plugin, for all agents of an engine.
  */
 
+export type { McpTypedArgument } from "./completions.js";
 export {
   type FinishedMcpLogin,
   type FinishMcpLoginOptions,

@@ -7,6 +7,7 @@ import type { Json, ToolOutput } from "../../core/data/message.js";
 import type { ContextSource } from "../../ports/context.js";
 import type { Tool, ToolContext } from "../../ports/tool.js";
 import { callInRounds, type Send } from "./call-in-rounds.js";
+import { createCompletions, type McpTypedArgument } from "./completions.js";
 import { type Connection, createConnection, createTraceMeta } from "./connection.js";
 import { createInstructions } from "./instructions.js";
 import {
@@ -74,6 +75,12 @@ export type McpServer = {
     args?: Readonly<Record<string, string>>,
     options?: McpRequestOptions,
   ) => Promise<McpPromptText>;
+  /**
+   * Returns values that the server suggests for an argument of a prompt or of a resource template, at most 100. They are untrusted. Empty if
+   * the server offers no completions.
+   * @throws Error if the server cannot be reached, or refuses
+   */
+  readonly complete: (typed: McpTypedArgument, options?: McpRequestOptions) => Promise<readonly string[]>;
   /** Omitted tools and instructions, each with the reason. */
   readonly problems: readonly string[];
   /** Closes the connection, and ends the server if it was started for the connection. */
@@ -173,6 +180,7 @@ export async function connectMcpServer(options: McpServerOptions): Promise<McpSe
     sources: instructions.sources,
     ...createResources(connection),
     ...createPrompts(connection),
+    ...createCompletions(connection),
     problems: allProblems,
     close: connection.close,
   };

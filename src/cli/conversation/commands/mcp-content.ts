@@ -7,6 +7,7 @@ import type { McpPrompt, McpServer } from "../../../tools/mcp/index.js";
 import { readResource, requireRunning } from "../../agent/server-resources.js";
 import { formatArguments } from "../../mcp/list-content.js";
 import type { StartedServer } from "../../mcp/start-servers.js";
+import { splitWords } from "../../mcp/typed-argument.js";
 import { lineOf, linesOf } from "../../screen/line.js";
 import { formatCount, sanitize, toOneLine } from "../../terminal/text.js";
 import { type CommandContext, createMustWaitLine, isAtWork, restartTalk } from "./command-context.js";
@@ -135,13 +136,6 @@ function assignArguments(
 function createUnknownPromptError(server: McpServer, name: string, prompts: readonly McpPrompt[]): PawlError {
   const names = prompts.length === 0 ? "It has none." : `It has: ${prompts.map((prompt) => prompt.name).join(", ")}.`;
   return new PawlError("bad_input", `The MCP server ${server.name} has no prompt ${JSON.stringify(name)}. ${names}`);
-}
-
-/** Splits into words; quotes hold words together, as in a shell. */
-function splitWords(text: string): readonly string[] {
-  return [...text.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
-    ([, double, single, plain]) => double ?? single ?? plain ?? "",
-  );
 }
 
 /** Waits for a server; Esc ends the wait. */

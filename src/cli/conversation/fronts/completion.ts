@@ -1,8 +1,17 @@
 /**
- * Completes what the person is typing: the name of a command or of a server's prompt, or a path or a server's resource after an `@`.
+ * Completes what the person is typing: the name of a command or of a server's prompt, an argument of the prompt, or a path or a server's
+ * resource after an `@`.
  */
 
 import type { ServerPrompt } from "../../mcp/list-content.js";
+import {
+  findPromptArgument,
+  formatWord,
+  parseTemplate,
+  type Template,
+  type Typed,
+  type TypedArgument,
+} from "../../mcp/typed-argument.js";
 import * as edit from "../../screen/draft.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import type { Choice } from "../../screen/picker.js";
@@ -34,7 +43,7 @@ const maxHintRows = 6;
 const maxChoices = 200;
 
 /** What can be completed; null if no talk has begun. */
-type CompletionSource = Pick<Talk, "fileNames" | "resourceNames" | "prompts" | "custom"> | null;
+type CompletionSource = Pick<Talk, "fileNames" | "resourceNames" | "prompts" | "argumentValues" | "custom"> | null;
 
 /**
  * Returns the cached list, and reads it again in the background if it is too old. Null before the first read.
@@ -62,55 +71,132 @@ function createCachedList<Item>(
   };
 }
 
+/**
+ * Returns the values that a server suggests for an argument, or none until it has responded. Values are requested for what is typed when the
+ * last response has come, so a slow server gets no request for each key.
+ */
+function createValueList(
+  getTalk: () => CompletionSource,
+  onRead: () => void,
+): (typed: TypedArgument) => readonly string[] {
+  let read: { readonly key: string; readonly values: readonly string[] } | null = null;
+  let isReading = false;
+  return (typed) => {
+    const key = JSON.stringify(typed);
+    const talk = getTalk();
+    if (read?.key === key) return read.values;
+    if (talk === null || isReading) return [];
+    isReading = true;
+    const end = (values: readonly string[]) => {
+      read = { key, values };
+      isReading = false;
+      onRead();
+    };
+    void talk.argumentValues(typed).then(end, () => end([]));
+    return [];
+  };
+}
+
 /** @param getTalk returns the current talk, if there is one. @param onNames called when names have been read */
 export function createCompletion(getTalk: () => CompletionSource, onNames: () => void): Completion {
   const files = createCachedList(getTalk, (talk) => talk.fileNames(), refreshFilesAfterMs, onNames);
   const resources = createCachedList(getTalk, (talk) => talk.resourceNames(), refreshServersAfterMs, onNames);
   const prompts = createCachedList(getTalk, (talk) => talk.prompts(), refreshServersAfterMs, onNames);
+  const listValues = createValueList(getTalk, onNames);
+
+  /** Returns the template with this name; null if it is not that of a template. */
+  function findTemplate(name: string): Template | null {
+    return (resources() ?? []).includes(name) ? parseTemplate(name) : null;
+  }
+
+  /** The resources whose addresses a server completes: those of the first template that fits what is typed. */
+  function findTemplateNames(words: string): readonly string[] {
+    for (const name of resources() ?? []) {
+      const template = parseTemplate(name);
+      if (template !== null && words.startsWith(template.prefix))
+        return listValues(template.toArgument(words)).map(template.expand);
+    }
+    return [];
+  }
+
+  function findResourceNames(words: string, max: number): readonly string[] {
+    const typedNames = findTemplateNames(words);
+    const listed = (resources() ?? []).filter((name) => {
+      const template = parseTemplate(name);
+      return template === null ? !name.includes("{") && !typedNames.includes(name) : !words.startsWith(template.prefix);
+    });
+    return [...typedNames, ...matchNames(listed, words, max)].slice(0, max);
+  }
 
   /** The names for `@`; null if the files are not known yet. Some room is reserved for resources, because a folder may have many files. */
   function findNames(words: string, max: number): readonly string[] | null {
-    const [filePaths, resourcePaths] = [files(), matchNames(resources() ?? [], words, max)];
+    const [filePaths, resourcePaths] = [files(), findResourceNames(words, max)];
     if (filePaths === null && resourcePaths.length === 0) return null;
     const room = max - Math.min(resourcePaths.length, Math.floor(max / 3));
     return [...matchNames(filePaths ?? [], words, room), ...resourcePaths].slice(0, max);
   }
 
+  /** The argument of a prompt that is being typed, and its values. */
+  function findArgument({ text, cursor }: edit.Draft): (Typed & { readonly values: readonly string[] }) | null {
+    const typed = cursor === text.length ? findPromptArgument(text, prompts() ?? []) : null;
+    return typed === null ? null : { ...typed, values: listValues(typed.argument) };
+  }
+
   return {
     hints(draft, columns) {
       const path = findTypedPath(draft.text, draft.cursor);
-      if (path === null)
-        return draft.text.startsWith("/")
-          ? renderCommandHints(draft, columns, { custom: getTalk()?.custom ?? [], prompts: prompts() ?? [] })
-          : [];
+      if (path === null) {
+        if (!draft.text.startsWith("/")) return [];
+        const sources = { custom: getTalk()?.custom ?? [], prompts: prompts() ?? [] };
+        return [...renderCommandHints(draft, columns, sources), ...renderNames(findArgument(draft)?.values ?? [])];
+      }
       const found = findNames(path.words, maxHints + 1);
       if (found === null) return [lineOf("@ …", "dim")];
-      if (found.length === 0) return [];
-      const hasMore = found.length > maxHints;
-      const shown = (hasMore ? (findNames(path.words, maxHints) ?? []) : found).map(toOneLine).join("  ");
-      return [lineOf(hasMore ? `${shown}  … tab` : shown, "dim")];
+      // With more names, the room for resources is divided differently.
+      return found.length > maxHints ? renderNames(findNames(path.words, maxHints) ?? [], true) : renderNames(found);
     },
     complete(draft) {
       const path = findTypedPath(draft.text, draft.cursor);
-      if (path === null) {
-        if (!draft.text.startsWith("/")) return null;
-        const command = completeCommand(draft.text, getTalk()?.custom ?? [], prompts() ?? []);
-        return command === null ? null : { type: "draft", draft: edit.write(draft, command) };
+      if (path !== null) {
+        const names = findNames(path.words, maxChoices) ?? [];
+        const format = (name: string) => findTemplate(name)?.prefix ?? formatMention(name);
+        return offerNames(draft, { start: path.start, value: path.words }, names, format);
       }
-      const replacePath = (text: string) => edit.replace(draft, path.start, draft.cursor, text);
-      const found = findNames(path.words, maxChoices) ?? [];
-      const [only] = found;
-      if (only === undefined) return null;
-      if (found.length === 1) return { type: "draft", draft: replacePath(formatMention(only)) };
-      const longer = findCommonPrefix(found);
-      if (longer.length > path.words.length && longer.startsWith(path.words) && !/\s/.test(longer))
-        return { type: "draft", draft: replacePath(longer) };
-      return {
-        type: "choose",
-        choices: found.map((name) => ({ id: name, text: toOneLine(name) })),
-        draft: (chosen) => replacePath(formatMention(chosen)),
-      };
+      if (!draft.text.startsWith("/")) return null;
+      const typed = findArgument(draft);
+      if (typed !== null)
+        return offerNames(draft, { start: typed.start, value: typed.argument.value }, typed.values, formatWord);
+      const command = completeCommand(draft.text, getTalk()?.custom ?? [], prompts() ?? []);
+      return command === null ? null : { type: "draft", draft: edit.write(draft, command) };
     },
+  };
+}
+
+/** A line with the first names. @param hasMore whether there are more than these */
+function renderNames(names: readonly string[], hasMore = names.length > maxHints): readonly Line[] {
+  if (names.length === 0) return [];
+  const shown = names.slice(0, maxHints).map(toOneLine).join("  ");
+  return [lineOf(hasMore ? `${shown}  … tab` : shown, "dim")];
+}
+
+/** Completes what is typed by these names: with the only one, with what all have in common, or with the one that the person chooses. */
+function offerNames(
+  draft: edit.Draft,
+  typed: { readonly start: number; readonly value: string },
+  names: readonly string[],
+  format: (name: string) => string,
+): CompletionResult | null {
+  const replaceTyped = (text: string) => edit.replace(draft, typed.start, draft.cursor, text);
+  const [only] = names;
+  if (only === undefined) return null;
+  if (names.length === 1) return { type: "draft", draft: replaceTyped(format(only)) };
+  const longer = findCommonPrefix(names);
+  if (longer.length > typed.value.length && longer.startsWith(typed.value) && !/[\s{]/.test(longer))
+    return { type: "draft", draft: replaceTyped(longer) };
+  return {
+    type: "choose",
+    choices: names.map((name) => ({ id: name, text: toOneLine(name) })),
+    draft: (chosen) => replaceTyped(format(chosen)),
   };
 }
 

@@ -3,6 +3,7 @@
  */
 import type { CustomCommand } from "../../configuration/resolve-commands.js";
 import type { ServerPrompt } from "../../mcp/list-content.js";
+import type { TypedArgument } from "../../mcp/typed-argument.js";
 import type { Choice } from "../../screen/picker.js";
 import type { RuleActions } from "../rule-actions.js";
 import type { SessionControl } from "../session-control.js";
@@ -28,10 +29,12 @@ export type Talk = {
   readonly stopOwn: () => boolean;
   /** The names of the files in the folder. */
   readonly fileNames: () => Promise<readonly string[]>;
-  /** The resources of the MCP servers, as messages mention them. */
+  /** The resources of the MCP servers and their templates, as messages mention them. */
   readonly resourceNames: () => Promise<readonly string[]>;
   /** The prompts of the MCP servers. */
   readonly prompts: () => Promise<readonly ServerPrompt[]>;
+  /** The values that an MCP server suggests for an argument. */
+  readonly argumentValues: (typed: TypedArgument) => Promise<readonly string[]>;
   readonly quit: (how: LeaveMode) => void;
   /** Whether the terminal's bell rings when a call waits for the person. */
   readonly rings: boolean;
