@@ -79,6 +79,7 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
       resourceNames: () => listResourceNames(servers.current(), talkEnded.signal),
       prompts: () => listServerPrompts(servers.current(), talkEnded.signal),
       rings: findSettingValue(configured.settings, "ui.bell") === "when-waiting",
+      notifies: findSettingValue(configured.settings, "ui.notify") === "auto",
       quit,
     });
     conversation.background.notify(control, agent);
