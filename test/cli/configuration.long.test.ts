@@ -1,7 +1,7 @@
 /**
  * `pawl config` and `pawl trust`, as a person and a script use them.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
@@ -291,3 +291,42 @@ test("skills.off hides skills from the model", verifies("CHAT-4#settings"), asyn
   expect(sent).not.toContain("About old-skill.");
   expect(sent).not.toContain("The text of old-skill.");
 });
+
+test(
+  "pawl hooks import copies hooks after a person has seen them, and not through a link",
+  verifies("CHAT-6#events"),
+  async () => {
+    const settings = (command: string) =>
+      JSON.stringify({
+        hooks: { Stop: [{ hooks: [{ type: "command", command }] }], Setup: [{ hooks: [{ type: "http" }] }] },
+      });
+    const world = createWorld({
+      ".claude/settings.json": settings("of-folder.sh"),
+      "person/.claude/settings.json": settings("of-person.sh"),
+    });
+    const env = { HOME: join(world.root, "person") };
+    const refused = await world.pawl(["hooks", "import"], { env, input: "y\n" });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining("Without a terminal") as string });
+    const importing = world.startOnTerminal(["hooks", "import"], { env });
+    await importing.said("Copy 1 hook?");
+    importing.type("y\r");
+    await importing.said("person/.config/pawl/hooks.json:");
+    importing.type("n\r");
+    const { code, stdout } = await importing.ended;
+    expect(code).toBe(2);
+    expect(stdout).toMatch(/Stop {2}of-folder\.sh[\s\S]*Pawl has no event Setup[\s\S]*trusted the file: pawl trust/);
+    expect(readFileSync(join(world.root, ".pawl/hooks.json"), "utf8")).toContain("of-folder.sh");
+    expect(existsSync(join(env.HOME, ".config/pawl/hooks.json"))).toBe(false);
+    const listed = await world.pawl(["hooks", "--json"], { env });
+    expect(parseJsonLines(listed.stdout)).toMatchObject([{ event: "Stop", command: "of-folder.sh", on: false }]);
+    mkdirSync(join(env.HOME, ".config/pawl"), { recursive: true });
+    mkdirSync(join(world.root, "other/.claude"), { recursive: true });
+    writeFileSync(join(world.root, "other/.claude/settings.json"), settings("evil.sh"));
+    symlinkSync(join(env.HOME, ".config/pawl"), join(world.root, "other/.pawl"));
+    const linked = world.startOnTerminal(["hooks", "import", "--root", "other"], { env });
+    await linked.said("Copy 1 hook?");
+    linked.type("y\r");
+    expect((await linked.ended).stdout).toContain("cannot be written: it is not in the folder");
+    expect(existsSync(join(env.HOME, ".config/pawl/hooks.json"))).toBe(false);
+  },
+);

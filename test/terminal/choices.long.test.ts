@@ -8,6 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
+import { startConversation } from "./conversation.js";
 import { openPawl, type Person } from "./pseudo-terminal.js";
 
 const answer = (text: string, output = 10) => ({ type: "answer", text, usage: { input: 20, output } }) as const;
@@ -321,6 +322,32 @@ test(
     expect(await eventsOf(world, session.sessionId)).toContainEqual(
       expect.objectContaining({ type: "compaction_requested", keep: "the port of the server" }),
     );
+  },
+);
+
+test(
+  "a notice on the desktop says that a call waits while the window has no focus, unless ui.notify is off",
+  verifies("CHAT-4#settings"),
+  async () => {
+    const notices = [];
+    for (const setting of ["auto", "off"]) {
+      const world = createWorld();
+      await world.pawl(["config", "set", "ui.notify", setting]);
+      const write = { name: "write_file", input: { path: "a.md", content: "x" } };
+      const script: Script = [{ type: "answer", calls: [write] }, answer("Done.")];
+      const { person } = await startConversation(world, script, [], { TERM_PROGRAM: "iTerm.app" });
+      // The window loses the focus.
+      person.type("\x1b[O");
+      person.type("write\r");
+      await person.sees(/write_file[\s\S]*y yes/);
+      const bytes = person.bytes();
+      notices.push(bytes.match(/\x1b\]9;[^\x1b]*\x1b\\/g));
+      expect(bytes.includes("\x1b[?1004h")).toBe(setting === "auto");
+      person.kill("SIGTERM");
+      await person.ended;
+      expect(person.bytes().includes("\x1b[?1004l")).toBe(setting === "auto");
+    }
+    expect(notices).toEqual([["\x1b]9;Pawl waits for your answer: write_file\x1b\\"], null]);
   },
 );
 

@@ -46,6 +46,7 @@ import { shortId } from "../files/session-store.js";
 import { createHooks } from "../hooks/create-hooks.js";
 import { createNotifier } from "../hooks/notifications.js";
 import type { ResolvedHook } from "../hooks/resolve-hooks.js";
+import { createSessionVariables } from "../hooks/session-variables.js";
 import { noServers, type StartedServers } from "../mcp/start-servers.js";
 import { createGuardedTools, withPlanModeCheck } from "../permissions/guarded-tools.js";
 import { createHookVerdicts } from "../permissions/hook-verdicts.js";
@@ -246,9 +247,12 @@ function createFolderTools({
   const isReadOnly = (input: unknown, context: ToolContext) => guarded.checkPlanMode("shell", input, context);
   const createShell = (env: AgentSettings["shell"]["env"]) =>
     createPlanShell(createShellIn(env, sandbox), createShellIn(env, withReadOnlyFolder(sandbox)), isReadOnly);
+  const sessionVariables = createSessionVariables();
+  const findVariables = ({ sessionId, data }: ToolContext) =>
+    sessionVariables.find(topSessions.findLatest({ sessionId, data: data.all() }).sessionId);
   // The permissions alone decide whether a call needs approval.
   const shell = [
-    { ...createQuietGitShell(root, shellSettings.env, createShell), needsApproval: false },
+    { ...createQuietGitShell(root, shellSettings.env, createShell, findVariables), needsApproval: false },
     ...background.tools,
   ];
   const { timeZone: timezone = "UTC" } = new Intl.DateTimeFormat().resolvedOptions();
@@ -259,7 +263,8 @@ function createFolderTools({
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];
   permissions.useVersions(servers.versionOf);
   const tools = allTools.filter(({ name }) => !toolsOff.has(name));
-  return { ...guarded, background, tools, hookDeps: { topSessions, verdicts, decide: permissions.decide } };
+  const hookDeps = { topSessions, verdicts, decide: permissions.decide, sessionVariables };
+  return { ...guarded, background, tools, hookDeps };
 }
 
 /** The tools of an MCP server are not known until it has started. */

@@ -24,6 +24,8 @@ export type AgentFile = TextFile & {
   readonly description: string;
   /** Names of tools; null for all tools of the parent. */
   readonly tools: readonly string[] | null;
+  /** Names of tools that the agent does not have, whatever `tools` says. `*` is all of them. */
+  readonly disallowedTools: readonly string[];
   /** `provider/model`, or a name of the setting `models`; null for the parent's model. */
   readonly model: string | null;
   readonly mode: AgentMode;
@@ -78,8 +80,6 @@ export function parseAgentFile(file: TextFile): AgentFile {
   const [ignoredLine] = ignoredLines;
   if (ignoredLine !== undefined)
     throw new Error(`its line ${truncate(toOneLine(ignoredLine), maxShown)} cannot be read: write it as key: value`);
-  if (keys.includes("disallowedTools"))
-    throw new Error("its disallowedTools would have no effect: list the tools that it may have under tools");
   const name = value("name") ?? file.name;
   if (!namePattern.test(name))
     throw new Error(
@@ -90,6 +90,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
   const prompt = parsed.body.trim();
   if (prompt === "") throw new Error("it has no text below the front matter: write the system prompt there");
   const tools = parseTools(list("tools"));
+  const disallowed = parseDisallowedTools(list("disallowedTools") ?? []);
   const { mode, note } = parseMode(value("permissionMode"));
   const model = value("model");
   const maxSteps = parsePositive("maxTurns", value("maxTurns"));
@@ -100,6 +101,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
     name,
     description: truncate(toOneLine(description), maxDescription),
     tools: tools.names,
+    disallowedTools: disallowed.names,
     model: model === undefined || model === "inherit" ? null : model,
     mode,
     background: value("background")?.toLowerCase() === "true",
@@ -109,7 +111,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
       ...(maxCostUsd === undefined ? {} : { maxCostUsd }),
     },
     prompt,
-    notes: [...tools.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(keys)],
+    notes: [...tools.notes, ...disallowed.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(keys)],
   };
 }
 
@@ -133,36 +135,66 @@ export const toolsElsewhere: ReadonlyMap<string, string> = new Map([
   ["Skill", "read_skill"],
 ]);
 
-function parseTools(words: readonly string[] | undefined): {
-  readonly names: readonly string[] | null;
-  readonly notes: readonly string[];
-} {
+type ParsedTools<Names> = { readonly names: Names; readonly notes: readonly string[] };
+
+function parseTools(words: readonly string[] | undefined): ParsedTools<readonly string[] | null> {
   if (words === undefined || words.includes("*")) return { names: null, notes: [] };
+  const { names, unknown, patterned } = sortToolWords(words);
+  return {
+    names: addProcessTools(names),
+    notes: [
+      ...describeUnknownTools(unknown),
+      ...(patterned.length === 0
+        ? []
+        : [`The patterns in parentheses are ignored: ${formatList(patterned)}. Calls ask unless a rule allows them.`]),
+    ],
+  };
+}
+
+/** @throws Error for an entry that is not a tool's name: the agent would have a tool that the file takes away */
+function parseDisallowedTools(words: readonly string[]): ParsedTools<readonly string[]> {
+  if (words.includes("*")) return { names: ["*"], notes: [] };
+  const { names, unknown, patterned } = sortToolWords(words);
+  const invalid = unknown.find((word) => !/^[\w-]+(?:\(.*\))?$/s.test(word));
+  if (invalid !== undefined)
+    throw new Error(
+      `its disallowedTools has ${truncate(toOneLine(invalid), maxShown)}, which is not a name: separate names by commas`,
+    );
+  return {
+    names: addProcessTools(names),
+    notes: [
+      ...describeUnknownTools(unknown),
+      ...(patterned.length === 0
+        ? []
+        : [`disallowedTools takes the whole tool away, not only what the pattern names: ${formatList(patterned)}.`]),
+    ],
+  };
+}
+
+/** Sorts the entries of a list into Pawl's tools, names that are not tools, and tools with a pattern such as `Bash(git diff:*)`. */
+function sortToolWords(words: readonly string[]) {
   const names = new Set<string>();
   const unknown: string[] = [];
-  const unrestricted: string[] = [];
+  const patterned: string[] = [];
   for (const word of words) {
     const [, tool = "", pattern] = /^([^()\s]+)(\(.*\))?$/s.exec(word) ?? [];
     const name = toolsElsewhere.get(tool) ?? tool;
     if (!isKnownTool(name)) unknown.push(word);
     else {
       names.add(name);
-      if (pattern !== undefined) unrestricted.push(word);
+      if (pattern !== undefined) patterned.push(word);
     }
   }
-  // The process tools belong to the commands that start the processes.
-  if (names.has("shell")) for (const name of ["read_process", "stop_process"]) names.add(name);
-  return {
-    names: [...names],
-    notes: [
-      ...(unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.`]),
-      ...(unrestricted.length === 0
-        ? []
-        : [
-            `The patterns in parentheses are ignored: ${formatList(unrestricted)}. Calls ask unless a rule allows them.`,
-          ]),
-    ],
-  };
+  return { names, unknown, patterned };
+}
+
+/** The process tools belong to the commands that start the processes. */
+function addProcessTools(names: ReadonlySet<string>): readonly string[] {
+  return [...new Set([...names, ...(names.has("shell") ? ["read_process", "stop_process"] : [])])];
+}
+
+function describeUnknownTools(unknown: readonly string[]): readonly string[] {
+  return unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.`];
 }
 
 function isKnownTool(name: string): boolean {
@@ -205,6 +237,7 @@ const knownKeys: ReadonlySet<string> = new Set([
     "name",
     "description",
     "tools",
+    "disallowedTools",
     "model",
     "permissionMode",
     "maxTurns",
@@ -230,7 +263,7 @@ function formatList(words: readonly string[]): string {
 }
 
 /** The effects of trusting the file, as the trust question lists them. */
-export function describeAgentEffects({ name, tools, model, mode }: AgentFile): readonly string[] {
+export function describeAgentEffects({ name, tools, disallowedTools, model, mode }: AgentFile): readonly string[] {
   const modes: { readonly [Mode in AgentMode]: readonly string[] } = {
     ask: [],
     edits: ["lets that agent write files of this folder without asking"],
@@ -242,6 +275,7 @@ export function describeAgentEffects({ name, tools, model, mode }: AgentFile): r
     tools === null
       ? "gives that agent all tools of the session"
       : `gives that agent these tools of the session: ${tools.join(", ") || "none"}`,
+    ...(disallowedTools.length === 0 ? [] : [`takes these tools from that agent: ${disallowedTools.join(", ")}`]),
     ...(model === null ? [] : [`sends its conversation to the model ${model}`]),
     ...modes[mode],
   ];

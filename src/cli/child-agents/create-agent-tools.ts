@@ -77,7 +77,9 @@ export function createAgentTools(agents: readonly AgentWithModel[], deps: AgentT
 function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps): AnyTool {
   const { store, root, parentName, createPermissionCheck, promptCache, limits, createSources, stopProcesses } = deps;
   const contextWindow = model === null ? deps.contextWindow : undefined;
-  const hasTool = (name: string) => file.tools === null || file.tools.some((allowed) => matchesTool(allowed, name));
+  const isIn = (entries: readonly string[], name: string) => entries.some((entry) => matchesTool(entry, name));
+  const hasTool = (name: string) =>
+    (file.tools === null || isIn(file.tools, name)) && !isIn(file.disallowedTools, name);
   const tools = deps.tools.filter(({ name, readOnly }) => hasTool(name) && (file.mode !== "read" || readOnly === true));
   const ownModel = model?.model ?? deps.model;
   const ownLimits = lowerLimits(limits, { maxSteps: defaultMaxSteps, ...file.limits });
@@ -116,10 +118,10 @@ function createAgentTool({ file, model }: AgentWithModel, deps: AgentToolsDeps):
 }
 
 /** Other programs name all tools of an MCP server `mcp__SERVER` or `mcp__SERVER__*`. `mcp__SERVER__TOOL` is a single tool. */
-function matchesTool(allowed: string, name: string): boolean {
-  if (allowed === name) return true;
-  if (allowed.endsWith("__*")) return name.startsWith(allowed.slice(0, -1));
-  return /^mcp__(?!.*__)/.test(allowed) && name.startsWith(`${allowed}__`);
+function matchesTool(entry: string, name: string): boolean {
+  if (entry === name || entry === "*") return true;
+  if (entry.endsWith("__*")) return name.startsWith(entry.slice(0, -1));
+  return /^mcp__(?!.*__)/.test(entry) && name.startsWith(`${entry}__`);
 }
 
 function lowerLimits(limits: ConfiguredLimits, lower: AgentFile["limits"]): ConfiguredLimits {

@@ -33,6 +33,11 @@ export function writeConfiguration(path: string, text: string): void {
       "bad_configuration",
       `${path} would be larger than ${maxConfigurationBytes.toLocaleString("en-US")} bytes.`,
     );
+  replaceFile(path, text);
+}
+
+/** Replaces a file as a whole. A symbolic link stays a link. */
+export function replaceFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true });
   const target = resolveLink(path);
   const draft = `${target}.${process.pid}.new`;

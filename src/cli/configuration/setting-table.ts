@@ -167,6 +167,11 @@ export const settingTable: { readonly [key: string]: SettingRule } = {
     kind: { type: "one of", choices: ["off", "when-waiting"] },
     about: "when-waiting: a conversation rings the bell of the terminal when a call waits for your answer.",
   },
+  "ui.notify": {
+    kind: { type: "one of", choices: ["auto", "off"] },
+    about:
+      "auto: a conversation shows a notice on the desktop when a call waits for your answer or long work has ended, if the window has no focus.",
+  },
 };
 
 /** The defaults. A setting that is not listed here has no default value. */
@@ -188,6 +193,7 @@ export const settingDefaults: { readonly [key: string]: Json } = {
   "ui.theme": "auto",
   "ui.screenReader": false,
   "ui.bell": "off",
+  "ui.notify": "auto",
 };
 
 /** Describes what is wrong with a value; null if it is valid. */

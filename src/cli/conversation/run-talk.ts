@@ -80,6 +80,7 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
       prompts: () => listServerPrompts(servers.current(), talkEnded.signal),
       argumentValues: (typed) => listArgumentValues(servers.current(), typed, talkEnded.signal),
       rings: findSettingValue(configured.settings, "ui.bell") === "when-waiting",
+      notifies: findSettingValue(configured.settings, "ui.notify") === "auto",
       quit,
     });
     conversation.background.notify(control, agent);

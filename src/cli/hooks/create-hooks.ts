@@ -28,6 +28,7 @@ import { type HookAnswer, readHookAnswer } from "./hook-answer.js";
 import { formatHookName, type ResolvedHook } from "./resolve-hooks.js";
 import { afterTimeoutMs, runHookCommand } from "./run-hook-command.js";
 import { trackNotification } from "./running-notifications.js";
+import type { SessionVariables, Variables } from "./session-variables.js";
 import { fromScriptInput, listToolNames, toScriptInput } from "./tool-names.js";
 import { withTranscript } from "./transcript-file.js";
 
@@ -45,6 +46,8 @@ export type CreateHooksDeps = {
   ) => Promise<Result>;
   /** Decides about a call by the rules and the mode. */
   readonly decide: Permissions["decide"];
+  /** Keeps the variables that SessionStart hooks set. */
+  readonly sessionVariables: SessionVariables;
   /** Called with a hook's name when its command starts. @returns a function that is called when the command has ended */
   readonly onCommand?: ((name: string) => () => void) | undefined;
 };
@@ -104,7 +107,11 @@ function createPoints(hook: ResolvedHook, agent: string | null, deps: CreateHook
   }
 }
 
-type RunHook = (fields: { readonly [field: string]: Json }, context: HookContext) => Promise<HookAnswer>;
+type RunHook = (
+  fields: { readonly [field: string]: Json },
+  context: HookContext,
+  variables?: Variables,
+) => Promise<HookAnswer>;
 
 function createRunner(
   hook: ResolvedHook,
@@ -112,7 +119,7 @@ function createRunner(
   { root, store, topSessions, onCommand }: CreateHooksDeps,
 ): RunHook {
   const noSignal = new AbortController().signal;
-  return async (fields, { sessionId, data, signal }) => {
+  return async (fields, { sessionId, data, signal }, variables = {}) => {
     checkHookTrust(hook, root);
     const top = await topSessions.find({ sessionId, data });
     const input = {
@@ -125,7 +132,7 @@ function createRunner(
     };
     const runCommand = (endSignal: AbortSignal) =>
       withTranscript(top.sessionId, { store, root }, (path) =>
-        runHookCommand(hook, { ...input, transcript_path: path }, { root, signal: endSignal }),
+        runHookCommand(hook, { ...input, transcript_path: path }, { root, signal: endSignal, variables }),
       );
     if (hook.async) {
       // The event is committed before the command ends, so the log has no place for its outcome.
@@ -154,7 +161,11 @@ const modeNames = { ask: "default", edits: "acceptEdits", plan: "plan" } as cons
 const maxStarted = 10_000;
 
 /** Calls the hook in each process, before the first run of a session. */
-function createSessionStart({ matches }: ResolvedHook, run: RunHook, { store }: CreateHooksDeps): Points {
+function createSessionStart(
+  { matches, async }: ResolvedHook,
+  run: RunHook,
+  { store, sessionVariables }: CreateHooksDeps,
+): Points {
   const started = new Set<string>();
   const rememberStart = (sessionId: string) => {
     const [oldest] = started;
@@ -169,7 +180,10 @@ function createSessionStart({ matches }: ResolvedHook, run: RunHook, { store }: 
       const messages = await createClient({ store }).session(sessionId).messages();
       const source = messages.some(({ role }) => role === "assistant") ? "resume" : "startup";
       if (!matches([source])) return undefined;
-      return toRunChange(input, await run({ source }, context));
+      // Nothing waits for a command in the background, so what it writes would be lost.
+      if (async) return toRunChange(input, await run({ source }, context));
+      const runWithFile = (path: string) => run({ source }, context, { CLAUDE_ENV_FILE: path });
+      return toRunChange(input, await sessionVariables.collect(sessionId, runWithFile));
     },
   };
 }

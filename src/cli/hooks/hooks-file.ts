@@ -17,7 +17,7 @@ import { decodeText, readFolderFile } from "../files/folder-file.js";
 import { readSmallText } from "../files/small-file.js";
 import { parseRule, type Rule } from "../permissions/rule.js";
 
-const userHooksName = "hooks.json";
+export const userHooksName = "hooks.json";
 export const folderHooksName = ".pawl/hooks.json";
 /** The folder of scripts whose files are part of the trust in `folderHooksName`. */
 export const folderScriptsName = ".pawl/hooks";
@@ -94,7 +94,8 @@ type Members = { readonly [key: string]: Json };
 /** Creates an error about the value at a place in the file, such as `hooks.Stop[0]`. */
 type CreateError = (place: string, why: string) => PawlError;
 
-function parseHooks(path: string, text: string): readonly ConfiguredHook[] {
+/** @throws PawlError `bad_configuration` */
+export function parseHooks(path: string, text: string): readonly ConfiguredHook[] {
   const parsed = parseJson(stripComments(text));
   if (!parsed.ok) throw createFileError(path, `it is not valid JSON (${parsed.error})`);
   const createError: CreateError = (place, why) => createFileError(path, `${place} ${why}`);
@@ -112,6 +113,18 @@ function parseHooks(path: string, text: string): readonly ConfiguredHook[] {
   );
   if (all.length > maxHooks) throw createFileError(path, `it has ${all.length} hooks; the maximum is ${maxHooks}`);
   return all;
+}
+
+/** Why a hook of another program cannot be a hook of Pawl; null if it can. */
+export function findHookProblem(event: string, matcher: string, hook: Json): string | null {
+  if (!Object.hasOwn(hookEvents, event)) return `Pawl has no event ${event}`;
+  try {
+    const createError: CreateError = (place, why) => new PawlError("bad_configuration", `${place} ${why}`);
+    parseGroup(event as HookEvent, { matcher, hooks: [hook] }, event, createError);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 function parseGroup(event: HookEvent, value: Json, place: string, createError: CreateError): readonly ConfiguredHook[] {
@@ -154,9 +167,9 @@ function parseHook(
   createError: CreateError,
 ): Pick<ConfiguredHook, "condition" | "command" | "timeoutMs" | "onFailure" | "async" | "env"> {
   const hook = readMembers(value, place, createError);
-  checkKeys(hook, place, ["type", "command", "timeout", "if", "onFailure", "async", "env"], createError);
   const { type, command, timeout = defaultTimeoutSeconds, onFailure = "open", async = false, env = [] } = hook;
   if (type !== "command") throw createError(`${place}.type`, 'must be "command": other types of hooks do not run');
+  checkKeys(hook, place, ["type", "command", "timeout", "if", "onFailure", "async", "env"], createError);
   if (typeof command !== "string" || command.trim() === "" || command.length > maxCommandCharacters)
     throw createError(`${place}.command`, `must be a command line of at most ${maxCommandCharacters} characters`);
   if (typeof timeout !== "number" || !(timeout > 0 && timeout <= maxTimeoutSeconds))

@@ -18,6 +18,13 @@ const killGraceMs = 1_000;
 /** The time after a command's timeout to kill it and to read its remaining output; milliseconds. */
 export const afterTimeoutMs = killGraceMs + 5_000;
 
+export type HookCommandOptions = {
+  readonly root: string;
+  readonly signal: AbortSignal;
+  /** Variables that the command gets in addition to its environment. */
+  readonly variables?: Readonly<Record<string, string>>;
+};
+
 /**
  * @param input what the command reads as JSON from its standard input
  * @throws Error that says why it has failed: it took too long, wrote too much, was killed or could not be started
@@ -25,14 +32,14 @@ export const afterTimeoutMs = killGraceMs + 5_000;
 export async function runHookCommand(
   { command, timeoutMs, env }: Pick<ConfiguredHook, "command" | "timeoutMs" | "env">,
   input: { readonly [field: string]: Json },
-  { root, signal }: { readonly root: string; readonly signal: AbortSignal },
+  { root, signal, variables = {} }: HookCommandOptions,
 ): Promise<CommandEnd> {
   const [stdout, stderr] = [createBoundedOutput(), createBoundedOutput()];
   const inputFile = openInputFile(`${JSON.stringify(input)}\n`);
   try {
     const { ended } = await runProcess([findShell().path, "-c", command], {
       cwd: root,
-      env: createHookEnvironment(env, root),
+      env: { ...createHookEnvironment(env, root), ...variables },
       signal: AbortSignal.any([signal, stdout.overflow, stderr.overflow]),
       timeoutMs,
       killGraceMs,

@@ -1,7 +1,8 @@
 /**
- * A shell tool that, for lines whose Git commands only read, keeps Git from running programs of the repository's configuration.
+ * A shell tool with the variables of the session. For lines whose Git commands only read, it keeps Git from running programs of the
+ * repository's configuration.
  */
-import type { Tool } from "../../index.js";
+import type { Tool, ToolContext } from "../../index.js";
 import { commandOf } from "./command-pattern.js";
 import { quietGit } from "./inspect-git-folder.js";
 import { isReadOnlyGit } from "./known-commands.js";
@@ -10,16 +11,27 @@ import { parseShellLine } from "./shell-line.js";
 type Shell = Tool<{ readonly command: string }, string>;
 type Variables = { readonly [name: string]: string };
 
-/** @param create creates the shell tool with these environment variables */
-export function createQuietGitShell(root: string, env: Variables, create: (env: Variables) => Shell): Shell {
+/**
+ * @param env overrides the variables of the session
+ * @param create creates the shell tool with these environment variables
+ * @param findVariables finds the variables of the session that a call belongs to
+ */
+export function createQuietGitShell(
+  root: string,
+  env: Variables,
+  create: (env: Variables) => Shell,
+  findVariables: (context: ToolContext) => Variables | undefined,
+): Shell {
   const defaultShell = create(env);
-  let quietShell: Shell | null = null;
   return {
     ...defaultShell,
     async *execute(input, context) {
       const isQuiet = await onlyReadsGit(input.command, root);
-      if (isQuiet) quietShell ??= create({ ...env, ...quietGit });
-      const { execute } = isQuiet && quietShell !== null ? quietShell : defaultShell;
+      const variables = findVariables(context);
+      const { execute } =
+        isQuiet || variables !== undefined
+          ? create({ ...variables, ...env, ...(isQuiet ? quietGit : {}) })
+          : defaultShell;
       const result = await execute?.(input, context);
       if (typeof result === "object" && result !== null && Symbol.asyncIterator in result) return yield* result;
       return result;

@@ -8,7 +8,7 @@ export const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Work:": ["run", "resume", "agents", "abort", "steer", "fork"],
   "Approvals:": ["approvals", "approve", "deny"],
   "Sessions:": ["sessions", "trace", "replay", "eval"],
-  "Folder settings:": ["config", "permissions", "sandbox", "trust"],
+  "Folder settings:": ["config", "permissions", "sandbox", "trust", "hooks"],
   "Servers and workers:": ["worker", "schedule", "notices", "serve", "ui", "acp", "mcp", "postgres"],
   "More:": ["doctor", "completion"],
 };

@@ -1,14 +1,15 @@
 /**
- * The commands `pawl config` and `pawl trust`.
+ * The commands `pawl config`, `pawl trust` and `pawl hooks`.
  */
 import type { Command } from "commander";
 import type { ConfigOptions } from "../commands/config.js";
+import type { HooksOptions } from "../commands/hooks.js";
 import type { TrustOptions } from "../commands/trust.js";
 import { settingNames } from "../configuration/configuration.js";
 import { type AddCommand, formatExamples } from "./options.js";
 
 export const addConfigurationCommands: AddCommand = (program, terminal, finish) => {
-  for (const add of [addConfig, addTrust]) add(program, terminal, finish);
+  for (const add of [addConfig, addTrust, addHooks]) add(program, terminal, finish);
 };
 
 const addConfig: AddCommand = (program, terminal, finish) => {
@@ -93,5 +94,27 @@ const addTrust: AddCommand = (program, terminal, finish) => {
     .action(async (options: TrustOptions) => {
       const { trust } = await import("../commands/trust.js");
       finish(await trust(options, terminal));
+    });
+};
+
+const addHooks: AddCommand = (program, terminal, finish) => {
+  const command = program
+    .command("hooks")
+    .description("list the hooks of your hooks.json and of this folder's, and why some are off")
+    .option("--root <folder>", "the folder (default: the current folder)")
+    .option("--json", "print them as JSON")
+    .addHelpText("after", formatExamples("pawl hooks", "pawl hooks import"))
+    .action(async (options: HooksOptions) => {
+      const { list } = await import("../commands/hooks.js");
+      finish(list(options, terminal));
+    });
+  command
+    .command("import")
+    .description("copy the hooks of .claude/settings.json, in the folder and in your home, after you have seen them")
+    .option("--root <folder>", "the folder (default: the current folder)")
+    .addHelpText("after", formatExamples("pawl hooks import"))
+    .action(async (_: HooksOptions, self: Command) => {
+      const { importHooks } = await import("../commands/hooks.js");
+      finish(await importHooks(self.optsWithGlobals(), terminal));
     });
 };

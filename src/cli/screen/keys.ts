@@ -47,10 +47,13 @@ const maxSequence = 64;
 
 const pasteStart = "\x1b[200~";
 const pasteEnd = "\x1b[201~";
+const focusIn = "\x1b[I";
+const focusOut = "\x1b[O";
 
 type PasteInProgress = { text: string; isCut: boolean; tail: string };
 
-export function createKeyReader(onKey: (key: Key) => void): KeyReader {
+/** @param onFocus called when the terminal reports that its window has or has lost the focus */
+export function createKeyReader(onKey: (key: Key) => void, onFocus: (hasFocus: boolean) => void = () => {}): KeyReader {
   let pendingText = "";
   let pasting: PasteInProgress | null = null;
   let timer: NodeJS.Timeout | null = null;
@@ -77,7 +80,9 @@ export function createKeyReader(onKey: (key: Key) => void): KeyReader {
       }
       const length = findKeyLength(text, at);
       if (length === 0) break;
-      emitKey(text.slice(at, at + length), onKey);
+      const sequence = text.slice(at, at + length);
+      if (sequence === focusIn || sequence === focusOut) onFocus(sequence === focusIn);
+      else emitKey(sequence, onKey);
       at += length;
     }
     pendingText = text.slice(at);

@@ -9,9 +9,13 @@ import type { ScreenOutput } from "./screen.js";
 
 /** Bracketed paste, and the kitty keyboard protocol, which distinguishes keys that are otherwise the same. */
 const modesOn = "\x1b[?2004h\x1b[>1u";
+const focusOn = "\x1b[?1004h";
+const focusOff = "\x1b[?1004l";
 const modesOff = "\x1b[<u\x1b[?2004l\x1b[?7h\x1b[?2026l\x1b[?25h";
 
 export type Tty = ScreenOutput & {
+  /** Asks the terminal to report its focus. @returns whether the window has the focus; true until the terminal reports that it has not */
+  readonly watchFocus: () => () => boolean;
   /** Turns the modes on, and starts to read keys. */
   readonly enter: () => void;
   /** Turns the modes off. */
@@ -29,20 +33,24 @@ const keepAliveMs = 1_000_000_000;
 const defaultSize = { columns: 80, rows: 24 } as const;
 
 export function openTty({ input, output }: TtyStreams, onKey: (key: Key) => void, onResize: () => void): Tty {
-  const reader = createKeyReader(onKey);
   let isActive = false;
+  let watchesFocus = false;
+  let hasFocus = true;
+  const reader = createKeyReader(onKey, (reported) => {
+    hasFocus = reported;
+  });
 
   function enter(): void {
     if (isActive) return;
     isActive = true;
     input.setRawMode(true).setEncoding("utf8").on("data", reader.feed).resume();
-    output.write(modesOn);
+    output.write(watchesFocus ? modesOn + focusOn : modesOn);
   }
 
   function leave(): void {
     if (!isActive) return;
     isActive = false;
-    output.write(modesOff);
+    output.write(watchesFocus ? focusOff + modesOff : modesOff);
     input.off("data", reader.feed).pause();
     input.setRawMode(false);
   }
@@ -66,6 +74,11 @@ export function openTty({ input, output }: TtyStreams, onKey: (key: Key) => void
     },
     write: (text) => output.write(text),
     onDrain: (listener) => output.once("drain", listener),
+    watchFocus() {
+      if (!watchesFocus && isActive) output.write(focusOn);
+      watchesFocus = true;
+      return () => hasFocus;
+    },
     enter,
     leave,
     suspend(onContinue) {

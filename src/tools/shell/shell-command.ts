@@ -54,6 +54,12 @@ const unattendedVariables = {
   DEBIAN_FRONTEND: "noninteractive",
 } as const;
 
+/** The variables that commands get from the person's environment, or that are set for them. */
+export const reservedVariables: ReadonlySet<string> = new Set([
+  ...inheritedVariables,
+  ...Object.keys(unattendedVariables),
+]);
+
 /** @param onForbidden called if the command must be stopped */
 export async function prepareCommand(
   { command, hosts = [], outside = false }: ShellInput,

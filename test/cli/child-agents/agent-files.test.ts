@@ -58,6 +58,19 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     expect(parse(write("description: x\ntools: agent_other")).tools).toEqual([]);
   });
 
+  test("takes tools away, and reports those that Pawl does not have", () => {
+    const file = parse(
+      write("description: x\ntools: Read, Bash\ndisallowedTools: [Write, Bash(git push:*), NotebookEdit, mcp__db]"),
+    );
+    expect(file.disallowedTools).toEqual(["write_file", "shell", "mcp__db", "read_process", "stop_process"]);
+    expect(file.notes).toEqual([
+      "There is no tool NotebookEdit.",
+      "disallowedTools takes the whole tool away, not only what the pattern names: Bash(git push:*).",
+    ]);
+    expect(parse(write("description: x")).disallowedTools).toEqual([]);
+    expect(parse(write("description: x\ndisallowedTools:\n  - '*'")).disallowedTools).toEqual(["*"]);
+  });
+
   test.each([
     ["acceptEdits", "edits", 0],
     ["plan", "read", 0],
@@ -112,7 +125,8 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     [write("description: x", ""), "no text"],
     [write("description: x\nmaxTurns: many"), "its maxTurns must be a number"],
     [write("description: x\nbudget: -1"), "its budget must be a number"],
-    [write("description: x\ndisallowedTools: Bash, Write"), "list the tools that it may have under tools"],
+    [write("description: x\ndisallowedTools: Bash Write"), "its disallowedTools has Bash Write, which is not a name"],
+    [write("description: x\ndisallowedTools: mcp__db__drop*"), "mcp__db__drop*, which is not a name"],
     [write("description: x\ntools : Read"), "its line tools : Read cannot be read"],
     [write('description: x\n"tools": Read'), 'its line "tools": Read cannot be read'],
     [write("description: x\npermissionMode:plan"), "its line permissionMode:plan cannot be read"],
@@ -142,7 +156,9 @@ function world(files: Readonly<Record<string, string>>) {
 }
 
 const scout = "root/.pawl/agents/scout.md";
-const scoutText = write("description: Looks.\ntools: Read\npermissionMode: acceptEdits\nmodel: openai/big");
+const scoutText = write(
+  "description: Looks.\ntools: Read\ndisallowedTools: Bash\npermissionMode: acceptEdits\nmodel: openai/big",
+);
 
 describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () => {
   test("count only once their files are trusted, and the question says what trust does", () => {
@@ -156,6 +172,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     expect(file.effects).toEqual([
       "adds the agent scout, which the model may start with this text",
       "gives that agent these tools of the session: read_file",
+      "takes these tools from that agent: shell, read_process, stop_process",
       "sends its conversation to the model openai/big",
       "lets that agent write files of this folder without asking",
     ]);

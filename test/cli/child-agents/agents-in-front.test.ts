@@ -177,6 +177,23 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     expect(childModel.requests[0]?.tools.map(({ name }) => name).sort()).toEqual(expected);
   });
 
+  test.each([
+    ["", "disallowedTools: Write, Edit, mcp__docs, read_skill", ["fetch_url", "list_files", "read_file"]],
+    ["tools: Read, Write, mcp__docs", "disallowedTools: write_file, mcp__docs__search__delete", ["mcp__docs__search"]],
+    ["", "disallowedTools: '*'", []],
+  ])("has no tool that the file takes away (%s, %s)", async (tools, disallowed, expected) => {
+    const { agent, childModel } = createWorld([callScout(), done], [done], {
+      file: [tools, disallowed].filter((line) => line !== "").join("\n"),
+      serverTools: ["mcp__docs__search", "mcp__docs__search__delete"],
+    });
+    await agent.run("Go.", { sessionId: "s" });
+    const names = childModel.requests[0]?.tools.map(({ name }) => name) ?? [];
+    expect(names).toEqual(expect.arrayContaining(expected));
+    const taken = ["write_file", "edit_file", "mcp__docs__search__delete", "read_skill"];
+    expect(names.filter((name) => taken.includes(name))).toEqual([]);
+    if (expected.length === 0) expect(names).toEqual([]);
+  });
+
   test("can have every tool of the session, but no agent", async () => {
     const { agent, parentModel, childModel } = createWorld([callScout(), done], [done]);
     await agent.run("Go.", { sessionId: "s" });

@@ -40,8 +40,11 @@ export function createHookWorld(files: Readonly<Record<string, string>> = {}) {
   const store = createMemoryStore();
 
   /** The agent as a process creates it when it starts. */
-  function start(script: Script, rules: Pick<PermissionOptions, "allow" | "deny"> & { readonly child?: Script } = {}) {
-    const { child = [], ...lists } = rules;
+  function start(
+    script: Script,
+    rules: Pick<PermissionOptions, "allow" | "deny"> & { readonly child?: Script; readonly allowShell?: boolean } = {},
+  ) {
+    const { child = [], allowShell = false, ...lists } = rules;
     const model = createScriptedModel(script);
     const folderTrust = readTrust();
     const childModel = createScriptedModel(child);
@@ -49,7 +52,7 @@ export function createHookWorld(files: Readonly<Record<string, string>> = {}) {
       ...{ store, home, root, model },
       permissions: createPermissions({ allowAll: false, root, home, environment, ...lists }),
       settings: toAgentSettings(resolveConfiguration({ root, home, environment })),
-      allowShell: false,
+      allowShell,
       contextFiles: false,
       hooks: resolveHooks(folderTrust, environment),
       agents: resolveAgents(folderTrust, environment).list.map((file) => ({

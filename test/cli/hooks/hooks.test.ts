@@ -231,6 +231,45 @@ describe("Hooks of a run", verifies("CHAT-6#events"), () => {
     expect(JSON.stringify(model.requests[0]?.messages)).toContain("[hook] The branch is main.");
   });
 
+  test("set variables of later commands, apart from those that change what runs", async () => {
+    const lines = [
+      "export STAGE='a b'",
+      'declare -x QUOTED="say \\"hi\\""',
+      "# a comment",
+      "PLAIN=1",
+      "export LD_PRELOAD=/evil.so",
+      "export PATH=/evil",
+      "export PAWL_HOME=/evil",
+      "export LANG=xx",
+      "export EXPANDED=$(id)",
+    ];
+    const world = createHookWorld({
+      [own]: hooksFile("SessionStart", {
+        command:
+          'ls -l "$CLAUDE_ENV_FILE" | cut -c1-10 > mode; echo "$CLAUDE_ENV_FILE" > path; cat lines >> "$CLAUDE_ENV_FILE"',
+      }),
+      "root/lines": lines.join("\n"),
+      "config/pawl/pawl.config.json": JSON.stringify({ shell: { sandbox: "off" } }),
+    });
+    const print = call("shell", { command: "env" });
+    const { agent, model } = world.start([print, done, print, done], { allowShell: true, allow: ["shell"] });
+    await agent.run("One.", { sessionId: "s" });
+    const sent = JSON.stringify(model.requests[1]?.messages);
+    for (const variable of ["STAGE=a b", "PLAIN=1", String.raw`QUOTED=say \"hi\"`]) expect(sent).toContain(variable);
+    for (const refused of ["LD_PRELOAD", "/evil", "LANG=xx", "EXPANDED", "CLAUDE_ENV_FILE"])
+      expect(sent).not.toContain(refused);
+    expect(await world.listEvents("s")).toContainEqual(
+      expect.objectContaining({
+        type: "hook_failed",
+        message: expect.stringMatching(/LD_PRELOAD is reserved.*PATH is.*EXPANDED=\$\(id\) is not a name/) as string,
+      }),
+    );
+    expect(world.read("root/mode")).toBe("-rw-------\n");
+    expect(existsSync((world.read("root/path") ?? "").trim())).toBe(false);
+    await agent.run("Two.", { sessionId: "other" });
+    expect(JSON.stringify(model.requests[3]?.messages)).toContain("STAGE=a b");
+  });
+
   test("refuse a message, or add to it", async () => {
     const command = 'if grep -q secret; then echo "no secrets" >&2; exit 2; fi; echo Be brief.';
     const world = createHookWorld({ [own]: hooksFile("UserPromptSubmit", { command }) });

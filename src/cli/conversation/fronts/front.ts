@@ -38,6 +38,8 @@ export type Talk = {
   readonly quit: (how: LeaveMode) => void;
   /** Whether the terminal's bell rings when a call waits for the person. */
   readonly rings: boolean;
+  /** Whether the desktop shows that a call waits or that long work has ended, while the window has no focus. */
+  readonly notifies: boolean;
   readonly rules: RuleActions;
 };
 

@@ -12,6 +12,7 @@ import type { Region } from "../../screen/screen.js";
 import { copyToClipboard, createClipboardSequence, showInPager } from "../../terminal/pager.js";
 import { wrapNote } from "../lines/view-lines.js";
 import { createCompletion } from "./completion.js";
+import { createDesktopNotices } from "./desktop-notices.js";
 import { createEditorAction, renderEditedCall } from "./edit-in-editor.js";
 import { bell, type Front, type Talk } from "./front.js";
 import { lendTerminal } from "./lend-terminal.js";
@@ -42,6 +43,7 @@ export function createLiveFront(prompt: Prompt): Front {
   const [startupWait, list] = [createStartupWait(), createPickerHost(refresh)];
   const lines = createLineQueue(earlyInput.messages);
   const ticker = createTicker(refresh);
+  const notices = createDesktopNotices(tty, process.env);
 
   function refresh(): void {
     screen.show(renderFrame);
@@ -66,6 +68,8 @@ export function createLiveFront(prompt: Prompt): Front {
     const isNew = question !== undefined && question !== state.shown?.question;
     state = showQuestion(state, question, performance.now());
     if (isNew && talk?.rings === true) tty.write(bell);
+    if (isNew) notices.ask(question.name);
+    notices.setAtWork(isAtWork(), performance.now());
     if (!isAtWork()) state = { ...state, isLeaving: false };
     refresh();
   }
@@ -221,6 +225,7 @@ export function createLiveFront(prompt: Prompt): Front {
   function switchTalk(next: Talk | null): void {
     if (talk !== null) screen.commit(talk.control.view.takeHistory());
     talk = next;
+    notices.use(next?.notifies === true);
     const { draft, escapedAt, interruptedAt } = state;
     state = { ...createLiveState(draft), escapedAt, interruptedAt };
     lines.talk(next);

@@ -1,0 +1,45 @@
+/**
+ * Tells a person whose window has no focus that a call waits for them, or that long work has ended.
+ */
+import type { Tty } from "../../screen/tty.js";
+import { chooseNoticeProtocol, formatDesktopNotice } from "../../terminal/desktop-notice.js";
+
+export type DesktopNotices = {
+  /** Turns the notices on or off. */
+  readonly use: (isOn: boolean) => void;
+  /** Called when a question about a call is new. */
+  readonly ask: (callName: string) => void;
+  /** Called after each change, with the time in milliseconds. */
+  readonly setAtWork: (isAtWork: boolean, now: number) => void;
+};
+
+/** How long a run must have taken for its end to be announced; milliseconds. */
+export const longWorkMs = 10_000;
+
+export function createDesktopNotices(
+  tty: Pick<Tty, "write" | "watchFocus">,
+  environment: { readonly [name: string]: string | undefined },
+): DesktopNotices {
+  const protocol = chooseNoticeProtocol(environment);
+  let hasFocus: (() => boolean) | null = null;
+  let isOn = false;
+  let workSince: number | null = null;
+
+  function show(text: string): void {
+    if (isOn && protocol !== null && hasFocus?.() === false) tty.write(formatDesktopNotice(protocol, text));
+  }
+
+  return {
+    use(wanted) {
+      isOn = wanted;
+      workSince = null;
+      // The terminal is asked for its focus only if a notice can follow.
+      if (isOn && protocol !== null) hasFocus ??= tty.watchFocus();
+    },
+    ask: (callName) => show(`waits for your answer: ${callName}`),
+    setAtWork(isAtWork, now) {
+      if (!isAtWork && workSince !== null && now - workSince >= longWorkMs) show("has finished");
+      workSince = isAtWork ? (workSince ?? now) : null;
+    },
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * Reads the hooks of Claude Code's settings, and plans which of them can be copied into a `hooks.json` of Pawl.
+ *
+ * A hook is copied as it is, or not at all: a hook that runs differently might no longer guard what it guarded.
+ */
+import { type Json, parseJson } from "../../core/index.js";
+import { isJsonObject } from "../configuration/json-object.js";
+import { stripComments } from "../configuration/strip-comments.js";
+import { type ConfiguredHook, findHookProblem, type HooksFile } from "./hooks-file.js";
+
+/** A hook of the settings. */
+export type ImportedHook = {
+  readonly event: string;
+  readonly matcher: string;
+  readonly command: string;
+  /** The entry as it is written. */
+  readonly entry: Json;
+};
+
+export type ImportPlan = {
+  readonly copied: readonly ImportedHook[];
+  /** The hooks that cannot be copied, and why. */
+  readonly refused: readonly (ImportedHook & { readonly why: string })[];
+  /** How many hooks the target has already. */
+  readonly presentCount: number;
+};
+
+/** @throws Error that says why the settings cannot be read */
+export function planImport(settings: string, present: readonly ConfiguredHook[]): ImportPlan {
+  const copied: ImportedHook[] = [];
+  const refused: (ImportedHook & { readonly why: string })[] = [];
+  let presentCount = 0;
+  for (const hook of readSettingsHooks(settings)) {
+    const problem = findHookProblem(hook.event, hook.matcher, hook.entry);
+    const isSame = (one: Pick<ConfiguredHook, "event" | "matcher" | "command">) =>
+      one.event === hook.event && one.matcher === hook.matcher.trim() && one.command === hook.command;
+    if (problem !== null) refused.push({ ...hook, why: problem });
+    else if (present.some(isSame)) presentCount += 1;
+    else copied.push(hook);
+  }
+  return { copied, refused, presentCount };
+}
+
+function readSettingsHooks(settings: string): readonly ImportedHook[] {
+  const parsed = parseJson(stripComments(settings));
+  if (!parsed.ok) throw new Error(`it is not valid JSON (${parsed.error})`);
+  const { hooks = {} } = isJsonObject(parsed.value) ? parsed.value : {};
+  if (!isJsonObject(hooks)) throw new Error("its hooks are not an object");
+  return Object.entries(hooks).flatMap(([event, groups]) =>
+    toList(groups).flatMap((group) => {
+      const { matcher = "", hooks: entries } = isJsonObject(group) ? group : {};
+      return toList(entries).map((entry) => {
+        const { command } = isJsonObject(entry) ? entry : {};
+        return {
+          ...{ event, entry },
+          matcher: typeof matcher === "string" ? matcher : JSON.stringify(matcher),
+          command: typeof command === "string" ? command : JSON.stringify(entry),
+        };
+      });
+    }),
+  );
+}
+
+function toList(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The text of the target with the hooks added. Everything else in it is preserved, except comments. */
+export function addHooks(target: Pick<HooksFile, "text"> | null, copied: readonly ImportedHook[]): string {
+  const parsed = parseJson(stripComments(target?.text ?? "{}"));
+  const members = parsed.ok && isJsonObject(parsed.value) ? parsed.value : {};
+  const events: Record<string, Json> = { ...(isJsonObject(members.hooks) ? members.hooks : {}) };
+  for (const { event, matcher, entry } of copied) {
+    const group = { ...(matcher.trim() === "" ? {} : { matcher }), hooks: [entry] };
+    events[event] = [...toList(events[event]), group];
+  }
+  return `${JSON.stringify({ ...members, hooks: events }, null, 2)}\n`;
+}

@@ -1,0 +1,105 @@
+/**
+ * The variables that SessionStart hooks set for the commands of their session: lines `export NAME=VALUE` that a hook appends to the file
+ * that `CLAUDE_ENV_FILE` names.
+ *
+ * 1. The file is parsed, not run. A value is literal text: nothing in it is expanded.
+ * 2. A variable that changes which programs run is refused, as are those that Pawl sets. Otherwise a permission rule for a command would
+ *    not cover the program that runs.
+ * 3. The variables stay in this process, because values can be secrets. Another process calls the hook again before its first run.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { reservedVariables } from "../../tools/shell/shell-command.js";
+import { readSmallText } from "../files/small-file.js";
+import { changesPrograms } from "../permissions/variables.js";
+import { toOneLine, truncate } from "../terminal/text.js";
+
+export type Variables = { readonly [name: string]: string };
+
+export type SessionVariables = {
+  /**
+   * Calls `run` with the path of an empty file, and keeps the variables that are then in the file.
+   * @throws Error that names the lines that were refused; the other variables are kept
+   */
+  readonly collect: <Result>(sessionId: string, run: (path: string) => Promise<Result>) => Promise<Result>;
+  /** The variables of a session; undefined if there are none. */
+  readonly find: (sessionId: string) => Variables | undefined;
+};
+
+const maxBytes = 16 * 1024;
+const maxVariables = 50;
+/** The maximum number of sessions whose variables are kept. */
+const maxSessions = 1_000;
+
+export function createSessionVariables(): SessionVariables {
+  const bySession = new Map<string, Variables>();
+
+  function keep(sessionId: string, added: Variables): void {
+    const variables = { ...bySession.get(sessionId), ...added };
+    if (Object.keys(variables).length > maxVariables)
+      throw new Error(`the hooks of the session set more than ${maxVariables} variables in CLAUDE_ENV_FILE`);
+    const [oldest] = bySession.keys();
+    if (bySession.size >= maxSessions && oldest !== undefined) bySession.delete(oldest);
+    bySession.set(sessionId, variables);
+  }
+
+  return {
+    async collect(sessionId, run) {
+      // Only the person can enter the folder.
+      const folder = mkdtempSync(join(tmpdir(), "pawl-env-"));
+      try {
+        const path = join(folder, "env");
+        writeFileSync(path, "", { mode: 0o600 });
+        const result = await run(path);
+        const createError = (why: string) => new Error(`its CLAUDE_ENV_FILE cannot be used: ${why}`);
+        const { variables, refused } = parseVariables(readSmallText(path, maxBytes, createError) ?? "");
+        if (Object.keys(variables).length > 0) keep(sessionId, variables);
+        if (refused.length > 0) throw new Error(describeRefused(refused));
+        return result;
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+    find: (sessionId) => bySession.get(sessionId),
+  };
+}
+
+type Refused = { readonly line: string; readonly why: string };
+
+function parseVariables(text: string): { readonly variables: Variables; readonly refused: readonly Refused[] } {
+  const variables: Record<string, string> = {};
+  const refused: Refused[] = [];
+  for (const written of text.split(/\r?\n/)) {
+    const line = written.trim();
+    if (line === "" || line.startsWith("#")) continue;
+    const [, name = "", quoted = ""] = /^(?:(?:export|declare -x)\s+)?([A-Za-z_]\w{0,99})=(.*)$/s.exec(line) ?? [];
+    const value = name === "" ? null : parseValue(quoted);
+    if (value === null) refused.push({ line, why: "is not a name and literal text" });
+    else if (isReserved(name)) refused.push({ line: name, why: "is reserved, or changes which programs run" });
+    else variables[name] = value;
+  }
+  return { variables, refused };
+}
+
+/** The literal text of a shell word; null if the shell would expand it. */
+function parseValue(word: string): string | null {
+  if (word.includes("\0")) return null;
+  const [, single] = /^'([^']*)'$/.exec(word) ?? [];
+  if (single !== undefined) return single;
+  const [, double] = /^"((?:[^"\\$`]|\\.)*)"$/.exec(word) ?? [];
+  if (double !== undefined) return double.replace(/\\(["\\$`])/g, "$1");
+  return /^[^\s'"\\$`;&|<>()*?[\]{}~!#]*$/.test(word) ? word : null;
+}
+
+function isReserved(name: string): boolean {
+  return reservedVariables.has(name) || changesPrograms(name) || /^(?:PAWL|CLAUDE)_/i.test(name);
+}
+
+const maxListed = 5;
+
+function describeRefused(refused: readonly Refused[]): string {
+  const listed = refused.slice(0, maxListed).map(({ line, why }) => `${truncate(toOneLine(line), 60)} ${why}`);
+  const more = refused.length - listed.length;
+  return `lines of its CLAUDE_ENV_FILE were refused: ${listed.join("; ")}${more === 0 ? "" : `; ${more} more`}`;
+}

@@ -1,0 +1,54 @@
+/**
+ * Hooks of Claude Code's settings: which are copied, and why others are not.
+ */
+import { expect, test } from "vitest";
+import { parseHooks } from "../../../src/cli/hooks/hooks-file.js";
+import { addHooks, planImport } from "../../../src/cli/hooks/import-hooks.js";
+import { verifies } from "../../verifies.js";
+
+const entry = (command: string, more = {}) => ({ type: "command", command, ...more });
+const path = "hooks.json";
+
+test("copies what Pawl runs in the same way, and says why it does not copy the rest", verifies("CHAT-6#events"), () => {
+  const settings = JSON.stringify({
+    model: "x",
+    hooks: {
+      PreToolUse: [
+        { matcher: "Bash", hooks: [entry("check.py", { timeout: 5 }), entry("rewake.py", { asyncRewake: true })] },
+        { matcher: "^Write$", hooks: [entry("regex.sh")] },
+        { matcher: "Edit", hooks: [entry("present.sh")] },
+      ],
+      Stop: [{ hooks: [{ type: "prompt", prompt: "Is it done?" }, entry("stop.sh")] }],
+      ConfigChange: [{ hooks: [entry("change.sh")] }],
+    },
+  });
+  const present = `{ // mine\n "description": "mine", "hooks": { "PreToolUse": [{ "matcher": "Edit", "hooks": [${JSON.stringify(entry("present.sh"))}] }] } }`;
+  const plan = planImport(settings, parseHooks(path, present));
+  expect(plan.copied.map(({ event, command }) => `${event} ${command}`)).toEqual([
+    "PreToolUse check.py",
+    "Stop stop.sh",
+  ]);
+  expect(plan.refused.map(({ event, why }) => [event, why])).toEqual([
+    ["PreToolUse", expect.stringContaining("asyncRewake is unknown")],
+    ["PreToolUse", expect.stringContaining("must be names with | between them")],
+    ["Stop", expect.stringContaining('must be "command"')],
+    ["ConfigChange", "Pawl has no event ConfigChange"],
+  ]);
+  expect(plan.presentCount).toBe(1);
+  const written = addHooks({ text: present }, plan.copied);
+  expect(parseHooks(path, written).map(({ command, timeoutMs }) => [command, timeoutMs])).toEqual([
+    ["present.sh", 60_000],
+    ["check.py", 5_000],
+    ["stop.sh", 60_000],
+  ]);
+  expect(written).toContain('"description": "mine"');
+  // Once more, nothing is new.
+  expect(planImport(settings, parseHooks(path, written))).toMatchObject({ copied: [], presentCount: 3 });
+});
+
+test.each([
+  ["{", "it is not valid JSON"],
+  ['{"hooks": []}', "its hooks are not an object"],
+])("cannot read settings such as %s", (settings, why) => {
+  expect(() => planImport(settings, [])).toThrow(why);
+});
