@@ -3,7 +3,6 @@
  *
  * Text from models, tools and files may be hostile: an escape sequence in it could rewrite the screen.
  */
-import { isObject } from "../../core/data/is-object.js";
 import { escapeCharacter, showHidden } from "../../core/index.js";
 import type { Json } from "../../index.js";
 
@@ -97,7 +96,8 @@ export function toOneLine(text: string): string {
 
 /** Summarizes the input of a call: `path="src" pattern="*.ts"`. */
 export function summarizeInput(input: Json, columns: number): string {
-  if (!isObject(input)) return truncate(sanitize(JSON.stringify(input)), columns);
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return truncate(sanitize(JSON.stringify(input)), columns);
   const values = Object.entries(input).map(([key, value]) => `${sanitize(key)}=${sanitize(JSON.stringify(value))}`);
   const maxValueColumns = values.length > 1 ? Math.max(24, Math.floor(columns * 0.6)) : columns;
   return truncate(values.map((value) => truncate(value, maxValueColumns)).join(" "), columns);
@@ -137,7 +137,8 @@ export function hasFailedCommand(result: string): boolean {
 
 /** The whole input of a call, exactly as it would run. */
 export function formatInput(input: Json): string {
-  if (!isObject(input)) return sanitizeStrictly(JSON.stringify(input, null, 2));
+  if (typeof input !== "object" || input === null || Array.isArray(input))
+    return sanitizeStrictly(JSON.stringify(input, null, 2));
   const lines = Object.entries(input).map(([key, value]) => {
     if (typeof value !== "string") return `${sanitizeStrictly(key)}: ${sanitizeStrictly(JSON.stringify(value))}`;
     if (!value.includes("\n")) return `${sanitizeStrictly(key)}: ${sanitizeStrictly(value)}`;
