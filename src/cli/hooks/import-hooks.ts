@@ -3,8 +3,9 @@
  *
  * A hook is copied as it is, or not at all: a hook that runs differently might no longer guard what it guarded.
  */
+
+import { isJsonObject } from "../../core/data/is-object.js";
 import { type Json, parseJson } from "../../core/index.js";
-import { isJsonObject } from "../configuration/json-object.js";
 import { stripComments } from "../configuration/strip-comments.js";
 import { type ConfiguredHook, findHookProblem, type HooksFile } from "./hooks-file.js";
 
