@@ -26,10 +26,7 @@ export type LogLine = {
 
 /** Makes a logger safe to call: what it logs has happened, so its own failure becomes a process warning. */
 export function createLog(log: (line: LogLine) => unknown, redact: Redact): (line: LogLine) => void {
-  const warnAbout = (error: unknown) => {
-    const reason = error instanceof Error ? error.message : "it threw a value that is not an error";
-    warn(`The server's log failed: ${redact(reason)}`, "PAWL_LOG");
-  };
+  const warnAbout = (error: unknown) => warn(`The server's log failed: ${formatReason(error, redact)}`, "PAWL_LOG");
   return (line) => {
     try {
       const returned = log(line);
@@ -38,6 +35,15 @@ export function createLog(log: (line: LogLine) => unknown, redact: Redact): (lin
       warnAbout(error);
     }
   };
+}
+
+/** The author's redaction may throw, too. */
+function formatReason(error: unknown, redact: Redact): string {
+  try {
+    return redact(error instanceof Error ? error.message : String(error));
+  } catch {
+    return "its error cannot be shown";
+  }
 }
 
 /** Creates the line of a failure outside of a request. */
