@@ -28,8 +28,11 @@ export type SessionVariables = {
 
 const maxBytes = 16 * 1024;
 const maxVariables = 50;
-/** The maximum number of sessions whose variables are kept. */
-const maxSessions = 1_000;
+/**
+ * The maximum number of sessions whose variables are kept. As many are remembered as started (create-hooks.ts), and the hook of a started
+ * session is not called again: with fewer, its commands would lose their variables.
+ */
+const maxSessions = 10_000;
 
 export function createSessionVariables(): SessionVariables {
   const bySession = new Map<string, Variables>();
@@ -39,7 +42,7 @@ export function createSessionVariables(): SessionVariables {
     if (Object.keys(variables).length > maxVariables)
       throw new Error(`the hooks of the session set more than ${maxVariables} variables in CLAUDE_ENV_FILE`);
     const [oldest] = bySession.keys();
-    if (bySession.size >= maxSessions && oldest !== undefined) bySession.delete(oldest);
+    if (!bySession.has(sessionId) && bySession.size >= maxSessions && oldest !== undefined) bySession.delete(oldest);
     bySession.set(sessionId, variables);
   }
 
