@@ -4,12 +4,13 @@
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import { createFolderAgent } from "../../src/cli/agent/folder-agent.js";
 import { createSessionControl } from "../../src/cli/conversation/session-control.js";
 import { createPermissions } from "../../src/cli/permissions/permissions.js";
 import { createTerminalRedaction } from "../../src/cli/terminal/redaction.js";
-import { createClient, createMemoryStore, createWorker, type Json } from "../../src/index.js";
+import { createClient, createMemoryStore, createWorker, type Json, PawlError, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 
@@ -18,10 +19,42 @@ const proven = verifies("TIME-3");
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date", "setTimeout", "clearTimeout"], shouldAdvanceTime: true }));
 afterEach(() => void vi.useRealTimers());
 
+/** Lets everything happen that needs no timer. */
+async function takeTurns(): Promise<void> {
+  for (let turn = 0; turn < 50; turn += 1) await setImmediate();
+}
+
+/** How many of the next lists of reminders fail, and what happens when a reminder has been stored. */
+type Faults = { failingLists: number; onStored: () => void };
+
+/** The store is slow to store a reminder, as a real one is: the terminal sees the step that sets it before it is stored. */
+function createFaultyStore(faults: Faults): Store {
+  const store = createMemoryStore();
+  const schedules = store.schedules as NonNullable<Store["schedules"]>;
+  return {
+    ...store,
+    schedules: {
+      ...schedules,
+      async put(...given) {
+        await takeTurns();
+        const stored = await schedules.put(...given);
+        faults.onStored();
+        return stored;
+      },
+      async list(options) {
+        if (faults.failingLists === 0) return schedules.list(options);
+        faults.failingLists -= 1;
+        throw new PawlError("store_failed", "The store is busy.");
+      },
+    },
+  };
+}
+
 function createWorld(inputs: readonly Json[]) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-reminders-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
-  const store = createMemoryStore();
+  const faults: Faults = { failingLists: 0, onStored() {} };
+  const store = createFaultyStore(faults);
   const permissions = createPermissions({ allowAll: false, root: base, home: base, environment: {} });
   const createAgent = () =>
     createFolderAgent({
@@ -60,7 +93,7 @@ function createWorld(inputs: readonly Json[]) {
       },
       { timeout: 10_000 },
     );
-  return { store, session, createAgent, open, comesToRest };
+  return { store, faults, session, createAgent, open, comesToRest };
 }
 
 const inTenMinutes = { note: "Look at the build.", in_minutes: 10 };
@@ -72,6 +105,40 @@ test("a reminder is set without a question, and comes to the open terminal once"
   await comesToRest(0);
   expect(await session.scheduled()).toMatchObject([{ by: "remind_me" }]);
   vi.advanceTimersByTime(600_000);
+  await comesToRest(1);
+  expect(await session.scheduled()).toEqual([]);
+  await control.close(0);
+});
+
+test("a reminder comes although its run was stopped right after it was set", proven, async () => {
+  const { session, faults, open, comesToRest } = createWorld([inTenMinutes]);
+  const control = await open();
+  control.send("Hello.");
+  await comesToRest(0);
+  faults.onStored = control.stop;
+  control.send("Remind me.");
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "aborted" }));
+  expect(await session.scheduled()).toHaveLength(1);
+  await takeTurns();
+  vi.advanceTimersByTime(600_000);
+  await comesToRest(1);
+  await control.close(0);
+});
+
+test("a reminder is not late if the machine has slept, or the store has failed", proven, async () => {
+  const { session, faults, open, comesToRest } = createWorld([inTenMinutes]);
+  const control = await open();
+  control.send("Remind me.");
+  await comesToRest(0);
+  await takeTurns();
+  // Timers do not count this time.
+  vi.setSystemTime(Date.now() + 600_000);
+  faults.failingLists = 1;
+  vi.advanceTimersByTime(60_000);
+  await vi.waitFor(() => expect(faults.failingLists).toBe(0));
+  expect(await session.scheduled()).toHaveLength(1);
+  await takeTurns();
+  vi.advanceTimersByTime(60_000);
   await comesToRest(1);
   expect(await session.scheduled()).toEqual([]);
   await control.close(0);

@@ -5,6 +5,7 @@
  */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { parseJson } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import { replaceFile } from "../configuration/change.js";
 import { exitCodes } from "../exit.js";
@@ -129,9 +130,12 @@ function checkFolderTarget(root: string): void {
   }
 }
 
-function describePlan({ path, targetPath }: Source, { copied, refused, presentCount }: ImportPlan): string {
-  const format = ({ event, matcher, command }: ImportedHook) =>
-    `  ${[event, matcher, command]
+function describePlan(
+  { path, targetPath, target: present }: Source,
+  { copied, refused, presentCount }: ImportPlan,
+): string {
+  const format = ({ event, matcher, command, otherMembers }: ImportedHook) =>
+    `  ${[event, matcher, command, otherMembers]
       .map(toOneLine)
       .filter((part) => part !== "")
       .join("  ")}`;
@@ -139,6 +143,9 @@ function describePlan({ path, targetPath }: Source, { copied, refused, presentCo
   return [
     `Hooks of ${toOneLine(path)}:`,
     ...(copied.length === 0 ? ["No hook is new."] : [`To be copied to ${target}:`, ...copied.map(format)]),
+    ...(copied.length === 0 || present === null || parseJson(present.text).ok
+      ? []
+      : [`The comments of ${target} will be lost.`]),
     ...(presentCount === 0 ? [] : [`${formatCount(presentCount, "hook")} of them already in ${target}.`]),
     ...(refused.length === 0
       ? []

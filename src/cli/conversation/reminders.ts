@@ -8,8 +8,11 @@ import type { Agent } from "../../index.js";
 import { reminderTool } from "../permissions/rule.js";
 import type { RunSettingsStore } from "./run-settings.js";
 
-/** The longest delay of a Node timer. Later reminders are looked up again when it ends. */
-const maxTimerMs = 2 ** 31 - 1;
+/**
+ * How long a timer may wait, in milliseconds. After that, the reminders are looked up again: timers do not count the time that the machine
+ * sleeps, and the store may have been busy.
+ */
+const maxTimerMs = 60_000;
 
 export type Reminders = {
   /** Delivers the reminders that are due, and sets a timer for the next one. */
@@ -32,6 +35,7 @@ export function createReminders(
 ): Reminders {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
+  let hasFailed = false;
   let looking = Promise.resolve();
 
   async function deliverDue(): Promise<void> {
@@ -54,8 +58,18 @@ export function createReminders(
     }
   }
 
+  /** A failure that lasts is reported once. */
+  function retryLater(error: unknown): void {
+    if (isClosed) return;
+    if (!hasFailed) fail(error);
+    hasFailed = true;
+    timer = setTimeout(look, maxTimerMs);
+  }
+
   function look(): void {
-    looking = looking.then(deliverDue).catch(fail);
+    looking = looking.then(deliverDue).then(() => {
+      hasFailed = false;
+    }, retryLater);
   }
 
   return {

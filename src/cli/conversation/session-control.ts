@@ -205,10 +205,9 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     // The run began without a request of this conversation.
     if (item.type === "run_started" && item.finishedChild !== undefined) resumeRun();
     if (item.type === "data_changed" && item.keys.includes(modeKey)) runInBackground(mode.load().then(onChange));
-    if (item.type === "step_finished") {
-      runInBackground(stopIfSpent(item.runId));
-      reminders.look();
-    }
+    if (item.type === "step_finished") runInBackground(stopIfSpent(item.runId));
+    // The run may have set reminders until its end, and they wait for its end anyway.
+    if (item.type === "final") reminders.look();
   }
 
   async function stopIfSpent(runId: string): Promise<void> {

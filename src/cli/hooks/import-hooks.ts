@@ -14,6 +14,8 @@ export type ImportedHook = {
   readonly event: string;
   readonly matcher: string;
   readonly command: string;
+  /** The other members of the entry as JSON, such as its `if` and `env`; empty if there are none. */
+  readonly otherMembers: string;
   /** The entry as it is written. */
   readonly entry: Json;
 };
@@ -51,11 +53,13 @@ function readSettingsHooks(settings: string): readonly ImportedHook[] {
     toList(groups).flatMap((group) => {
       const { matcher = "", hooks: entries } = isJsonObject(group) ? group : {};
       return toList(entries).map((entry) => {
-        const { command } = isJsonObject(entry) ? entry : {};
+        const { command, type, ...others } = isJsonObject(entry) ? entry : {};
+        const isCommand = type === "command" && typeof command === "string";
         return {
           ...{ event, entry },
+          otherMembers: isCommand && Object.keys(others).length > 0 ? JSON.stringify(others) : "",
           matcher: typeof matcher === "string" ? matcher : JSON.stringify(matcher),
-          command: typeof command === "string" ? command : JSON.stringify(entry),
+          command: isCommand ? command : JSON.stringify(entry),
         };
       });
     }),

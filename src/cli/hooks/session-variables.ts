@@ -13,7 +13,6 @@ import { join } from "node:path";
 import { reservedVariables } from "../../tools/shell/shell-command.js";
 import { readSmallText } from "../files/small-file.js";
 import { changesPrograms } from "../permissions/variables.js";
-import { toOneLine, truncate } from "../terminal/text.js";
 
 export type Variables = { readonly [name: string]: string };
 
@@ -29,8 +28,11 @@ export type SessionVariables = {
 
 const maxBytes = 16 * 1024;
 const maxVariables = 50;
-/** The maximum number of sessions whose variables are kept. */
-const maxSessions = 1_000;
+/**
+ * The maximum number of sessions whose variables are kept. As many are remembered as started (create-hooks.ts), and the hook of a started
+ * session is not called again: with fewer, its commands would lose their variables.
+ */
+const maxSessions = 10_000;
 
 export function createSessionVariables(): SessionVariables {
   const bySession = new Map<string, Variables>();
@@ -40,7 +42,7 @@ export function createSessionVariables(): SessionVariables {
     if (Object.keys(variables).length > maxVariables)
       throw new Error(`the hooks of the session set more than ${maxVariables} variables in CLAUDE_ENV_FILE`);
     const [oldest] = bySession.keys();
-    if (bySession.size >= maxSessions && oldest !== undefined) bySession.delete(oldest);
+    if (!bySession.has(sessionId) && bySession.size >= maxSessions && oldest !== undefined) bySession.delete(oldest);
     bySession.set(sessionId, variables);
   }
 
@@ -65,18 +67,20 @@ export function createSessionVariables(): SessionVariables {
   };
 }
 
-type Refused = { readonly line: string; readonly why: string };
+/** `what`: the name of the variable, or the number of the line. The error is in the log, and the rest of the line may be a secret. */
+type Refused = { readonly what: string; readonly why: string };
 
 function parseVariables(text: string): { readonly variables: Variables; readonly refused: readonly Refused[] } {
   const variables: Record<string, string> = {};
   const refused: Refused[] = [];
-  for (const written of text.split(/\r?\n/)) {
+  for (const [index, written] of text.split(/\r?\n/).entries()) {
     const line = written.trim();
     if (line === "" || line.startsWith("#")) continue;
     const [, name = "", quoted = ""] = /^(?:(?:export|declare -x)\s+)?([A-Za-z_]\w{0,99})=(.*)$/s.exec(line) ?? [];
-    const value = name === "" ? null : parseValue(quoted);
-    if (value === null) refused.push({ line, why: "is not a name and literal text" });
-    else if (isReserved(name)) refused.push({ line: name, why: "is reserved, or changes which programs run" });
+    const value = parseValue(quoted);
+    if (name === "") refused.push({ what: `line ${index + 1}`, why: "is not NAME=VALUE" });
+    else if (value === null) refused.push({ what: name, why: "is not literal text" });
+    else if (isReserved(name)) refused.push({ what: name, why: "is reserved, or changes which programs run" });
     else variables[name] = value;
   }
   return { variables, refused };
@@ -99,7 +103,7 @@ function isReserved(name: string): boolean {
 const maxListed = 5;
 
 function describeRefused(refused: readonly Refused[]): string {
-  const listed = refused.slice(0, maxListed).map(({ line, why }) => `${truncate(toOneLine(line), 60)} ${why}`);
+  const listed = refused.slice(0, maxListed).map(({ what, why }) => `${what} ${why}`);
   const more = refused.length - listed.length;
   return `lines of its CLAUDE_ENV_FILE were refused: ${listed.join("; ")}${more === 0 ? "" : `; ${more} more`}`;
 }

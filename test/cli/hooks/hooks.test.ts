@@ -241,7 +241,9 @@ describe("Hooks of a run", verifies("CHAT-6#events"), () => {
       "export PATH=/evil",
       "export PAWL_HOME=/evil",
       "export LANG=xx",
-      "export EXPANDED=$(id)",
+      "export EXPANDED=$(echo secret)",
+      'export KEY="-----BEGIN',
+      "secret",
     ];
     const world = createHookWorld({
       [own]: hooksFile("SessionStart", {
@@ -258,12 +260,11 @@ describe("Hooks of a run", verifies("CHAT-6#events"), () => {
     for (const variable of ["STAGE=a b", "PLAIN=1", String.raw`QUOTED=say \"hi\"`]) expect(sent).toContain(variable);
     for (const refused of ["LD_PRELOAD", "/evil", "LANG=xx", "EXPANDED", "CLAUDE_ENV_FILE"])
       expect(sent).not.toContain(refused);
+    const why = /LD_PRELOAD is reserved.*PATH is.*PAWL_HOME is.*LANG is.*EXPANDED is not literal text; 2 more/;
     expect(await world.listEvents("s")).toContainEqual(
-      expect.objectContaining({
-        type: "hook_failed",
-        message: expect.stringMatching(/LD_PRELOAD is reserved.*PATH is.*EXPANDED=\$\(id\) is not a name/) as string,
-      }),
+      expect.objectContaining({ type: "hook_failed", message: expect.stringMatching(why) as string }),
     );
+    expect(JSON.stringify(await world.listEvents("s"))).not.toContain("secret");
     expect(world.read("root/mode")).toBe("-rw-------\n");
     expect(existsSync((world.read("root/path") ?? "").trim())).toBe(false);
     await agent.run("Two.", { sessionId: "other" });

@@ -1,9 +1,14 @@
 /**
  * Hooks of Claude Code's settings: which are copied, and why others are not.
  */
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { importHooks } from "../../../src/cli/commands/hooks.js";
 import { parseHooks } from "../../../src/cli/hooks/hooks-file.js";
 import { addHooks, planImport } from "../../../src/cli/hooks/import-hooks.js";
+import type { Terminal } from "../../../src/cli/terminal/terminal.js";
 import { verifies } from "../../verifies.js";
 
 const entry = (command: string, more = {}) => ({ type: "command", command, ...more });
@@ -51,4 +56,34 @@ test.each([
   ['{"hooks": []}', "its hooks are not an object"],
 ])("cannot read settings such as %s", (settings, why) => {
   expect(() => planImport(settings, [])).toThrow(why);
+});
+
+test("shows all that it would copy, and that comments would be lost", verifies("CHAT-6#events"), async () => {
+  const root = mkdtempSync(join(tmpdir(), "pawl-import-"));
+  onTestFinished(() => {
+    rmSync(root, { recursive: true, force: true });
+    vi.unstubAllEnvs();
+  });
+  vi.stubEnv("HOME", join(root, "home"));
+  for (const folder of [".claude", ".pawl"]) mkdirSync(join(root, folder));
+  const hooks = {
+    PreToolUse: [
+      { matcher: "Bash", hooks: [entry("check.py", { if: "Bash(git *)", env: ["NPM_TOKEN"] }), entry("all.py")] },
+    ],
+  };
+  writeFileSync(join(root, ".claude/settings.json"), JSON.stringify({ hooks }));
+  const outputs: string[] = [];
+  const terminal = { isInteractive: false, out: (text: string) => outputs.push(text) } as unknown as Terminal;
+  const show = async () => {
+    outputs.length = 0;
+    await expect(importHooks({ root }, terminal)).rejects.toThrow("Without a terminal");
+    return outputs.join("");
+  };
+  const shown = await show();
+  expect(shown).toContain(
+    '  PreToolUse  Bash  check.py  {"if":"Bash(git *)","env":["NPM_TOKEN"]}\n  PreToolUse  Bash  all.py\n',
+  );
+  expect(shown).not.toContain("comments");
+  writeFileSync(join(root, ".pawl/hooks.json"), '{ // mine\n "hooks": {} }');
+  expect(await show()).toContain(`The comments of ${join(root, ".pawl/hooks.json")} will be lost.`);
 });
