@@ -68,6 +68,11 @@ async function tryKind({ transport, store, postgres }) {
     }
   }
   await Promise.all(Array.from({ length: atOnce }, tryNext));
+  // A fault that ends every call before its task would otherwise look like an early kill.
+  if (trials >= 8 && total.result === 0) {
+    console.error(`${transport}, ${store}: no call of ${trials} got its result`);
+    total.failed += 1;
+  }
   failed += total.failed;
   const seconds = Math.round((performance.now() - startedAt) / 1_000);
   console.log(

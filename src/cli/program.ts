@@ -365,6 +365,7 @@ const commandsWithoutStore: ReadonlySet<string> = new Set([
   "config",
   "sandbox",
   "trust",
+  "hooks",
   "completion",
 ]);
 

@@ -178,7 +178,7 @@ function sortToolWords(words: readonly string[]) {
   const patterned: string[] = [];
   for (const word of words) {
     const [, tool = "", pattern] = /^([^()\s]+)(\(.*\))?$/s.exec(word) ?? [];
-    const name = toolsElsewhere.get(tool) ?? tool;
+    const name = findTool(tool);
     if (!isKnownTool(name)) unknown.push(word);
     else {
       names.add(name);
@@ -186,6 +186,12 @@ function sortToolWords(words: readonly string[]) {
     }
   }
   return { names, unknown, patterned };
+}
+
+/** The tool that a word means, whatever the case of a name from elsewhere: an agent without `bash` has no shell. */
+function findTool(word: string): string {
+  const [, name] = [...toolsElsewhere].find(([other]) => other.toLowerCase() === word.toLowerCase()) ?? [];
+  return name ?? word;
 }
 
 /** The process tools belong to the commands that start the processes. */

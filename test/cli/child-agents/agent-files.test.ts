@@ -67,6 +67,7 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
       "There is no tool NotebookEdit.",
       "disallowedTools takes the whole tool away, not only what the pattern names: Bash(git push:*).",
     ]);
+    expect(parse(write("description: x\ndisallowedTools: bash")).disallowedTools).toContain("shell");
     expect(parse(write("description: x")).disallowedTools).toEqual([]);
     expect(parse(write("description: x\ndisallowedTools:\n  - '*'")).disallowedTools).toEqual(["*"]);
   });
