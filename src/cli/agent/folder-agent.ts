@@ -256,7 +256,12 @@ function createFolderTools({
     ...background.tools,
   ];
   const { timeZone: timezone = "UTC" } = new Intl.DateTimeFormat().resolvedOptions();
-  const reminding = remindMe({ client: createClient({ store }), timezone, needsApproval: false });
+  const reminding = {
+    ...remindMe({ client: createClient({ store }), timezone, needsApproval: false }),
+    // It does not name the time zone: a session that continues in another one, or its replay, still has the same tools.
+    description:
+      "Sends a message to this conversation later, so that you can continue at that time. Times without an offset are local times of the person's machine. List and cancel your reminders with action.",
+  };
   const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan(), reminding];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const serverTools = servers.tools.map((tool) => withPlanModeCheck(tool, guarded.checkPlanMode));
