@@ -32,6 +32,7 @@ export const variableTexts = {
 export const notVariables = [
   "NOTICES_SECRET",
   "PAWL_CLOCK",
+  "PAWL_LOG",
   "PAWL_MCP",
   "PAWL_STORE_PASSWORD",
   "PAWL_OBSERVER",
