@@ -1,7 +1,7 @@
 /**
  * Two sets of tests. Every test file is in one of them, by its name:
  *
- *     *.test.ts          quick: `npm test`, the developer's loop, at most 90 seconds on two processors with the build
+ *     *.test.ts          quick: `npm test`, the developer's loop; a few minutes on two processors
  *     *.long.test.ts     long: `npm run test:long`. Crash sweeps, real kills, tests that start many processes, outputs of megabytes.
  *     *.seeds.test.ts    in both: a few seeds in the quick set, all of them in the long set (test/support/sample-count.ts)
  *
