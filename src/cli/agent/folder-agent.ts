@@ -26,7 +26,6 @@ import {
   type CommandSandbox,
   createBackgroundProcesses,
   createShellTool,
-  remindMe,
   type SkillFolder,
   skills,
   todo,
@@ -62,6 +61,7 @@ import { createFileRecorder } from "./file-records.js";
 import { finishPlan, planHint } from "./finish-plan.js";
 import { createPlanShell, withReadOnlyFolder } from "./plan-shell.js";
 import { createPreparation } from "./preparation.js";
+import { createReminderTool } from "./reminder-tool.js";
 
 export type FolderAgentOptions = {
   readonly store: Store;
@@ -255,14 +255,7 @@ function createFolderTools({
     { ...createQuietGitShell(root, shellSettings.env, createShell, findVariables), needsApproval: false },
     ...background.tools,
   ];
-  const { timeZone: timezone = "UTC" } = new Intl.DateTimeFormat().resolvedOptions();
-  const reminding = {
-    ...remindMe({ client: createClient({ store }), timezone, needsApproval: false }),
-    // It does not name the time zone: a session that continues in another one, or its replay, still has the same tools.
-    description:
-      "Sends a message to this conversation later, so that you can continue at that time. Times without an offset are local times of the person's machine. List and cancel your reminders with action.",
-  };
-  const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan(), reminding];
+  const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan(), createReminderTool(store)];
   checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const serverTools = servers.tools.map((tool) => withPlanModeCheck(tool, guarded.checkPlanMode));
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];
