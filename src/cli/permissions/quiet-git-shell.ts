@@ -23,15 +23,20 @@ export function createQuietGitShell(
   findVariables: (context: ToolContext) => Variables | undefined,
 ): Shell {
   const defaultShell = create(env);
+  let quietShell: Shell | null = null;
+
+  function chooseShell(isQuiet: boolean, variables: Variables | undefined): Shell {
+    if (variables !== undefined) return create({ ...variables, ...env, ...(isQuiet ? quietGit : {}) });
+    if (!isQuiet) return defaultShell;
+    quietShell ??= create({ ...env, ...quietGit });
+    return quietShell;
+  }
+
   return {
     ...defaultShell,
     async *execute(input, context) {
       const isQuiet = await onlyReadsGit(input.command, root);
-      const variables = findVariables(context);
-      const { execute } =
-        isQuiet || variables !== undefined
-          ? create({ ...variables, ...env, ...(isQuiet ? quietGit : {}) })
-          : defaultShell;
+      const { execute } = chooseShell(isQuiet, findVariables(context));
       const result = await execute?.(input, context);
       if (typeof result === "object" && result !== null && Symbol.asyncIterator in result) return yield* result;
       return result;
