@@ -139,40 +139,36 @@ type ParsedTools<Names> = { readonly names: Names; readonly notes: readonly stri
 
 function parseTools(words: readonly string[] | undefined): ParsedTools<readonly string[] | null> {
   if (words === undefined || words.includes("*")) return { names: null, notes: [] };
-  const { names, unknown, patterned } = sortToolWords(words);
-  return {
-    names: addProcessTools(names),
-    notes: [
-      ...describeUnknownTools(unknown),
-      ...(patterned.length === 0
-        ? []
-        : [`The patterns in parentheses are ignored: ${formatList(patterned)}. Calls ask unless a rule allows them.`]),
-    ],
-  };
+  const { names, notes } = readToolWords(
+    words,
+    (patterned) => `The patterns in parentheses are ignored: ${patterned}. Calls ask unless a rule allows them.`,
+  );
+  return { names, notes };
 }
 
 /** @throws Error for an entry that is not a tool's name: the agent would have a tool that the file takes away */
 function parseDisallowedTools(words: readonly string[]): ParsedTools<readonly string[]> {
   if (words.includes("*")) return { names: ["*"], notes: [] };
-  const { names, unknown, patterned } = sortToolWords(words);
+  const { unknown, ...parsed } = readToolWords(
+    words,
+    (patterned) => `disallowedTools takes the whole tool away, not only what the pattern names: ${patterned}.`,
+  );
   const invalid = unknown.find((word) => !/^[\w-]+(?:\(.*\))?$/s.test(word));
   if (invalid !== undefined)
     throw new Error(
       `its disallowedTools has ${truncate(toOneLine(invalid), maxShown)}, which is not a name: separate names by commas`,
     );
-  return {
-    names: addProcessTools(names),
-    notes: [
-      ...describeUnknownTools(unknown),
-      ...(patterned.length === 0
-        ? []
-        : [`disallowedTools takes the whole tool away, not only what the pattern names: ${formatList(patterned)}.`]),
-    ],
-  };
+  return parsed;
 }
 
-/** Sorts the entries of a list into Pawl's tools, names that are not tools, and tools with a pattern such as `Bash(git diff:*)`. */
-function sortToolWords(words: readonly string[]) {
+/**
+ * Reads the entries of a list: names of tools, also with a pattern, as in `Bash(git diff:*)`.
+ * @param describePatterns says what becomes of the entries with a pattern
+ */
+function readToolWords(
+  words: readonly string[],
+  describePatterns: (entries: string) => string,
+): ParsedTools<readonly string[]> & { readonly unknown: readonly string[] } {
   const names = new Set<string>();
   const unknown: string[] = [];
   const patterned: string[] = [];
@@ -185,22 +181,22 @@ function sortToolWords(words: readonly string[]) {
       if (pattern !== undefined) patterned.push(word);
     }
   }
-  return { names, unknown, patterned };
+  // The process tools belong to the commands that start the processes.
+  if (names.has("shell")) for (const name of ["read_process", "stop_process"]) names.add(name);
+  return {
+    names: [...names],
+    notes: [
+      ...(unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.`]),
+      ...(patterned.length === 0 ? [] : [describePatterns(formatList(patterned))]),
+    ],
+    unknown,
+  };
 }
 
 /** The tool that a word means, whatever the case of a name from elsewhere: an agent without `bash` has no shell. */
 function findTool(word: string): string {
   const [, name] = [...toolsElsewhere].find(([other]) => other.toLowerCase() === word.toLowerCase()) ?? [];
   return name ?? word;
-}
-
-/** The process tools belong to the commands that start the processes. */
-function addProcessTools(names: ReadonlySet<string>): readonly string[] {
-  return [...new Set([...names, ...(names.has("shell") ? ["read_process", "stop_process"] : [])])];
-}
-
-function describeUnknownTools(unknown: readonly string[]): readonly string[] {
-  return unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.`];
 }
 
 function isKnownTool(name: string): boolean {
