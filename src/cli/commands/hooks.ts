@@ -25,7 +25,7 @@ import {
 import { addHooks, type ImportedHook, type ImportPlan, planImport } from "../hooks/import-hooks.js";
 import { formatHook, listHooks, toHookRecord } from "../hooks/resolve-hooks.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
-import { promptLine } from "../terminal/prompt-line.js";
+import { isYes, promptLine } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize, toOneLine } from "../terminal/text.js";
 import { readFolderTrust } from "../trust/trust.js";
@@ -61,9 +61,7 @@ export async function importHooks({ root: given = "." }: HooksOptions, terminal:
   const root = resolveFolder(given);
   const sources = [readFolderSource(root), readUserSource(root)].flatMap((source) => (source === null ? [] : [source]));
   if (sources.length === 0)
-    terminal.out(
-      toOneLine(`There is no ${settingsName} in ${root} or in your home: there is nothing to copy.`).concat("\n"),
-    );
+    terminal.out(`${toOneLine(`There is no ${settingsName} in ${root} or in your home: there is nothing to copy.`)}\n`);
   let hasDeclined = false;
   for (const source of sources) if (!(await importSource(source, root, terminal))) hasDeclined = true;
   return hasDeclined ? exitCodes.usage : exitCodes.done;
@@ -105,7 +103,7 @@ async function importSource(source: Source, root: string, terminal: Terminal): P
   if (!terminal.isInteractive)
     throw new PawlError("bad_configuration", "Without a terminal, pawl cannot ask whether to copy these hooks.");
   const line = await promptLine(question, listenForInterruptions(terminal));
-  if (line === null || !/^\s*y(es)?\s*$/i.test(line)) return false;
+  if (line === null || !isYes(line)) return false;
   if (source.isFolder) checkFolderTarget(root);
   replaceFile(source.targetPath, text);
   const next = source.isFolder ? " They run once you have trusted the file: pawl trust" : "";

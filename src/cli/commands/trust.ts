@@ -7,7 +7,7 @@ import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { resolveHome } from "../files/store-location.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
-import { promptLine } from "../terminal/prompt-line.js";
+import { isYes, promptLine } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 import { describeFile, formatTrust } from "../trust/describe-file.js";
@@ -101,7 +101,7 @@ async function askWhichToTrust(
     const line = await promptLine(`Trust this file, as it is now? ${answers} > `, interruptions);
     if (line === null || line === undefined) break;
     const inSandbox = canSandboxServers(file) && /^\s*s(andbox)?\s*$/i.test(line);
-    if (inSandbox || /^\s*y(es)?\s*$/i.test(line)) chosen.push({ file, inSandbox });
+    if (inSandbox || isYes(line)) chosen.push({ file, inSandbox });
   }
   return chosen;
 }

@@ -48,3 +48,8 @@ export async function promptLine(
     lines.close();
   }
 }
+
+/** Whether a person's line says yes. Anything else counts as no. */
+export function isYes(line: string): boolean {
+  return /^\s*y(es)?\s*$/i.test(line);
+}

@@ -30,7 +30,10 @@ export type TailSource = {
 export type TailOptions = Omit<ItemsOptions, "from" | "signal"> & {
   /** Where the items begin. Default: where the live items begin. */
   readonly after?: Cursor;
-  /** Whether the run `until` has ended, so that its end is in the log. Called once, before the first item. */
+  /**
+   * Whether the run that the consumer wants has ended, so that its end is in the log, and nothing else is needed. Called once, before the
+   * first item.
+   */
   readonly hasEnded?: (() => Promise<boolean>) | undefined;
   /** Whether the consumer outlives runs and changes of the holder. Default: false. */
   readonly stays?: boolean;

@@ -109,23 +109,17 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
     return (resources() ?? []).includes(name) ? parseTemplate(name) : null;
   }
 
-  /** The resources whose addresses a server completes: those of the first template that fits what is typed. */
-  function findTemplateNames(words: string): readonly string[] {
-    for (const name of resources() ?? []) {
-      const template = parseTemplate(name);
-      if (template !== null && words.startsWith(template.prefix))
-        return listValues(template.toArgument(words)).map(template.expand);
-    }
-    return [];
-  }
-
+  /** Resources, and what the server suggests for the first template that fits what is typed. */
   function findResourceNames(words: string, max: number): readonly string[] {
-    const typedNames = findTemplateNames(words);
-    const listed = (resources() ?? []).filter((name) => {
-      const template = parseTemplate(name);
-      return template === null ? !name.includes("{") && !typedNames.includes(name) : !words.startsWith(template.prefix);
+    const parsed = (resources() ?? []).map((name) => ({ name, template: parseTemplate(name) }));
+    const isTyped = (template: Template | null) => template !== null && words.startsWith(template.prefix);
+    const typed = parsed.find(({ template }) => isTyped(template))?.template ?? null;
+    const suggested = typed === null ? [] : listValues(typed.toArgument(words)).map(typed.expand);
+    const listed = parsed.flatMap(({ name, template }) => {
+      const isListed = template === null ? !name.includes("{") && !suggested.includes(name) : !isTyped(template);
+      return isListed ? [name] : [];
     });
-    return [...typedNames, ...matchNames(listed, words, max)].slice(0, max);
+    return [...suggested, ...matchNames(listed, words, max)].slice(0, max);
   }
 
   /** The names for `@`; null if the files are not known yet. Some room is reserved for resources, because a folder may have many files. */
