@@ -1,5 +1,6 @@
 /**
- * Compiles `src` and `test/simulation` into temp/simulation, file by file and without a check of types (`npm run types` checks them).
+ * Compiles `src`, `test/simulation` and what these import of `test/support` into temp/simulation, file by file and without a check of types
+ * (`npm run types` checks them).
  * Only what changed since the last time is compiled. The scripts that simulate run this code, and the mutants break copies of it.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -9,8 +10,11 @@ import ts from "typescript";
 /** Where the compiled files are: `src/a/b.ts` becomes `<folder>/src/a/b.js`. */
 export const simulationFolder = "temp/simulation";
 
+/** What `test/simulation` imports from elsewhere in `test`. A test fails if one is missing here. */
+const supportFiles = ["test/support/share.ts"];
+
 export function compileSimulation() {
-  const sources = ["src", "test/simulation"].flatMap(sourcesIn);
+  const sources = [...["src", "test/simulation"].flatMap(sourcesIn), ...supportFiles];
   for (const source of sources) compileIfChanged(source);
   removeStale(new Set(sources.map(outputOf)));
 }
