@@ -28,9 +28,9 @@ parentPort.on("message", async (job) => {
   }
 });
 
-/** Every crash of a kind in a reference scenario. */
-function sweep({ store, scenario, sweep }) {
-  return withStore(store, (opened) => sweepScenario(scenarios[scenario], opened, sweep));
+/** Every crash of a kind in a reference scenario; of more pairs than `mostPairs`, so many that are drawn. */
+function sweep({ store, scenario, sweep, mostPairs }) {
+  return withStore(store, (opened) => sweepScenario(scenarios[scenario], opened, sweep, { mostPairs }));
 }
 
 /** Some triples of crashes of a reference scenario. */

@@ -5,9 +5,12 @@ import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, defineTool, type Json } from "../../src/index.js";
 import { crashTest } from "../../src/testing/crash-test.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
+import { isInShare } from "../support/share.js";
 import { verifies } from "../verifies.js";
 
 const more = (old: Json | undefined) => Number(old ?? 0) + 1;
+/** In continuous integration, one commit in three. */
+const playsPairs = isInShare(0);
 const long = "A long result. ".repeat(40);
 
 test("whatever dies, each change that is in the log counts once, and the data is what the log says", {
@@ -63,7 +66,7 @@ test("whatever dies, each change that is in the log counts once, and the data is
       }),
     input: "Count and keep.",
     store,
-    pairs: true,
+    pairs: playsPairs,
     reset() {
       read.length = 0;
     },
@@ -76,7 +79,7 @@ test("whatever dies, each change that is in the log counts once, and the data is
       expect(read.every((one) => one === "true")).toBe(true);
     },
   });
-  expect(report.plays).toBeGreaterThan(100);
+  expect(report.plays).toBeGreaterThan(playsPairs ? 100 : 15);
 });
 
 function usage(inputTokens: number) {

@@ -16,8 +16,19 @@ type AttemptId = Pick<ModelRequest, "modelCallIndex" | "attempt">;
 /** What a run is like: whether it says so much at once that whoever follows it in its process lags behind. */
 export type RunKind = { readonly lags: boolean };
 
-/** What the model says in an attempt of a step. */
-function textOfAttempt({ modelCallIndex, attempt }: AttemptId, { lags }: RunKind): string {
+const textsOfAttempts = new Map<string, string>();
+
+/** What the model says in an attempt of a step. Each frame is compared with it, so it is put together once. */
+function textOfAttempt(id: AttemptId, kind: RunKind): string {
+  const key = [id.modelCallIndex, id.attempt, kind.lags].join();
+  const known = textsOfAttempts.get(key);
+  if (known !== undefined) return known;
+  const text = createTextOfAttempt(id, kind);
+  textsOfAttempts.set(key, text);
+  return text;
+}
+
+function createTextOfAttempt({ modelCallIndex, attempt }: AttemptId, { lags }: RunKind): string {
   const words = modelCallIndex === 3 ? (lags ? 2_200 : 400) : modelCallIndex === 2 && attempt === 1 ? 25 : 60;
   return Array.from({ length: words }, (_, index) => `${modelCallIndex}.${attempt}.${index} `).join("");
 }

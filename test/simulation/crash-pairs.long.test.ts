@@ -7,12 +7,13 @@
  */
 import { expect, test } from "vitest";
 import { createMemoryStore } from "../../src/index.js";
+import { isWholeSweep } from "../support/share.js";
 import { verifies } from "../verifies.js";
 import { scenarios } from "./scenarios/scenarios.js";
 import { sweepScenario } from "./scenarios/sweep.js";
 
 /** All pairs of every scenario would take more than ten minutes. */
-const mostPairs = 60;
+const mostPairs = isWholeSweep ? 60 : 20;
 
 const proven = {
   ...verifies("REC-1", "REC-3", "REC-8", "TOOL-5", "TOOL-6", "RTRY-3", "LOOP-8#one-process"),
@@ -22,5 +23,5 @@ const proven = {
 test.each(scenarios)("$name: pairs of crashes around commits", proven, async (scenario) => {
   const { failures, plays } = await sweepScenario(scenario, createMemoryStore(), "pairs", { mostPairs });
   expect(failures).toEqual([]);
-  expect(plays).toBeGreaterThan(20);
+  expect(plays).toBeGreaterThanOrEqual(20);
 });

@@ -8,6 +8,7 @@ import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createSeededRandom } from "../../src/testing/world/seeded-random.js";
 import { createWorld, type Process } from "../../src/testing/world/world.js";
 import { pickSampleCount } from "../support/sample-count.js";
+import { seedsInShare } from "../support/share.js";
 import { verifies } from "../verifies.js";
 import { simulate } from "./simulate.js";
 import { drawOwnHabits, drawProfile, noOwnHabits } from "./world/director.js";
@@ -16,8 +17,10 @@ import { agentNameAt, createDelegateTool, createHandoff, twinNameAt } from "./wo
 import { createSteppedTools } from "./world/stepped-tools.js";
 import { createPermissions, createTools } from "./world/tools.js";
 
-const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 50, long: 200 }));
+const { first, seeds } = seedsInShare(
+  Number(process.env.PAWL_SEED ?? 1),
+  Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 50, long: 200 })),
+);
 
 test("sessions of every kind of trouble replay as they were", {
   ...verifies("REC-6#replay"),

@@ -5,11 +5,14 @@
 import { describe, expect, test } from "vitest";
 import type { EventType } from "../../src/core/index.js";
 import { pickSampleCount } from "../support/sample-count.js";
+import { seedsInShare } from "../support/share.js";
 import { verifies } from "../verifies.js";
 import { type SimulationReport, simulate } from "./simulate.js";
 
-const first = Number(process.env.PAWL_SEED ?? 1);
-const seeds = Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 150, long: 1_000 }));
+const { first, seeds } = seedsInShare(
+  Number(process.env.PAWL_SEED ?? 1),
+  Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 150, long: 1_000 })),
+);
 const inOneTest = 250;
 
 const parts = Array.from({ length: Math.ceil(seeds / inOneTest) }, (_, part) => ({

@@ -1,5 +1,5 @@
 /**
- * The share of the longest crash sweeps that a run of the tests plays: all of it, unless PAWL_SHARE says otherwise.
+ * The share of the longest sweeps (crashes, kills, seeds) that a run of the tests plays: all of it, unless PAWL_SHARE says otherwise.
  *
  * Continuous integration sets `PAWL_SHARE=K/3`, with a K that is drawn from the commit: each commit plays a third of the points, and the
  * next commits play the others. `npm run test:long` and `npm run crash` play all of them.
@@ -13,6 +13,12 @@ if (count === 0 || number >= count)
 
 /** Whether every point is played, so that a test can expect what only some of the points lead to. */
 export const isWholeSweep = count === 1;
+
+/** How many seeds are tried of so many, and the first of them: the next commits try the others. */
+export function seedsInShare(first: number, seeds: number): { readonly first: number; readonly seeds: number } {
+  const inShare = Math.ceil(seeds / count);
+  return { first: first + number * inShare, seeds: inShare };
+}
 
 /** Whether the point with this number is played. */
 export function isInShare(point: number): boolean {

@@ -72,6 +72,7 @@ export function createWorld(store: Store, chance: SeededRandom, sessionId: strin
   const turns: Turn[] = [];
   let count = 0;
   let included = 0;
+  const waiting: (() => void)[] = [];
 
   function turn(process: Process, operation: string, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted === true) return Promise.resolve();
@@ -100,12 +101,17 @@ export function createWorld(store: Store, chance: SeededRandom, sessionId: strin
       return await work;
     } finally {
       included -= 1;
+      for (const resume of waiting.splice(0)) resume();
     }
   }
 
   async function settle(): Promise<void> {
-    do await settled();
-    while (included > 0);
+    for (;;) {
+      await settled();
+      if (included === 0) return;
+      // Waits without looking again and again: the work may be that of a server, which needs the processor.
+      await new Promise<void>((resolve) => void waiting.push(resolve));
+    }
   }
 
   return {

@@ -18,6 +18,7 @@ import { openSqliteStore } from "../../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../../src/testing/scripted-model.js";
 import { connectMcpServer, type McpServerOptions } from "../../../src/tools/mcp/index.js";
 import { resolveCheckTool } from "../../support/check-tools.js";
+import { isInShare } from "../../support/share.js";
 import { verifies } from "../../verifies.js";
 import { createTempFolder } from "../folder.js";
 
@@ -287,16 +288,18 @@ describe("a server of 2025-11-25, which asks within its request", () => {
 
 describe("in a process that is killed before and after every commit", () => {
   test.for([
-    ["2026-07-28", /"amount: .*count|it had begun in a process that died/],
-    ["2025-11-25", /"amount: .*count|interrupted/],
+    ["2026-07-28", /"amount: .*count|it had begun in a process that died/, isInShare(0)],
+    ["2025-11-25", /"amount: .*count|interrupted/, isInShare(1)],
   ] as const)(
     "%s: no request is repeated",
     { timeout: 300_000, ...verifies("TOOL-13#mcp", "REC-3") },
-    async ([protocol, ends]) => {
+    async ([protocol, ends, isWhole]) => {
       const report = await killTest({
         script: resolve("test/fixtures/mcp-agent.mjs"),
         args: [protocol],
         openStore: (folder) => openSqliteStore({ path: join(folder, "sessions.db") }),
+        // Continuous integration kills it at every commit in one commit of three, and now and then in the others.
+        kills: isWhole ? "commits" : { random: 3 },
         check({ folder, logs, at, stdout }) {
           const deaths = at.join(", ");
           expect(stdout, deaths).toBe("completed Ordered.\n");
@@ -311,7 +314,7 @@ describe("in a process that is killed before and after every commit", () => {
           expect(JSON.stringify(finished), deaths).toMatch(ends);
         },
       });
-      expect(report.kills).toBeGreaterThanOrEqual(10);
+      expect(report.kills).toBeGreaterThanOrEqual(isWhole ? 10 : 3);
     },
   );
 });
