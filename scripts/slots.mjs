@@ -3,17 +3,18 @@
  *
  *     npm run slots                             60 seconds on a SQLite file, 3 workers, a seed drawn at random
  *     npm run slots -- --store postgres --seconds 600 --seed 7
- *     npm run slots -- --skew 0                 clocks that agree: measures how late everything is
+ *     npm run slots -- --store postgres --skew 0   clocks that agree: measures how late everything is, as on SQLite
+ *     npm run slots -- --beside FOLDER          a worker of an earlier version too: FOLDER is the `dist` of its build
  *
  * The run of a slot acts, sleeps for 1 to 10 seconds and waits for a signal, which is sent at a random time; a third of them twice. Meanwhile
- * schedules are edited, paused, resumed and removed, and one worker after the other is killed (`kill -9`) or stopped for up to 17 seconds. The
- * clocks of the workers differ by up to two minutes in either direction (`--skew`, in seconds). A seed fixes what happens, not how it
- * interleaves.
+ * schedules are edited, paused, resumed and removed, and one worker after the other is killed (`kill -9`) or stopped for up to 17 seconds. On
+ * PostgreSQL, the clocks of the workers differ by up to two minutes in either direction (`--skew`, in seconds). The processes of a SQLite
+ * file are on one machine, which has one clock. A seed fixes what happens, not how it interleaves.
  */
 import { randomInt } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -22,23 +23,26 @@ import { createRandom } from "./chaos/random.mjs";
 import { openPlace } from "./chaos/store.mjs";
 import { postgresPrograms, startPostgres } from "./postgres/server.mjs";
 import { checkSession, checkSlots } from "./slots/check.mjs";
-import { createCrew } from "./slots/crew.mjs";
+import { createCrew, startEarlier } from "./slots/crew.mjs";
 import { createEdits, everyMs, retryBusy } from "./slots/edits.mjs";
 
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
     workers: { type: "string", default: "3" },
-    skew: { type: "string", default: "120" },
+    skew: { type: "string" },
     store: { type: "string", default: "sqlite" },
+    beside: { type: "string" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
   },
 });
+values.skew ??= values.store === "postgres" ? "120" : "0";
 const [seconds, count, skew, seed] = ["seconds", "workers", "skew", "seed"].map((name) => Number(values[name]));
 const areNumbers = [seconds, count, skew, seed].every(Number.isSafeInteger);
-if (!areNumbers || seconds < 1 || count < 1 || skew < 0 || !["sqlite", "postgres"].includes(values.store)) {
+const isKnown = values.store === "postgres" || (values.store === "sqlite" && skew === 0);
+if (!areNumbers || seconds < 1 || count < 1 || skew < 0 || !isKnown) {
   console.error(
-    "Usage: npm run slots -- [--store sqlite|postgres] [--seconds N] [--workers N] [--skew SECONDS] [--seed N]",
+    "Usage: npm run slots -- [--store sqlite|postgres] [--seconds N] [--workers N] [--skew SECONDS] [--beside FOLDER] [--seed N]",
   );
   process.exit(2);
 }
@@ -60,6 +64,8 @@ writeFileSync(journal, "");
 
 const server = values.store === "postgres" ? await startPostgres() : null;
 const place = server === null ? { path: join(folder, "sessions.db") } : { url: server.url, listenUrl: server.url };
+const earlier =
+  values.beside === undefined ? null : await startEarlier({ dist: resolve(values.beside), place, journal }, fail);
 const store = await openPlace(place);
 const schedules = createSchedules({ store });
 const startedAt = performance.now();
@@ -68,12 +74,14 @@ const isOver = () => performance.now() - startedAt > seconds * 1_000 || failures
 const from = Math.ceil(Date.now() / 10_000) * 10_000;
 const rows = new Map(Object.keys(everyMs).map((id) => [id, new Map()]));
 const signals = { sent: new Set(), twice: 0 };
+let servedByEarlier = 0;
 
 const edits = createEdits({ schedules, seed, from });
 await edits.begin();
 const crew = createCrew({ count, seed, place, journal, skewMs: skew * 1_000, fail });
 await Promise.all([crew.disturb(isOver), edits.run(isOver), sendSignals(), collect()]);
 const ends = await edits.end();
+await earlier?.end();
 await crew.rest();
 await collectRows();
 const sessionIds = await listSessions();
@@ -81,6 +89,7 @@ await Promise.all(sessionIds.map((sessionId) => send(sessionId)));
 await comeToRest();
 await crew.end();
 const late = await checkAll();
+if (earlier !== null && servedByEarlier === 0) fail("the worker of the earlier version served nobody");
 for (const problem of await store.verify()) fail(`the store is damaged: ${JSON.stringify(problem)}`);
 await store.close();
 await server?.close();
@@ -166,7 +175,8 @@ async function checkAll() {
     const measured = await checkSession(store, sessionId, fail);
     if (measured === undefined) continue;
     times.set(sessionId, measured);
-    lates.woken.push(measured.late);
+    if (measured.late === null) servedByEarlier += 1;
+    else lates.woken.push(measured.late);
   }
   const known = new Set(sessionIds.filter((sessionId) => sessionId.startsWith("removed@")));
   for (const id of ["steady", "edited"]) {
@@ -212,6 +222,7 @@ function report() {
       .join(
         ", ",
       )}; ${sessionIds.length} runs, ${missed} slots missed, ${signals.sent.size} signals, ${signals.twice} of them twice; ` +
+      (earlier === null ? "" : `${servedByEarlier} runs served by the earlier version; `) +
       `steps that ran again after a kill: ${lines.length - new Set(lines).size}; ` +
       (skew === 0
         ? `late by (p50, p99, most) ms: posted ${format(late.posted)}, acted ${format(late.acted)}, woken ${format(late.woken)}; `

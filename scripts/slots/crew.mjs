@@ -58,3 +58,25 @@ export function createCrew({ count, seed, skewMs, fail, ...given }) {
     end,
   };
 }
+
+/**
+ * Starts a worker of an earlier version, which nobody kills, and waits until it has made the store.
+ * @param {{ dist: string, place: object, journal: string }} options `dist`: the folder of its build
+ */
+export async function startEarlier(options, fail) {
+  const child = fork(fileURLToPath(new URL("./earlier-worker.mjs", import.meta.url)), [JSON.stringify(options)]);
+  const ended = once(child, "exit");
+  const [{ ready, error }] = await Promise.race([
+    once(child, "message"),
+    ended.then(() => [{ error: "it has ended" }]),
+  ]);
+  if (ready !== true) throw new Error(`The worker of the earlier version did not start: ${error}`);
+  child.on("message", (message) => fail(`a worker reported: ${message.error}`));
+  return {
+    async end() {
+      child.kill("SIGTERM");
+      const [code] = await ended;
+      if (code !== 0) fail(`the worker of the earlier version ended with ${code}`);
+    },
+  };
+}
