@@ -19,6 +19,7 @@ import process from "node:process";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { createClient, createSchedules } from "pawl";
+import { migrate } from "pawl/postgres";
 import { createRandom } from "./chaos/random.mjs";
 import { openPlace } from "./chaos/store.mjs";
 import { postgresPrograms, startPostgres } from "./postgres/server.mjs";
@@ -66,6 +67,8 @@ const server = values.store === "postgres" ? await startPostgres() : null;
 const place = server === null ? { path: join(folder, "sessions.db") } : { url: server.url, listenUrl: server.url };
 const earlier =
   values.beside === undefined ? null : await startEarlier({ dist: resolve(values.beside), place, journal }, fail);
+// As in a rolling deploy: the tables are changed while the earlier version works. A SQLite file is changed when it is opened.
+if (earlier !== null && server !== null) await migrate({ url: server.url });
 const store = await openPlace(place);
 const schedules = createSchedules({ store });
 const startedAt = performance.now();
@@ -146,10 +149,11 @@ async function collectRows() {
 
 async function listSessions() {
   const ids = [];
+  let after;
   for (;;) {
-    const after = ids.at(-1);
     const page = await store.list({ limit: 500, ...(after === undefined ? {} : { after }) });
     ids.push(...page.map(({ sessionId }) => sessionId));
+    after = page.at(-1);
     if (page.length < 500) return ids;
   }
 }
