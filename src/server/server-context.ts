@@ -26,7 +26,7 @@ import {
 } from "./principal.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
-import { createBeginningInfo, withPrincipal } from "./session-info.js";
+import { addTopPrincipal, createBeginningInfo } from "./session-info.js";
 import type { OpenStreams } from "./streams.js";
 import type { Ticks } from "./tick.js";
 import type { UsageLimits } from "./usage-limits.js";
@@ -104,7 +104,7 @@ export async function authorizeDescribed(
   const { store } = context.settings;
   const look = summary.info === null ? await readSessionLook(store, id) : null;
   const info = look === null ? summary.info : createBeginningInfo(look.binding);
-  const requested = { id, info: await withPrincipal(info, (topId) => store.describe(topId)) };
+  const requested = { id, info: await addTopPrincipal(info, (topId) => store.describe(topId)) };
   if (!(await isAllowed(context, principal, "read", requested))) throw createNoSessionError(id);
   if (action !== "read" && !(await isAllowed(context, principal, action, requested, run)))
     throw new ServerError("forbidden", `You are not allowed to perform the action ${action} in session ${id}.`);

@@ -14,11 +14,11 @@ export async function loadSessionInfo(
   { sessionId, info: storedInfo }: Pick<SessionSummary, "sessionId" | "info">,
   describeTop: Store["describe"] = (id) => store.describe(id),
 ): Promise<SessionInfo | null> {
-  return withPrincipal(storedInfo ?? (await loadBeginningInfo(store, sessionId)), describeTop);
+  return addTopPrincipal(storedInfo ?? (await loadBeginningInfo(store, sessionId)), describeTop);
 }
 
 /** A child session belongs to the principal that began the top session. */
-export async function withPrincipal(
+export async function addTopPrincipal(
   info: SessionInfo | null,
   describeTop: Store["describe"],
 ): Promise<SessionInfo | null> {

@@ -125,7 +125,7 @@ export type SessionSource = {
     /** As in `EventsOptions`. */
     readonly joinDeltas?: boolean;
     /** As in `EventsOptions`. */
-    readonly seen?: SeenSession;
+    readonly seen?: Pick<SessionSummary, "seq" | "info">;
     readonly signal?: AbortSignal;
   }) => AsyncGenerator<StreamItem, void, undefined>;
 };
@@ -186,12 +186,9 @@ export type EventsOptions = {
     },
   ) => AsyncGenerator<StreamItem, void, undefined>;
   /** The session as the caller has just read it, for example its summary, to save a read. Default: the session is read. */
-  readonly seen?: SeenSession;
+  readonly seen?: Pick<SessionSummary, "seq" | "info">;
   readonly signal?: AbortSignal;
 };
-
-/** The last entry of an existing session, and what it is bound to; null if the caller does not know that. */
-export type SeenSession = Pick<SessionSummary, "seq" | "info">;
 
 /** The options of a stream without child sessions. */
 export type OneSessionOptions = Omit<EventsOptions, "children" | "itemsOf">;

@@ -52,9 +52,9 @@ export async function findOpenRun(
   return findOpenRunId(store, sessionId, state, runId);
 }
 
-/** Reads a snapshot of a session from an unchecked store. */
-export function readSessionLook(given: Store, sessionId: string): Promise<SessionLook> {
-  return readLook(createCheckedStore(given), sessionId);
+/** Reads a snapshot of a session, which may not have begun. The store is checked. */
+export async function readSessionLook(given: Store, sessionId: string): Promise<SessionLook> {
+  return deepFreeze(await readLook(createCheckedStore(given), sessionId));
 }
 
 /** Reads a snapshot of a session, in two reads. */
