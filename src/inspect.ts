@@ -19,6 +19,7 @@ export type {
   TraceSpan,
 } from "./ports/trace.js";
 export type { Replay, ReplayDifference, ReplayOptions } from "./runtime/agent/replay-types.js";
+export { isDrivenBy } from "./runtime/api/build-agent.js";
 export type { ModelRequestOptions } from "./runtime/api/check-call-options.js";
 export {
   type ModelRequestsOptions,
@@ -26,7 +27,12 @@ export {
   modelRequests,
   type RequestOfStep,
 } from "./runtime/api/model-requests.js";
-export { findBeginning, findOpenRun, type SessionBeginning } from "./runtime/api/session-beginning.js";
+export {
+  findBeginning,
+  findOpenRun,
+  readSessionLook,
+  type SessionBeginning,
+} from "./runtime/api/session-beginning.js";
 export { recordedAttempts } from "./runtime/replay/recorded-attempts.js";
 export {
   type SessionStep,

@@ -38,7 +38,15 @@ export function createServerContext(
   const report = (error: unknown) => settings.log(createFailureLine("mcp", error));
   const agents = new Map(settings.agents.map((agent): [string, Agent] => [agent.options.name ?? "agent", agent]));
   const findReadingAgent = createReadingAgentFinder(store, agents);
-  const links = createLinks({ store, findReadingAgent, hasWorker: worker !== null, peers, basePath, heartbeatMs });
+  const links = createLinks({
+    store,
+    agents,
+    findReadingAgent,
+    hasWorker: worker !== null,
+    peers,
+    basePath,
+    heartbeatMs,
+  });
   const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
   const loneRuns = createServerLoneRuns(settings, client, links);
   const listWatch = createListWatch({

@@ -3,6 +3,7 @@
  */
 import type { Agent, Client, ClientSession, Json, RunParams, SessionSummary, Worker } from "../index.js";
 import { redactJson } from "../index.js";
+import { readSessionLook } from "../inspect.js";
 import type { A2aHttp } from "../protocols/a2a/index.js";
 import type { McpHttp } from "../protocols/mcp-server/index.js";
 import type { FindReadingAgent } from "./find-reading-agent.js";
@@ -25,7 +26,7 @@ import {
 } from "./principal.js";
 import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
-import { loadSessionInfo } from "./session-info.js";
+import { addTopPrincipal, createBeginningInfo } from "./session-info.js";
 import type { OpenStreams } from "./streams.js";
 import type { Ticks } from "./tick.js";
 import type { UsageLimits } from "./usage-limits.js";
@@ -69,6 +70,8 @@ export type ReadableSession = {
   readonly session: ClientSession;
   readonly summary: SessionSummary;
   readonly requested: AskedSession;
+  /** The unfinished runs, if the log was empty; otherwise null. */
+  readonly openRunIds: readonly string[] | null;
 };
 
 /** A session that the principal may not read gets the same response as one that does not exist (SEC-3). */
@@ -98,12 +101,20 @@ export async function authorizeDescribed(
   run: AskedRun = {},
 ): Promise<ReadableSession> {
   const { sessionId: id } = summary;
-  const requested = { id, info: await loadSessionInfo(context.settings.store, summary) };
+  const { store } = context.settings;
+  const look = summary.info === null ? await readSessionLook(store, id) : null;
+  const info = look === null ? summary.info : createBeginningInfo(look.binding);
+  const requested = { id, info: await addTopPrincipal(info, (topId) => store.describe(topId)) };
   if (!(await isAllowed(context, principal, "read", requested))) throw createNoSessionError(id);
   if (action !== "read" && !(await isAllowed(context, principal, action, requested, run)))
     throw new ServerError("forbidden", `You are not allowed to perform the action ${action} in session ${id}.`);
   // Until the first request has been consumed, the info comes from that request. The summary passes it on, so that it is not read again.
-  return { session: context.client.session(id), summary: { ...summary, info: requested.info }, requested };
+  return {
+    session: context.client.session(id),
+    summary: { ...summary, info: requested.info },
+    requested,
+    openRunIds: look?.openRunIds ?? null,
+  };
 }
 
 /** Whether the error means that the session does not exist, or that the principal may not use it. */

@@ -2,10 +2,10 @@
  * Loads the info of a session from its log or, until its first request has been consumed, from that request.
  */
 import type { SessionInfo, SessionSummary, Store } from "../index.js";
-import { findBeginning } from "../inspect.js";
+import { readSessionLook } from "../inspect.js";
 
 /**
- * Loads the info of a session. A child session belongs to the principal that began the top session.
+ * Loads the info of a session, with the principal of its top session.
  *
  * @param describeTop describes a top session. Lists pass a function that caches, because children share their top session.
  */
@@ -14,7 +14,14 @@ export async function loadSessionInfo(
   { sessionId, info: storedInfo }: Pick<SessionSummary, "sessionId" | "info">,
   describeTop: Store["describe"] = (id) => store.describe(id),
 ): Promise<SessionInfo | null> {
-  const info = storedInfo ?? (await loadBeginningInfo(store, sessionId));
+  return addTopPrincipal(storedInfo ?? (await loadBeginningInfo(store, sessionId)), describeTop);
+}
+
+/** A child session belongs to the principal that began the top session. */
+export async function addTopPrincipal(
+  info: SessionInfo | null,
+  describeTop: Store["describe"],
+): Promise<SessionInfo | null> {
   if (info === null || info.principal !== undefined || info.top === undefined) return info;
   const principal = (await describeTop(info.top))?.info?.principal;
   return principal === undefined ? info : { ...info, principal };
@@ -22,8 +29,11 @@ export async function loadSessionInfo(
 
 /** Loads the info of a session with an empty log. The model is unknown until a process consumes the first request. */
 export async function loadBeginningInfo(store: Store, sessionId: string): Promise<SessionInfo | null> {
-  const beginning = await findBeginning(store, sessionId);
-  return beginning === null ? null : { model: "", ...beginning.session };
+  return createBeginningInfo((await readSessionLook(store, sessionId)).binding);
+}
+
+export function createBeginningInfo(binding: Omit<SessionInfo, "model"> | null): SessionInfo | null {
+  return binding === null ? null : { model: "", ...binding };
 }
 
 /** Creates a `describe` that reads each session once. */

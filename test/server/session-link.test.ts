@@ -135,6 +135,7 @@ test(
           const link = createSessionLink(session, { seq: 1, holder } as never, {
             describe: async () => ({ seq: 0, holder }) as never,
             isLocalHolder: () => false,
+            isDrivenHere: () => false,
             hasWorker: false,
             findLocalSource: async () => "none",
             findPeerAddress: () => "http://holder",
@@ -191,6 +192,7 @@ test("a hub of a link that others already read begins with the message in progre
   const link = createSessionLink(session, { seq: 1, holder: null } as never, {
     describe: async () => ({ seq: 1, holder: null }) as never,
     isLocalHolder: () => false,
+    isDrivenHere: () => false,
     hasWorker: true,
     findLocalSource: async () => "here",
     findPeerAddress: () => null,

@@ -22,6 +22,7 @@ import {
   findBeginning,
   modelRequest,
   modelRequests,
+  readSessionLook,
   recordedAttempts,
   sessionSteps,
   sessionTracePage,
@@ -113,7 +114,7 @@ const constants: { readonly [name: string]: unknown } = Object.fromEntries(
 const functions = {
   /** Gives plain data of a session: it is walked below. */
   walked: [
-    ...["findBeginning", "modelRequest", "modelRequests", "pendingApprovals", "recordedAttempts"],
+    ...["findBeginning", "modelRequest", "modelRequests", "pendingApprovals", "readSessionLook", "recordedAttempts"],
     ...["sessionSteps", "sessionTracePage", "traceSession"],
   ],
   /** Makes an object whose members are walked below. */
@@ -140,6 +141,7 @@ const functions = {
     "importSessions",
     "createStreamRedaction",
     "isCallOf",
+    "isDrivenBy",
     "isHeldHere",
     "isHolderDead",
     "pruneSessions",
@@ -411,6 +413,7 @@ function waysOf(agent: Agent, store: Store, id: string) {
     findBeginning: () => findBeginning(store, id),
     modelRequest: () => modelRequest(store, id, { runId: "r", modelCallIndex: 2 }),
     modelRequests: () => modelRequests(store, id),
+    readSessionLook: () => readSessionLook(store, id),
     recordedAttempts: async () => recordedAttempts(id, await store.read(id)),
     sessionSteps: () => sessionSteps(store, id),
     sessionTracePage: () => sessionTracePage(store, id),

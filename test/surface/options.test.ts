@@ -140,7 +140,9 @@ const withoutOptions: readonly string[] = [
     "fromAiSdkTool",
     "isAiSdkModel",
     "isCallOf",
+    "isDrivenBy",
     "isHeldHere",
+    "readSessionLook",
     "isHolderDead",
   ],
   ...[

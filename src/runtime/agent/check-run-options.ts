@@ -76,7 +76,11 @@ const { dependencyOverrides: _, tools: _tools, ...sentRules } = runRules;
 const skipRules: OptionTable<SteerOptions> = { skip: anyValue };
 const sendRules = { ...sentRules, mode: modes, ...skipRules, ...delayRules };
 const { signal: _signal, limits: _limits, ...agentlessRules } = sendRules;
-const postedRules = { ...agentlessRules, root: aString };
+const aMissingSession: OptionRule = {
+  accepts: (value) => value === null,
+  expected: "null, if the session does not exist",
+};
+const postedRules = { ...agentlessRules, root: aString, seen: aMissingSession };
 
 /** The names of other libraries for these options. */
 const otherNames = {
@@ -156,8 +160,9 @@ export function checkSeedOptions(options: HistoryOptions): void {
 
 const aSessionSnapshot: OptionRule = {
   accepts: (value) =>
-    anObject.accepts(value) && ["state", "isPosted", "binding"].every((name) => Object.hasOwn(Object(value), name)),
-  expected: "a snapshot of the session: { state, isPosted, binding }",
+    anObject.accepts(value) &&
+    ["state", "isPosted", "binding", "openRunIds"].every((name) => Object.hasOwn(Object(value), name)),
+  expected: "a snapshot of the session: { state, isPosted, binding, openRunIds }",
 };
 
 /** @throws PawlError `bad_input` */

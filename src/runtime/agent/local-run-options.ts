@@ -69,6 +69,8 @@ export type SessionLook = {
   readonly isPosted: boolean;
   /** The session's binding, or the one that its first request asks for. Null if the session does not exist. */
   readonly binding: SessionBinding | null;
+  /** The unfinished runs: the current run, those in the queue, and those that messages in the inbox request. */
+  readonly openRunIds: readonly string[];
 };
 
 export type LocalRunState = {

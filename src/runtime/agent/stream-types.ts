@@ -4,6 +4,7 @@
 import type { AssistantMessage, ToolOutput } from "../../core/data/message.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
 import type { MessageDelta } from "../../ports/model.js";
+import type { SessionSummary } from "../../ports/store.js";
 import type { OpenTextPart, WrittenInput } from "../model/assembled-message.js";
 import type { PartialOutput } from "../model/partial-output.js";
 
@@ -123,6 +124,8 @@ export type SessionSource = {
     readonly follow?: boolean;
     /** As in `EventsOptions`. */
     readonly joinDeltas?: boolean;
+    /** As in `EventsOptions`. */
+    readonly seen?: Pick<SessionSummary, "seq" | "info">;
     readonly signal?: AbortSignal;
   }) => AsyncGenerator<StreamItem, void, undefined>;
 };
@@ -182,6 +185,8 @@ export type EventsOptions = {
       readonly signal: AbortSignal;
     },
   ) => AsyncGenerator<StreamItem, void, undefined>;
+  /** The session as the caller has just read it, for example its summary, to save a read. Default: the session is read. */
+  readonly seen?: Pick<SessionSummary, "seq" | "info">;
   readonly signal?: AbortSignal;
 };
 

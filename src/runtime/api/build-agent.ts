@@ -30,6 +30,7 @@ import { drainLocalSession, leaveLocalSession } from "../session/leave-session.j
 import {
   createLocalSession,
   findDrivenState,
+  findDriver,
   type LocalSession,
   type SessionHost,
   subscribe,
@@ -123,17 +124,18 @@ export type RehearsalOptions = Required<Pick<AgentOptions, "store" | "runTool" |
 /** An agent with any kind of model. */
 export type RehearsedAgent = Omit<Agent, "options" | "with">;
 
-/** The access to an agent that a rehearsal needs. */
-type Rehearsable = {
+/** The access to an agent that its options and methods do not give. */
+type Internals = {
   readonly rebuild: (options: RehearsalOptions) => RehearsedAgent;
   readonly toolNames: () => readonly string[];
+  readonly drives: (sessionId: string) => boolean;
 };
 
-const rehearsables = new WeakMap<object, Rehearsable>();
+const internals = new WeakMap<object, Internals>();
 
 /** @throws PawlError `bad_configuration` for an agent that was not created by `createAgent` */
-function getRehearsable(agent: object): Rehearsable {
-  const found = rehearsables.get(agent);
+function getInternals(agent: object): Internals {
+  const found = internals.get(agent);
   if (found === undefined)
     throw new PawlError(
       "bad_configuration",
@@ -148,7 +150,7 @@ function getRehearsable(agent: object): Rehearsable {
  * @throws PawlError `bad_configuration` for an agent that was not created by `createAgent`
  */
 export function rehearse(agent: object, options: RehearsalOptions): RehearsedAgent {
-  return getRehearsable(agent).rebuild(options);
+  return getInternals(agent).rebuild(options);
 }
 
 /**
@@ -156,7 +158,12 @@ export function rehearse(agent: object, options: RehearsalOptions): RehearsedAge
  * @throws PawlError `bad_configuration` for an agent that was not created by `createAgent`
  */
 export function listReachableTools(agent: object): readonly string[] {
-  return getRehearsable(agent).toolNames();
+  return getInternals(agent).toolNames();
+}
+
+/** Whether an agent of this process drives the session, so that no other process can hold it. */
+export function isDrivenBy(agent: object, sessionId: string): boolean {
+  return internals.get(agent)?.drives(sessionId) ?? false;
 }
 
 /** @throws PawlError `bad_configuration`, `duplicate_tool` */
@@ -213,10 +220,11 @@ export function buildAgent<ModelLike>(
     },
     shutdown,
   };
-  rehearsables.set(agent, {
+  internals.set(agent, {
     rebuild: ({ toolsFor, ...changes }) =>
       buildAgent({ ...options, ...changes }, { ...surroundings, rehearsal: { toolsFor } }, lineage),
     toolNames: () => listToolNames(parts),
+    drives: (sessionId) => findDriver(assembled.sessions.get(sessionId)) !== null,
   });
   bindAgent(agent, {
     name: parts.name,

@@ -4,6 +4,7 @@
 import {
   aBoolean,
   aFunction,
+  anObject,
   anyValue,
   aSignal,
   aString,
@@ -49,6 +50,10 @@ const eventRules: OptionTable<EventsOptions> = {
   children: aBoolean,
   joinDeltas: aBoolean,
   itemsOf: aFunction,
+  seen: {
+    accepts: (value) => anObject.accepts(value) && ["seq", "info"].every((name) => Object.hasOwn(Object(value), name)),
+    expected: "a summary of the session: { seq, info }",
+  },
   signal: aSignal,
 };
 const { children: _, itemsOf: _itemsOf, ...clientEventRules } = eventRules;

@@ -45,7 +45,7 @@ import { loadCurrentResult, loadRunResult } from "../log/present-result.js";
 import { readEntries } from "../log/read-entries.js";
 import { readTranscript } from "../log/read-log.js";
 import { createFollowedSessions, createFollowedSource, type FollowedSessions } from "../session/followed-session.js";
-import { openItems, readLoggedEvents, streamItems } from "../session/session-items.js";
+import { openItems, readLoggedEvents, readSession, streamItems } from "../session/session-items.js";
 import { createAnswerMethods } from "./answers.js";
 import { checkNoteAndBy } from "./check-answer.js";
 import { checkCall } from "./check-call-options.js";
@@ -72,6 +72,8 @@ export type ClientOptions = {
 export type PostOptions = Omit<SendOptions, "signal" | "limits"> & {
   /** The folder that a new session is bound to, like an agent's `root`. Default: the `root` of the agent that executes the run. */
   readonly root?: string;
+  /** `null`: the session does not exist, for example because its id is new, so it is not read. Requires `agent`. Default: it is read. */
+  readonly seen?: null;
 };
 
 /** The answer to a call, or `expired` if it was not answered in time. `by` names the person. */
@@ -201,10 +203,10 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     checkPostedOptions(options);
     checkNoteAndBy({ by: options.by });
     const input = hasBlobs(given) ? await readBlobs(given) : given;
-    const { mode = "queue", runId = makeId(), agent, root, at, afterMs, ...others } = options;
+    const { mode = "queue", runId = makeId(), agent, root, seen, at, afterMs, ...others } = options;
     const postAt = parseDelay({ mode, ...defined({ at, afterMs }) }, clock.now());
     // For a new session, one read instead of three.
-    const isNew = agent !== undefined && (await store.describe(id)) === null;
+    const isNew = agent !== undefined && (seen === null || (await store.describe(id)) === null);
     const state = isNew ? initialState : ((await store.load(id))?.state ?? initialState);
     const binding = isNew ? null : (state.session ?? (await readLook(store, id)).binding);
     const session = binding ?? (agent === undefined ? throwNoAgentNamed(id) : { agent, ...defined({ root }) });
@@ -300,8 +302,7 @@ async function* clientEvents(
 async function readItemsNow(id: string, { store, followed }: ClientDeps, options: OneSessionOptions) {
   const load = () => loadExistingState(store, id);
   if (options.follow === false) return readLoggedEvents(store, id, options, load);
-  const state = await load();
-  const { seq } = state;
+  const { seq, state } = await readSession(options, load);
   const items: ItemsOf = (_, wanted) => streamItems(() => createFollowedSource(id, followed), seq, wanted);
   return await openItems(items, store, id, state, options);
 }

@@ -8,7 +8,7 @@ import { initialState, type SessionBinding, type State } from "../../core/machin
 import type { Store } from "../../ports/store.js";
 import type { SessionLook } from "../agent/local-run-options.js";
 import { createCheckedStore } from "../log/checked-store.js";
-import { findOpenRunId } from "../log/open-runs.js";
+import { findOpenRunId, listOpenRunIds } from "../log/open-runs.js";
 import { readEntries } from "../log/read-entries.js";
 
 /** How a session began. */
@@ -52,9 +52,9 @@ export async function findOpenRun(
   return findOpenRunId(store, sessionId, state, runId);
 }
 
-/** Reads a snapshot of a session from an unchecked store. */
-export function readSessionLook(given: Store, sessionId: string): Promise<SessionLook> {
-  return readLook(createCheckedStore(given), sessionId);
+/** Reads a snapshot of a session, which may not have begun. The store is checked. */
+export async function readSessionLook(given: Store, sessionId: string): Promise<SessionLook> {
+  return deepFreeze(await readLook(createCheckedStore(given), sessionId));
 }
 
 /** Reads a snapshot of a session, in two reads. */
@@ -62,7 +62,12 @@ export async function readLook(store: Pick<Store, "load" | "inbox">, sessionId: 
   // The order matters: a request leaves the inbox in the commit that begins the session.
   const posted = await store.inbox(sessionId);
   const state = (await store.load(sessionId))?.state ?? initialState;
-  return { state, isPosted: posted.length > 0, binding: state.session ?? findFirst(posted, pickSession) };
+  return {
+    state,
+    isPosted: posted.length > 0,
+    binding: state.session ?? findFirst(posted, pickSession),
+    openRunIds: listOpenRunIds(state, posted),
+  };
 }
 
 /** The session's binding, or the binding that its first request asks for. Null if the session does not exist. */

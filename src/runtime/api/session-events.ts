@@ -14,7 +14,9 @@ import type { LocalSession } from "../session/local-session.js";
 import {
   createItemSource,
   openItems,
+  type ReadSession,
   readLoggedEvents,
+  readSession,
   streamItems,
   streamLoggedEvents,
 } from "../session/session-items.js";
@@ -30,8 +32,8 @@ export type SessionEventsDeps = {
   readonly afterRequests: () => Promise<void>;
 };
 
-/** How to read a session here: its last entry, its items, and the agents of its children. */
-type SessionReading = { readonly seq: number; readonly items: ItemsOf; readonly family: () => AgentFamily };
+/** How to read a session here: its items, and the agents of its children. */
+type SessionReading = { readonly items: ItemsOf; readonly family: () => AgentFamily };
 
 export function createSessionEvents(
   id: string,
@@ -41,13 +43,11 @@ export function createSessionEvents(
   const { store } = parts;
 
   /** A child session is driven by the agent that the parent's call uses as a tool, so that agent has its live items. */
-  async function readSession(state: State): Promise<SessionReading> {
-    const { seq, session } = state;
-    const childAgent = session?.parent === undefined ? null : await findAgentOfChild(id, parts);
+  async function findReading({ seq, binding }: ReadSession): Promise<SessionReading> {
+    const childAgent = binding?.parent === undefined ? null : await findAgentOfChild(id, parts);
     if (childAgent !== null)
-      return { seq, items: childAgent.items, family: () => joinFamilies(childAgent.families(undefined)) };
+      return { items: childAgent.items, family: () => joinFamilies(childAgent.families(undefined)) };
     return {
-      seq,
       items: (_, wanted) => streamItems(() => createItemSource(live()), seq, wanted),
       family: () => joinFamilies(listFamilies(parts, undefined)),
     };
@@ -56,7 +56,7 @@ export function createSessionEvents(
   async function* familyEvents(options: EventsOptions): AsyncGenerator<FamilyItem, void, undefined> {
     const { after = 0, follow = true, signal, itemsOf: callerItemsOf } = options;
     const from = parseFamilyCursor(after);
-    const { items: ownItemsOf, family } = await readSession(await known());
+    const { items: ownItemsOf, family } = await findReading(await readSession(options, known));
     const through = (items: ItemsOf) => (callerItemsOf === undefined ? items : wrapItems(callerItemsOf, items, parts));
     const whole = { sessionId: id, store, family: family(), itemsOf, through, from, tellsRest: false };
     if (!follow) return yield* streamFamily({ ...whole, live: null });
@@ -83,8 +83,8 @@ export function createSessionEvents(
     // A run that this process is requesting counts as in progress.
     if (options.until !== undefined) await afterRequests();
     if (options.follow === false) return readLoggedEvents(store, id, options, known);
-    const state = await known();
-    return await openItems((await readSession(state)).items, store, id, state, options);
+    const session = await readSession(options, known);
+    return await openItems((await findReading(session)).items, store, id, session.state, options);
   }
 
   return (options = {}) => createLazyItems(() => openItemsNow(options));

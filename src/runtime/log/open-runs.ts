@@ -2,6 +2,7 @@
  * The unfinished runs of a session: the current one, those in the queue, and those whose requests are in the
  * inbox.
  */
+import type { InboxMessage } from "../../core/machine/inbox.js";
 import { isCompacting } from "../../core/machine/requested-compaction.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
@@ -25,6 +26,14 @@ export async function findOpenRunId(
     if (body.type === "input" && (runId === undefined || body.runId === runId)) return body.runId;
   // A driver may have consumed the request in between.
   return findRunInState((await store.load(sessionId))?.state ?? initialState, runId);
+}
+
+/** The ids of all unfinished runs. @param posted the inbox, read before the state: a commit removes messages from it */
+export function listOpenRunIds(state: State, posted: readonly InboxMessage[]): readonly string[] {
+  const current = isResting(state) ? [] : [state.runId];
+  const queued = state.queue.flatMap((one) => (one.kind === "run" ? [one.runId] : []));
+  const requested = posted.flatMap(({ body }) => (body.type === "input" ? [body.runId] : []));
+  return [...new Set([...current, ...queued, ...requested])];
 }
 
 function findRunInState(state: State, runId: string | undefined): string | null {

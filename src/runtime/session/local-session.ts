@@ -126,14 +126,16 @@ function isInactive({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
 }
 
-/**
- * The committed state, if the session is driven here and no other process can have claimed it. Null otherwise, and during a
- * commit, which may release the session.
- */
-export function findDrivenState(localSession: LocalSession | undefined): State | null {
+/** The driver, if the session is driven here and no other process can have claimed it. */
+export function findDriver(localSession: LocalSession | undefined): Driver | null {
   const driver = localSession?.driver ?? null;
-  if (driver === null || driver.released || driver.flushing !== null || !driver.hold.isFresh()) return null;
-  return driver.state.session === null ? null : driver.state;
+  return driver === null || driver.released || !driver.hold.isFresh() ? null : driver;
+}
+
+/** The committed state of a session that is driven here. Null otherwise, and during a commit, which may release the session. */
+export function findDrivenState(localSession: LocalSession | undefined): State | null {
+  const driver = findDriver(localSession);
+  return driver === null || driver.flushing !== null || driver.state.session === null ? null : driver.state;
 }
 
 /** Drives the session, or follows it if another process drives it. */
@@ -283,12 +285,12 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
   // Most watchers leave with the end of a run. For the others, a change that is reported is read at once.
   const isWatchedOnly = closing.type === "parked" && localSession.waiters.length === 0;
   if (shouldFollow(localSession))
-    followSession(localSession, { takeOver: true, ...(isWatchedOnly ? { afterMs: lookAfterEndMs } : {}) });
+    followSession(localSession, { takeOver: true, ...(isWatchedOnly ? { afterMs: lookLaterMs } : {}) });
   else evictIfIdle(localSession);
 }
 
-/** Milliseconds until the log of a watched session is read that this process has driven to its rest. */
-const lookAfterEndMs = 100;
+/** Milliseconds until the log of a watched session is read that has not begun, or that this process has driven to its rest. */
+const lookLaterMs = 100;
 
 /**
  * Consumes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
@@ -376,14 +378,18 @@ export function subscribe(localSession: LocalSession, { stayAfter, ...options }:
     evictIfIdle(localSession);
   };
   const subscription = addSubscription(localSession, { ...options, stays, onLeave });
-  if (stays && localSession.driver === null) followUnlessOpening(localSession);
+  if (stays && localSession.driver === null) followUnlessOpening(localSession, stayAfter);
   return subscription;
 }
 
-/** A driver that is being opened here publishes to a new subscriber what it has missed, so the log need not be read twice. */
-function followUnlessOpening(localSession: LocalSession): void {
+/**
+ * A driver that is being opened here publishes to a new subscriber what it has missed, so the log need not be read twice. If the log
+ * was just read and is empty, a driver is about to be opened, here or elsewhere.
+ */
+function followUnlessOpening(localSession: LocalSession, after: number): void {
+  const first = after === 0 ? { afterMs: lookLaterMs } : {};
   const follow = () => {
-    if (localSession.driver === null && hasLastingSubscriber(localSession)) followSession(localSession);
+    if (localSession.driver === null && hasLastingSubscriber(localSession)) followSession(localSession, first);
   };
   if (localSession.opening === null) follow();
   else void localSession.opening.then(follow, follow);

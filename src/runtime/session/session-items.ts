@@ -4,7 +4,7 @@
 
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
-import type { State } from "../../core/machine/state.js";
+import type { SessionBinding, State } from "../../core/machine/state.js";
 import type { Store } from "../../ports/store.js";
 import { createLazyItems } from "../../stream/lazy-items.js";
 import { isOfRun } from "../../stream/tail/item-owner.js";
@@ -82,21 +82,35 @@ export async function* readLoggedEvents(
   if (isEmpty) await checkExists();
 }
 
+/** The last entry of a session, what it is bound to, and how to get its state: from what the caller has seen, or from the store. */
+export type ReadSession = {
+  readonly seq: number;
+  readonly binding: Pick<SessionBinding, "parent"> | null;
+  readonly state: () => Promise<State>;
+};
+
+/** @param known returns the state of the session */
+export async function readSession({ seen }: EventsOptions, known: () => Promise<State>): Promise<ReadSession> {
+  if (seen !== undefined && seen.info !== null) return { seq: seen.seq, binding: seen.info, state: known };
+  const state = await known();
+  return { seq: state.seq, binding: state.session, state: async () => state };
+}
+
 /**
  * The items for a call of `events` that follows. `until: "run"` means the given run or, without an id, the current run; if it
  * has ended, the items end with the log.
  * @param items returns the items of the session from a cursor on
- * @param state a state of the session that the caller has loaded
+ * @param known returns a state of the session
  */
 export async function openItems(
   items: ItemsOf,
   store: ItemSource["store"],
   sessionId: string,
-  state: State,
+  known: () => Promise<State>,
   { after = 0, until, signal, limit, live, runId, joinDeltas }: EventsOptions,
 ): Promise<AsyncGenerator<StreamItem, void, undefined>> {
   const wanted = { from: readCursor(after), signal, ...defined({ limit, live, runId, joinDeltas }) };
-  const last = until === undefined ? undefined : await findOpenRunId(store, sessionId, state, runId);
+  const last = until === undefined ? undefined : await findOpenRunId(store, sessionId, await known(), runId);
   if (last === null) return streamLoggedEvents(store, sessionId, wanted);
   return items(sessionId, last === undefined ? wanted : { ...wanted, until: last });
 }

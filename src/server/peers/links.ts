@@ -2,8 +2,8 @@
  * The links of a server, by session, to the processes that hold the watched sessions.
  */
 
-import type { SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
-import { isHeldHere } from "../../inspect.js";
+import type { Agent, SessionSource, SessionSummary, Store, StreamItem } from "../../index.js";
+import { isDrivenBy, isHeldHere } from "../../inspect.js";
 import type { Holder } from "../../store.js";
 import type { Cursor } from "../../stream/cursor.js";
 import { createLazyItems } from "../../stream/lazy-items.js";
@@ -38,6 +38,7 @@ export type Links = {
 
 export type LinksDeps = {
   readonly store: Store;
+  readonly agents: ReadonlyMap<string, Agent>;
   readonly findReadingAgent: FindReadingAgent;
   /** Whether this process drives runs. */
   readonly hasWorker: boolean;
@@ -54,6 +55,7 @@ export function createLinks(deps: LinksDeps): Links {
   const linkDeps: LinkDeps = {
     describe: (sessionId) => store.describe(sessionId),
     isLocalHolder,
+    isDrivenHere: (sessionId) => [...deps.agents.values()].some((agent) => isDrivenBy(agent, sessionId)),
     findLocalSource: (summary) => findLocalSource(summary, deps),
     hasWorker: deps.hasWorker,
     findPeerAddress: ({ address }) =>

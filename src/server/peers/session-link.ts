@@ -5,8 +5,9 @@
  * 1. Listeners get each event once and in order, whether the store or the holder delivers it first: the holder's stream begins
  *    after the last event that they got.
  * 2. A live item is dropped if its owner has ended, because the store may be faster than the holder.
- * 3. The link reads the holder of the session when an event shows that it may have changed, and when the connection has ended. A
- *    failed read or connection is retried after a second. The first time, the link uses the session as its creator has just read it.
+ * 3. The link reads the holder of the session when an event shows that it may have changed, unless this process drives it, and when the
+ *    connection has ended. A failed read or connection is retried after a second. The first time, the link uses the session as its
+ *    creator has just read it.
  */
 
 import type { PublicEvent, SessionSource, SessionSummary, StreamItem } from "../../index.js";
@@ -49,6 +50,8 @@ export type LinkDeps = {
   readonly describe: (sessionId: string) => Promise<SessionSummary | null>;
   /** Whether a process is this one. */
   readonly isLocalHolder: (holder: Holder) => boolean;
+  /** Whether an agent of this process drives the session. */
+  readonly isDrivenHere: (sessionId: string) => boolean;
   /** The source of live items if no other process can send them. */
   readonly findLocalSource: (summary: SessionSummary | null) => Promise<LiveSource>;
   /** Whether this process drives sessions that have no holder. */
@@ -135,13 +138,18 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
       holder = "none";
       return;
     }
-    if (canChangeHolder(event) || (holder === "none" && currentConnection === null)) void refresh();
+    if (!canChangeHolder(event) && (holder !== "none" || currentConnection !== null)) return;
+    if (!deps.isDrivenHere(sessionId)) return void refresh();
+    holder = "here";
+    disconnect();
+    setLive("here");
   }
 
   async function followSession(): Promise<void> {
     let error: TailError | undefined;
     try {
-      const options = { after: formatCursor(position), joinDeltas: true, signal: lifetime.signal };
+      const seen = firstSummary === null ? {} : { seen: firstSummary };
+      const options = { after: formatCursor(position), joinDeltas: true, signal: lifetime.signal, ...seen };
       for await (const item of session.events(options)) receive(item, "store");
     } catch (cause) {
       error = { cause };

@@ -276,6 +276,7 @@ async function beginSession({ request, principal, body }: RouteRequest, context:
   const sendOptions = {
     ...(await chooseParams(context, { principal, request }, agent)),
     ...(key === null ? {} : { runId: key }),
+    ...(sessionExists ? {} : { seen: null }),
     ...pickRoot(agents.get(agent)),
     ...context.settings.traceOf(request),
   };

@@ -117,7 +117,7 @@ export async function createWatchSource(
   { runId, deltas = true, until }: WatchQuery,
 ): Promise<{ readonly source: WatchSource; readonly options: WatchOptions }> {
   const cursor = parseEventCursor(lastEventId);
-  const { summary, requested } = readable;
+  const { summary } = readable;
   const { sessionId: id, seq, status } = summary;
   const isReset = cursor !== null && cursor.seq > seq;
   const after = isReset ? null : cursor;
@@ -128,16 +128,17 @@ export async function createWatchSource(
     maxUnsent: context.settings.limits.maxUnsentBytes,
   };
   // Null if the run has ended, or if no run is in progress.
-  const untilRunId = until === undefined ? undefined : await findRunToWatch(context, requested, runId);
+  const untilRunId = until === undefined ? undefined : await findRunToWatch(context, readable, runId);
   return { source, options: { after, isReset, runId, deltas, until: untilRunId } };
 }
 
 /** Uses the state of the session's agent, if it is in this process. */
 async function findRunToWatch(
   { agents, settings }: ServerContext,
-  { id, info }: AskedSession,
+  { requested: { id, info }, openRunIds }: ReadableSession,
   runId: string | undefined,
 ): Promise<string | null> {
+  if (openRunIds !== null) return openRunIds.find((openRunId) => runId === undefined || openRunId === runId) ?? null;
   const state = await agents
     .get(info?.agent ?? "")
     ?.session(id)
