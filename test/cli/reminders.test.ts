@@ -64,6 +64,8 @@ function createWorld(inputs: readonly Json[]) {
         const since = messages.slice(messages.findLastIndex(({ role }) => role !== "user") + 1);
         const text = since.map((message) => JSON.stringify(message)).join("");
         if (!tools.some(({ name }) => name === "remind_me")) throw new Error("The tool is missing.");
+        if (text.includes("Look again."))
+          return { calls: [{ name: "remind_me", input: { note: "Look again.", in_minutes: 5 } }] };
         if (text.includes("Remind me.")) return { calls: inputs.map((input) => ({ name: "remind_me", input })) };
         return { text: text.includes("Reminder that you set") ? "I looked at the build." : "Done." };
       }),
@@ -176,4 +178,22 @@ test("a worker delivers the reminders of a closed session, and the terminal does
   await vi.waitFor(async () => expect(await session.result()).toMatchObject({ text: "Done." }), { timeout: 10_000 });
   await comesToRest(1);
   await second.close(0);
+});
+
+test("a run that a reminder began asks before it sets the next one", proven, async () => {
+  const { session, open, comesToRest } = createWorld([{ note: "Look again.", in_minutes: 5 }]);
+  const control = await open();
+  control.send("Remind me.");
+  await comesToRest(0);
+  await takeTurns();
+  vi.advanceTimersByTime(300_000);
+  await vi.waitFor(async () => {
+    const [pending] = await session.pendingApprovals();
+    expect(pending).toMatchObject({
+      name: "remind_me",
+      question: expect.stringContaining("you have not written to it"),
+    });
+  });
+  expect(await session.scheduled()).toEqual([]);
+  await control.close(0);
 });

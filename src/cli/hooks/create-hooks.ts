@@ -22,6 +22,7 @@ import { decideByRules } from "../permissions/decide.js";
 import { applyHookVerdict, type HookVerdicts } from "../permissions/hook-verdicts.js";
 import { modeOf } from "../permissions/mode.js";
 import type { Permissions } from "../permissions/permissions.js";
+import { findReminderQuestion } from "../permissions/reminder-question.js";
 import type { TopSessions } from "../permissions/top-sessions.js";
 import { readHooksHash } from "../trust/trust.js";
 import { type HookAnswer, readHookAnswer } from "./hook-answer.js";
@@ -252,14 +253,15 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
 function createPermissionRequest(
   hook: ResolvedHook,
   run: RunHook,
-  { root, topSessions, verdicts, decide }: CreateHooksDeps,
+  { root, store, topSessions, verdicts, decide }: CreateHooksDeps,
 ): Points {
   return {
     async beforeToolCall(call, context) {
       const { name, input, callKey, readOnly } = call;
       if (!(await isAbout(hook, call, root))) return undefined;
       const { sessionId, data } = context;
-      const decided = await decide({ tool: name, readOnly, input }, await topSessions.find({ sessionId, data }));
+      const asks = await findReminderQuestion({ tool: name, input }, context, store);
+      const decided = await decide({ tool: name, readOnly, input, asks }, await topSessions.find({ sessionId, data }));
       if (applyHookVerdict(decided, verdicts.get(callKey)).verdict !== "ask") return undefined;
       const { tool_use_id: _, ...fields } = toCallFields(call, root);
       const answer = await run(fields, context);
