@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { parseJson } from "../core/data/json.js";
 import { PawlError } from "../errors.js";
+import { untilAborted } from "../platform/until-aborted.js";
 import { listReachableTools } from "../runtime/api/build-agent.js";
 import type { EvalCase } from "./case.js";
 import { checkEvalOptions, type EvalAgent, type EvalOptions } from "./eval-options.js";
@@ -12,7 +13,6 @@ import { createTrialPlayer, type Variant } from "./play-variants.js";
 import { checkCases, readCases } from "./read-cases.js";
 import type { Report, TrialReport } from "./report.js";
 import { summarizeVariant } from "./summarize.js";
-import { untilAborted } from "./time-limit.js";
 
 /**
  * Plays cases and judges the trials. No tool runs unless `tools` says so. Nothing is written but the kept answers and, with

@@ -1,5 +1,6 @@
 /**
- * Reminders in the conversation on a terminal: the model sets them, and they come while the session is open.
+ * Reminders in the conversation on a terminal: the model sets them, and they come while the session is open. Sleeps of tools are continued
+ * in the same way.
  */
 import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,8 +10,18 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import { createFolderAgent } from "../../src/cli/agent/folder-agent.js";
 import { createSessionControl } from "../../src/cli/conversation/session-control.js";
 import { createPermissions } from "../../src/cli/permissions/permissions.js";
+import { toPlainText } from "../../src/cli/screen/line.js";
 import { createTerminalRedaction } from "../../src/cli/terminal/redaction.js";
-import { createClient, createMemoryStore, createWorker, type Json, PawlError, type Store } from "../../src/index.js";
+import {
+  createAgent,
+  createClient,
+  createMemoryStore,
+  createWorker,
+  defineTool,
+  type Json,
+  PawlError,
+  type Store,
+} from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
 import { verifies } from "../verifies.js";
 
@@ -24,8 +35,8 @@ async function takeTurns(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await setImmediate();
 }
 
-/** How many of the next lists of reminders fail, and what happens when a reminder has been stored. */
-type Faults = { failingLists: number; onStored: () => void };
+/** How many of the next lists of reminders fail, what a reminder contains that cannot be read, and what happens when one has been stored. */
+type Faults = { failingLists: number; unreadable: string | null; onStored: () => void };
 
 /** The store is slow to store a reminder, as a real one is: the terminal sees the step that sets it before it is stored. */
 function createFaultyStore(faults: Faults): Store {
@@ -41,6 +52,11 @@ function createFaultyStore(faults: Faults): Store {
         faults.onStored();
         return stored;
       },
+      async get(id) {
+        const row = await schedules.get(id);
+        if (faults.unreadable === null || !JSON.stringify(row).includes(faults.unreadable)) return row;
+        throw new PawlError("store_failed", "This row cannot be read.");
+      },
       async list(options) {
         if (faults.failingLists === 0) return schedules.list(options);
         faults.failingLists -= 1;
@@ -53,7 +69,7 @@ function createFaultyStore(faults: Faults): Store {
 function createWorld(inputs: readonly Json[]) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-reminders-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
-  const faults: Faults = { failingLists: 0, onStored() {} };
+  const faults: Faults = { failingLists: 0, unreadable: null, onStored() {} };
   const store = createFaultyStore(faults);
   const permissions = createPermissions({ allowAll: false, root: base, home: base, environment: {} });
   const createAgent = () =>
@@ -64,6 +80,8 @@ function createWorld(inputs: readonly Json[]) {
         const since = messages.slice(messages.findLastIndex(({ role }) => role !== "user") + 1);
         const text = since.map((message) => JSON.stringify(message)).join("");
         if (!tools.some(({ name }) => name === "remind_me")) throw new Error("The tool is missing.");
+        if (text.includes("Look again."))
+          return { calls: [{ name: "remind_me", input: { note: "Look again.", in_minutes: 5 } }] };
         if (text.includes("Remind me.")) return { calls: inputs.map((input) => ({ name: "remind_me", input })) };
         return { text: text.includes("Reminder that you set") ? "I looked at the build." : "Done." };
       }),
@@ -176,4 +194,74 @@ test("a worker delivers the reminders of a closed session, and the terminal does
   await vi.waitFor(async () => expect(await session.result()).toMatchObject({ text: "Done." }), { timeout: 10_000 });
   await comesToRest(1);
   await second.close(0);
+});
+
+test("a sleep of a tool is not late if the machine has slept", async () => {
+  const store = createMemoryStore();
+  const napping = defineTool({
+    name: "nap",
+    description: "Sleeps.",
+    input: { type: "object", properties: {} },
+    durable: true,
+    async execute(_input, { sleep }) {
+      await sleep("nap", { ms: 600_000 });
+      return "Slept.";
+    },
+  });
+  const model = createScriptedModel([{ calls: [{ name: "nap", input: {} }] }, { text: "Good morning." }]);
+  const control = createSessionControl({
+    ...{ agent: createAgent({ model, tools: [napping], store }), store, sessionId: "s", root: tmpdir() },
+    ...{ models: [], unpriced: [], by: "ada", mayReach: () => false, servers: { all: [] } },
+    redaction: createTerminalRedaction({}),
+    columns: () => 80,
+    onChange() {},
+  });
+  control.send("Sleep.");
+  const session = createClient({ store }).session("s");
+  await vi.waitFor(async () => expect((await store.describe("s"))?.holder).toBe(null));
+  await takeTurns();
+  // Timers do not count this time.
+  vi.setSystemTime(Date.now() + 600_000);
+  vi.advanceTimersByTime(60_000);
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ text: "Good morning." }));
+  await control.close(0);
+});
+
+test("a reminder that cannot be sent does not keep back the later ones, and is reported once", proven, async () => {
+  const broken = { note: "Water the plants.", in_minutes: 5 };
+  const { session, faults, open, comesToRest } = createWorld([broken, inTenMinutes]);
+  const control = await open();
+  control.send("Remind me.");
+  await comesToRest(0);
+  faults.unreadable = broken.note;
+  await takeTurns();
+  vi.advanceTimersByTime(600_000);
+  await comesToRest(1);
+  expect(await session.scheduled()).toHaveLength(1);
+  vi.advanceTimersByTime(60_000);
+  await takeTurns();
+  const shown = control.view.takeHistory().map(toPlainText);
+  expect(shown.filter((line) => line.includes("This row cannot be read."))).toHaveLength(1);
+  faults.unreadable = null;
+  vi.advanceTimersByTime(60_000);
+  await comesToRest(2);
+  await control.close(0);
+});
+
+test("a run that a reminder began asks before it sets the next one", proven, async () => {
+  const { session, open, comesToRest } = createWorld([{ note: "Look again.", in_minutes: 5 }]);
+  const control = await open();
+  control.send("Remind me.");
+  await comesToRest(0);
+  await takeTurns();
+  vi.advanceTimersByTime(300_000);
+  await vi.waitFor(async () => {
+    const [pending] = await session.pendingApprovals();
+    expect(pending).toMatchObject({
+      name: "remind_me",
+      question: expect.stringContaining("you have not written to it"),
+    });
+  });
+  expect(await session.scheduled()).toEqual([]);
+  await control.close(0);
 });

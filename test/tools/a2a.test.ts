@@ -328,6 +328,19 @@ describe("the tool", () => {
     expect(remote.authorizations).toEqual(["token 1", "token 2", "token 3"]);
   });
 
+  test("headers that never come do not outlast the time limit of a request", proven, async () => {
+    const remote = await startScriptedRemote({ get: () => produced({ text: "Packed." }) });
+    const options = {
+      name: "remote",
+      url: remote.url,
+      headers: () => new Promise<never>(() => {}),
+      requestTimeoutMs: 100,
+    };
+    await expect(connectA2aAgent(options)).rejects.toThrow(
+      "could not be connected: The operation was aborted due to timeout",
+    );
+  });
+
   test.each<readonly [string, object]>([
     ["url", { url: "ftp://example.org" }],
     ["endpoint", { endpoint: "nowhere" }],

@@ -1,6 +1,9 @@
 /**
  * Lists of an MCP server of protocol 2026-07-28, whose library checks a whole list at once.
  */
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { modelRequests } from "../../src/inspect.js";
@@ -400,3 +403,46 @@ test("a field of a question that a person leaves out has its default", verifies(
     parts: [{ output: { text: '{"who":{"action":"accept","content":{"region":"eu","count":5,"name":"Ada"}}}' } }],
   });
 });
+
+/** A server that ends at a completion, and hangs when it is started again. */
+const hangingProgram = `
+  const { existsSync, writeFileSync } = require("node:fs");
+  const [mark] = process.argv.slice(-1);
+  const isSecond = existsSync(mark);
+  writeFileSync(isSecond ? mark + "-again" : mark, "");
+  const reply = (id, result) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result }) + "\\n");
+  const capabilities = { tools: {}, completions: {} };
+  let text = "";
+  process.stdin.on("data", (bytes) => {
+    text += bytes;
+    const lines = text.split("\\n");
+    text = lines.pop();
+    for (const line of isSecond ? [] : lines) {
+      const { id, method, params } = JSON.parse(line);
+      if (method === "initialize")
+        reply(id, { protocolVersion: params.protocolVersion, capabilities, serverInfo: { name: "s", version: "1" } });
+      if (method === "tools/list") reply(id, { tools: [] });
+      if (method === "completion/complete") process.exit();
+    }
+  });
+`;
+
+test(
+  "a completion ends with its signal, and close() ends a connection that is being opened",
+  verifies("SEC-10"),
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "pawl-mcp-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    const mark = join(folder, "mark");
+    const transport = { type: "stdio", command: process.execPath, args: ["-e", hangingProgram, mark] } as const;
+    const server = await connectMcpServer({ name: "s", transport, connectTimeoutMs: 600_000 });
+    const typed = { of: { prompt: "p" }, name: "a", value: "" };
+    await expect(server.complete(typed)).rejects.toThrow();
+    const controller = new AbortController();
+    const completing = server.complete(typed, { signal: controller.signal });
+    await vi.waitFor(() => expect(existsSync(`${mark}-again`)).toBe(true), { timeout: 20_000 });
+    controller.abort(new Error("that was long enough"));
+    await expect(completing).rejects.toThrow("that was long enough");
+    await server.close();
+  },
+);

@@ -248,11 +248,11 @@ function createFolderTools({
   const createShell = (env: AgentSettings["shell"]["env"]) =>
     createPlanShell(createShellIn(env, sandbox), createShellIn(env, withReadOnlyFolder(sandbox)), isReadOnly);
   const sessionVariables = createSessionVariables();
-  const findVariables = ({ sessionId, data }: ToolContext) =>
-    sessionVariables.find(topSessions.findLatest({ sessionId, data: data.all() }).sessionId);
+  const loadVariables = async ({ sessionId, data, signal }: ToolContext) =>
+    sessionVariables.load({ ...(await topSessions.find({ sessionId, data: data.all() })), signal });
   // The permissions alone decide whether a call needs approval.
   const shell = [
-    { ...createQuietGitShell(root, shellSettings.env, createShell, findVariables), needsApproval: false },
+    { ...createQuietGitShell(root, shellSettings.env, createShell, loadVariables), needsApproval: false },
     ...background.tools,
   ];
   const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan(), createReminderTool(store)];

@@ -105,6 +105,12 @@ async function importSource(source: Source, root: string, terminal: Terminal): P
   const line = await promptLine(question, listenForInterruptions(terminal));
   if (line === null || !isYes(line)) return false;
   if (source.isFolder) checkFolderTarget(root);
+  const current = source.isFolder ? readFolderHooks(root) : readUserHooks(resolveUserConfigurationFolder(process.env));
+  if (current?.text !== source.target?.text)
+    throw new PawlError(
+      "bad_configuration",
+      `${source.targetPath} has changed while the question was open, so nothing was copied to it. Run this again: pawl hooks import`,
+    );
   replaceFile(source.targetPath, text);
   const next = source.isFolder ? " They run once you have trusted the file: pawl trust" : "";
   terminal.out(`${toOneLine(`Copied ${formatCount(copied.length, "hook")} to ${source.targetPath}.${next}`)}\n`);

@@ -5,14 +5,12 @@
  * the same reminder repeats it.
  */
 import type { Agent } from "../../index.js";
+import { createAlarm } from "../../platform/alarm.js";
 import { reminderTool } from "../permissions/rule.js";
 import type { RunSettingsStore } from "./run-settings.js";
 
-/**
- * How long a timer may wait, in milliseconds. After that, the reminders are looked up again: timers do not count the time that the machine
- * sleeps, and the store may have been busy.
- */
-const maxTimerMs = 60_000;
+/** How long to wait after a failure, in milliseconds. The store may have been busy. */
+const retryAfterMs = 60_000;
 
 export type Reminders = {
   /** Delivers the reminders that are due, and sets a timer for the next one. */
@@ -33,50 +31,62 @@ export function createReminders(
     readonly fail: (error: unknown) => void;
   },
 ): Reminders {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  const alarm = createAlarm(look);
   let isClosed = false;
-  let hasFailed = false;
+  /** The ids of the reminders whose last attempt failed; null for the list itself. */
+  let failing: ReadonlySet<string | null> = new Set();
   let looking = Promise.resolve();
 
+  /** A failure that lasts is reported once. */
+  function report(id: string | null, error: unknown): void {
+    if (!isClosed && !failing.has(id)) fail(error);
+  }
+
+  async function deliver(reminderId: string): Promise<void> {
+    // The list cuts long texts.
+    const [whole] = await session.scheduled({ runId: reminderId });
+    if (whole === undefined) return;
+    const { input, runId, mode } = whole;
+    await session.send(input, { ...options(), runId, mode, by: reminderTool });
+    await session.unsend(runId);
+    onDelivered();
+  }
+
+  /** Delivers what is due. A reminder that cannot be sent does not keep back the later ones. */
   async function deliverDue(): Promise<void> {
-    clearTimeout(timer);
+    alarm.clear();
+    const failed = new Set<string>();
     const reminders = (await session.scheduled()).filter(({ by }) => by === reminderTool);
     for (const { at, runId } of reminders) {
       if (isClosed) return;
-      const ms = at - Date.now();
-      if (ms > 0) {
-        timer = setTimeout(look, Math.min(maxTimerMs, ms));
-        return;
+      if (at > Date.now()) {
+        alarm.set(failed.size === 0 ? at : Math.min(at, Date.now() + retryAfterMs));
+        break;
       }
-      // The list cuts long texts.
-      const [whole] = await session.scheduled({ runId });
-      if (whole === undefined) continue;
-      const { input, mode } = whole;
-      await session.send(input, { ...options(), runId, mode, by: reminderTool });
-      await session.unsend(runId);
-      onDelivered();
+      await deliver(runId).catch((error: unknown) => {
+        report(runId, error);
+        failed.add(runId);
+        if (!isClosed) alarm.set(Date.now() + retryAfterMs);
+      });
     }
+    failing = failed;
   }
 
-  /** A failure that lasts is reported once. */
   function retryLater(error: unknown): void {
-    if (isClosed) return;
-    if (!hasFailed) fail(error);
-    hasFailed = true;
-    timer = setTimeout(look, maxTimerMs);
+    report(null, error);
+    failing = new Set([null]);
+    if (!isClosed) alarm.set(Date.now() + retryAfterMs);
   }
 
   function look(): void {
-    looking = looking.then(deliverDue).then(() => {
-      hasFailed = false;
-    }, retryLater);
+    looking = looking.then(deliverDue).catch(retryLater);
   }
 
   return {
     look,
     close() {
       isClosed = true;
-      clearTimeout(timer);
+      alarm.clear();
     },
   };
 }

@@ -22,13 +22,14 @@ import { decideByRules } from "../permissions/decide.js";
 import { applyHookVerdict, type HookVerdicts } from "../permissions/hook-verdicts.js";
 import { modeOf } from "../permissions/mode.js";
 import type { Permissions } from "../permissions/permissions.js";
+import { findReminderQuestion } from "../permissions/reminder-question.js";
 import type { TopSessions } from "../permissions/top-sessions.js";
 import { readHooksHash } from "../trust/trust.js";
 import { type HookAnswer, readHookAnswer } from "./hook-answer.js";
 import { formatHookName, type ResolvedHook } from "./resolve-hooks.js";
 import { afterTimeoutMs, runHookCommand } from "./run-hook-command.js";
 import { trackNotification } from "./running-notifications.js";
-import type { SessionVariables, Variables } from "./session-variables.js";
+import type { SessionVariables, StartedSession, Variables } from "./session-variables.js";
 import { fromScriptInput, listToolNames, toScriptInput } from "./tool-names.js";
 import { withTranscript } from "./transcript-file.js";
 
@@ -109,7 +110,7 @@ function createPoints(hook: ResolvedHook, agent: string | null, deps: CreateHook
 
 type RunHook = (
   fields: { readonly [field: string]: Json },
-  context: HookContext,
+  context: StartedSession,
   variables?: Variables,
 ) => Promise<HookAnswer>;
 
@@ -160,30 +161,44 @@ const modeNames = { ask: "default", edits: "acceptEdits", plan: "plan" } as cons
 /** The maximum number of sessions that are remembered as started. The hook of a forgotten session is called again. */
 const maxStarted = 10_000;
 
-/** Calls the hook in each process, before the first run of a session. */
+/**
+ * Calls the hook in each process, before the first run of a session. If the process continues a run that another one began, it calls the
+ * hook before the first command, for its variables. The next run then gets the text of that answer.
+ */
 function createSessionStart(
   { matches, async }: ResolvedHook,
   run: RunHook,
   { store, sessionVariables }: CreateHooksDeps,
 ): Points {
-  const started = new Set<string>();
-  const rememberStart = (sessionId: string) => {
-    const [oldest] = started;
+  /** The sessions for which the hook was called, with the answer if no run has got it yet. */
+  const started = new Map<string, Promise<HookAnswer> | null>();
+  const rememberStart = (sessionId: string, answer: Promise<HookAnswer> | null) => {
+    const [oldest] = started.keys();
     if (started.size >= maxStarted && oldest !== undefined) started.delete(oldest);
-    started.add(sessionId);
+    started.set(sessionId, answer);
   };
+  const call = async (source: "startup" | "resume", context: StartedSession): Promise<HookAnswer> => {
+    if (!matches([source])) return {};
+    // Nothing waits for a command in the background, so what it writes would be lost.
+    if (async) return run({ source }, context);
+    const runWithFile = (path: string) => run({ source }, context, { CLAUDE_ENV_FILE: path });
+    return sessionVariables.collect(context.sessionId, runWithFile);
+  };
+  sessionVariables.onLoad(async (context) => {
+    if (async) return;
+    if (!started.has(context.sessionId)) rememberStart(context.sessionId, call("resume", context));
+    await started.get(context.sessionId);
+  });
   return {
     async beforeRun({ input }, context) {
       const { sessionId } = context;
-      if (started.has(sessionId)) return undefined;
-      rememberStart(sessionId);
+      const earlier = started.get(sessionId);
+      if (earlier === null) return undefined;
+      rememberStart(sessionId, null);
+      if (earlier !== undefined) return toRunChange(input, await earlier);
       const messages = await createClient({ store }).session(sessionId).messages();
       const source = messages.some(({ role }) => role === "assistant") ? "resume" : "startup";
-      if (!matches([source])) return undefined;
-      // Nothing waits for a command in the background, so what it writes would be lost.
-      if (async) return toRunChange(input, await run({ source }, context));
-      const runWithFile = (path: string) => run({ source }, context, { CLAUDE_ENV_FILE: path });
-      return toRunChange(input, await sessionVariables.collect(sessionId, runWithFile));
+      return toRunChange(input, await call(source, context));
     },
   };
 }
@@ -252,14 +267,15 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
 function createPermissionRequest(
   hook: ResolvedHook,
   run: RunHook,
-  { root, topSessions, verdicts, decide }: CreateHooksDeps,
+  { root, store, topSessions, verdicts, decide }: CreateHooksDeps,
 ): Points {
   return {
     async beforeToolCall(call, context) {
       const { name, input, callKey, readOnly } = call;
       if (!(await isAbout(hook, call, root))) return undefined;
       const { sessionId, data } = context;
-      const decided = await decide({ tool: name, readOnly, input }, await topSessions.find({ sessionId, data }));
+      const asks = await findReminderQuestion({ tool: name, input }, context, store);
+      const decided = await decide({ tool: name, readOnly, input, asks }, await topSessions.find({ sessionId, data }));
       if (applyHookVerdict(decided, verdicts.get(callKey)).verdict !== "ask") return undefined;
       const { tool_use_id: _, ...fields } = toCallFields(call, root);
       const answer = await run(fields, context);

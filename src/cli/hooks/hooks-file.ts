@@ -7,6 +7,7 @@
  */
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { isJsonObject } from "../../core/data/is-object.js";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
@@ -115,16 +116,25 @@ export function parseHooks(path: string, text: string): readonly ConfiguredHook[
   return all;
 }
 
-/** Why a hook of another program cannot be a hook of Pawl; null if it can. */
-export function findHookProblem(event: string, matcher: string, hook: Json): string | null {
+/** Reads a hook of another program; a string says why it cannot be a hook of Pawl. */
+export function readForeignHook(event: string, matcher: Json, hook: Json): ConfiguredHook | string {
   if (!Object.hasOwn(hookEvents, event)) return `Pawl has no event ${event}`;
   try {
     const createError: CreateError = (place, why) => new PawlError("bad_configuration", `${place} ${why}`);
-    parseGroup(event as HookEvent, { matcher, hooks: [hook] }, event, createError);
-    return null;
+    const [read] = parseGroup(event as HookEvent, { matcher, hooks: [hook] }, event, createError);
+    return read ?? "it is empty";
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
+}
+
+/** Whether two hooks run the same command at the same events in the same way. */
+export function isSameHook(one: ConfiguredHook, other: ConfiguredHook): boolean {
+  return isDeepStrictEqual(toComparable(one), toComparable(other));
+}
+
+function toComparable({ matches: _, matcher, condition, ...hook }: ConfiguredHook) {
+  return { ...hook, matcher: matcher === "*" ? "" : matcher, condition: condition?.rule };
 }
 
 function parseGroup(event: HookEvent, value: Json, place: string, createError: CreateError): readonly ConfiguredHook[] {

@@ -7,12 +7,14 @@
 import { isJsonObject } from "../../core/data/is-object.js";
 import { type Json, parseJson } from "../../core/index.js";
 import { stripComments } from "../configuration/strip-comments.js";
-import { type ConfiguredHook, findHookProblem, type HooksFile } from "./hooks-file.js";
+import { type ConfiguredHook, type HooksFile, isSameHook, readForeignHook } from "./hooks-file.js";
 
 /** A hook of the settings. */
 export type ImportedHook = {
   readonly event: string;
   readonly matcher: string;
+  /** The matcher as it is written: only a string is a matcher. */
+  readonly writtenMatcher: Json;
   readonly command: string;
   /** The other members of the entry as JSON, such as its `if` and `env`; empty if there are none. */
   readonly otherMembers: string;
@@ -34,11 +36,9 @@ export function planImport(settings: string, present: readonly ConfiguredHook[])
   const refused: (ImportedHook & { readonly why: string })[] = [];
   let presentCount = 0;
   for (const hook of readSettingsHooks(settings)) {
-    const problem = findHookProblem(hook.event, hook.matcher, hook.entry);
-    const isSame = (one: Pick<ConfiguredHook, "event" | "matcher" | "command">) =>
-      one.event === hook.event && one.matcher === hook.matcher.trim() && one.command === hook.command;
-    if (problem !== null) refused.push({ ...hook, why: problem });
-    else if (present.some(isSame)) presentCount += 1;
+    const read = readForeignHook(hook.event, hook.writtenMatcher, hook.entry);
+    if (typeof read === "string") refused.push({ ...hook, why: read });
+    else if (present.some((one) => isSameHook(one, read))) presentCount += 1;
     else copied.push(hook);
   }
   return { copied, refused, presentCount };
@@ -59,6 +59,7 @@ function readSettingsHooks(settings: string): readonly ImportedHook[] {
           ...{ event, entry },
           otherMembers: isCommand && Object.keys(others).length > 0 ? JSON.stringify(others) : "",
           matcher: typeof matcher === "string" ? matcher : JSON.stringify(matcher),
+          writtenMatcher: matcher,
           command: isCommand ? command : JSON.stringify(entry),
         };
       });

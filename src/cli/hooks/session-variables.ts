@@ -5,11 +5,13 @@
  * 1. The file is parsed, not run. A value is literal text: nothing in it is expanded.
  * 2. A variable that changes which programs run is refused, as are those that Pawl sets. Otherwise a permission rule for a command would
  *    not cover the program that runs.
- * 3. The variables stay in this process, because values can be secrets. Another process calls the hook again before its first run.
+ * 3. The variables stay in this process, because values can be secrets. Another process calls the hook again: before its first run of
+ *    the session, or before the first command of a run that it continues.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { HookContext } from "../../index.js";
 import { reservedVariables } from "../../tools/shell/shell-command.js";
 import { readSmallText } from "../files/small-file.js";
 import { changesPrograms } from "../permissions/variables.js";
@@ -24,7 +26,16 @@ export type SessionVariables = {
   readonly collect: <Result>(sessionId: string, run: (path: string) => Promise<Result>) => Promise<Result>;
   /** The variables of a session; undefined if there are none. */
   readonly find: (sessionId: string) => Variables | undefined;
+  /** Adds a function that `load` awaits. It calls a hook that this process has not called for the session. */
+  readonly onLoad: (callHook: (session: StartedSession) => Promise<unknown>) => void;
+  /**
+   * The variables of the session of a command. A run that another process began has called the hooks there, so they are called here before
+   * its first command. The hook reports a failure at the session's next run.
+   */
+  readonly load: (session: StartedSession) => Promise<Variables | undefined>;
 };
+
+export type StartedSession = Pick<HookContext, "sessionId" | "data" | "signal">;
 
 const maxBytes = 16 * 1024;
 const maxVariables = 50;
@@ -36,6 +47,7 @@ const maxSessions = 10_000;
 
 export function createSessionVariables(): SessionVariables {
   const bySession = new Map<string, Variables>();
+  const callHooks: ((session: StartedSession) => Promise<unknown>)[] = [];
 
   function keep(sessionId: string, added: Variables): void {
     const variables = { ...bySession.get(sessionId), ...added };
@@ -64,6 +76,11 @@ export function createSessionVariables(): SessionVariables {
       }
     },
     find: (sessionId) => bySession.get(sessionId),
+    onLoad: (callHook) => void callHooks.push(callHook),
+    async load(session) {
+      for (const callHook of callHooks) await callHook(session).catch(() => {});
+      return bySession.get(session.sessionId);
+    },
   };
 }
 

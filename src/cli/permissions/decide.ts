@@ -72,8 +72,9 @@ export async function decideByRules(
   const byRule = await test.allowedBy(relevant.filter(({ verdict }) => verdict === "allow"));
   if ("rule" in byRule) return { verdict: "allow", ...(byRule.rule === null ? {} : { rule: byRule.rule }), ...path };
   // The agent's own calls are decided one by one.
-  if (call.readOnly || harmlessTools.has(call.tool) || isAgentTool(call.tool)) return { verdict: "allow", ...path };
-  const { why, question } = byRule;
+  const isHarmless = harmlessTools.has(call.tool) && call.asks === undefined;
+  if (call.readOnly || isHarmless || isAgentTool(call.tool)) return { verdict: "allow", ...path };
+  const { why, question = call.asks } = byRule;
   const questionField = {
     ...(question === undefined ? {} : { question }),
     ...(byRule.isBeyondSandbox === true ? { isBeyondSandbox: true as const } : {}),

@@ -25,6 +25,7 @@ import type { HookVerdicts } from "./hook-verdicts.js";
 import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
 import { isPlanning } from "./plan-mode.js";
+import { findReminderQuestion } from "./reminder-question.js";
 import { personTool, writesFiles } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
 import type { TopSessions } from "./top-sessions.js";
@@ -124,7 +125,9 @@ export function createGuardedTools({
         decidedPaths.set(call.callKey, path);
       };
       const hook = takeHookVerdict(call.callKey, call.input);
-      const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, keepPath, hook);
+      const asks = await findReminderQuestion({ tool: call.tool.name, input: call.input }, context, store);
+      const details = { onDecided: keepPath, hook, asks };
+      const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, details);
       if (mode !== "deny") return permission;
       return denyQuestion(call.tool.name === personTool ? "ask" : permission);
     },

@@ -21,6 +21,7 @@ import { userHome } from "./path-pattern.js";
 import { findPlanVerdict, isPlanning, planReason } from "./plan-mode.js";
 import { resolveProjectFolder } from "./project-folder.js";
 import { onlyReads, readsInputsBelow } from "./reading-commands.js";
+import { reminderQuestion } from "./reminder-question.js";
 import { formatRuleSource, parseRule, personTool, type Rule, toPermissionRule, writesFiles } from "./rule.js";
 import { openRuleFile, type parseRuleLists, type RuleFile } from "./rule-file.js";
 import { createOffers, type RuleOffers } from "./rule-offers.js";
@@ -29,14 +30,16 @@ import { type RuleScope, type StoredRule, type Verdict, verdicts } from "./rule-
 import { readSessionRules, type SessionRules } from "./session-rules.js";
 import type { FindVersion } from "./tool-version.js";
 
+/** Details of the check of a call. */
+export type CheckDetails = Pick<CallToDecide, "asks"> & {
+  /** Called with the decision and its path, before the permission is returned. */
+  readonly onDecided?: (decided: RuleDecision) => void;
+  /** What hooks said about the call. */
+  readonly hook?: HookVerdict | undefined;
+};
+
 export type Permissions = {
-  /**
-   * @param onDecided called with the decision and its path, before the permission is returned
-   * @param hook what hooks said about the call
-   */
-  readonly canExecuteTool: (
-    ...args: [...Parameters<CanExecuteTool>, onDecided?: (decided: RuleDecision) => void, hook?: HookVerdict]
-  ) => ReturnType<CanExecuteTool>;
+  readonly canExecuteTool: (...args: [...Parameters<CanExecuteTool>, CheckDetails?]) => ReturnType<CanExecuteTool>;
   /** Decides about a call by the rules and `--yes`. */
   readonly decide: (call: CallToDecide, session?: SessionRules) => Promise<RuleDecision>;
   /** Whether the current rules allow a call that waits for a person's answer. */
@@ -181,8 +184,8 @@ export function createPermissions(options: PermissionOptions): Permissions {
     files,
     rules,
     decide,
-    canExecuteTool: async ({ tool, input }, { sessionId, data }, onDecided, hook) => {
-      const call = { tool: tool.name, readOnly: tool.readOnly, input };
+    canExecuteTool: async ({ tool, input }, { sessionId, data }, { onDecided, hook, asks } = {}) => {
+      const call = { tool: tool.name, readOnly: tool.readOnly, input, asks };
       const decided = applyHookVerdict(await decide(call, { sessionId, data }), hook);
       onDecided?.(decided);
       const { verdict, rule, why, question: callQuestion } = decided;
@@ -201,8 +204,11 @@ export function createPermissions(options: PermissionOptions): Permissions {
           : `The rule ${rule.rule} (${formatRuleSource(rule)}) denies this`;
       return { verdict, reason, ...byRule };
     },
-    isAllowed: async ({ name, input, question }, session) =>
-      !isHookQuestion(question) && (await decide({ tool: name, readOnly: false, input }, session)).verdict === "allow",
+    async isAllowed({ name, input, question }, session) {
+      if (isHookQuestion(question)) return false;
+      const asks = question === reminderQuestion ? question : undefined;
+      return (await decide({ tool: name, readOnly: false, input, asks }, session)).verdict === "allow";
+    },
     mayReach(path, access) {
       const denyingRules = readClosedPathRules();
       return !denyingRules.some(

@@ -14,13 +14,13 @@ type Variables = { readonly [name: string]: string };
 /**
  * @param env overrides the variables of the session
  * @param create creates the shell tool with these environment variables
- * @param findVariables finds the variables of the session that a call belongs to
+ * @param loadVariables loads the variables of the session that a call belongs to
  */
 export function createQuietGitShell(
   root: string,
   env: Variables,
   create: (env: Variables) => Shell,
-  findVariables: (context: ToolContext) => Variables | undefined,
+  loadVariables: (context: ToolContext) => Promise<Variables | undefined>,
 ): Shell {
   const defaultShell = create(env);
   let quietShell: Shell | null = null;
@@ -36,7 +36,7 @@ export function createQuietGitShell(
     ...defaultShell,
     async *execute(input, context) {
       const isQuiet = await onlyReadsGit(input.command, root);
-      const { execute } = chooseShell(isQuiet, findVariables(context));
+      const { execute } = chooseShell(isQuiet, await loadVariables(context));
       const result = await execute?.(input, context);
       if (typeof result === "object" && result !== null && Symbol.asyncIterator in result) return yield* result;
       return result;

@@ -17,6 +17,8 @@ export type CallToDecide = {
   readonly input: Json;
   /** The version of an MCP server's tool, as the server lists it now. */
   readonly version?: ToolVersion | undefined;
+  /** The question about this call of a tool whose calls otherwise need no rule. */
+  readonly asks?: string | undefined;
 };
 
 /** A null rule means that the call needs none. `question`: what a person has to know to decide about the call. */

@@ -5,6 +5,7 @@
 import type { AgentContext } from "@agentclientprotocol/sdk";
 import { questionKey } from "../../core/data/call-key.js";
 import { type ApprovalDecision, PawlError, type PendingApproval } from "../../index.js";
+import { type Alarm, createAlarm } from "../../platform/alarm.js";
 import { resumeHere } from "../resume-here.js";
 import { cancelTurns, type OpenSession } from "./open-session.js";
 import {
@@ -30,7 +31,7 @@ export async function askApprovals(
   const { open } = context;
   const controller = new AbortController();
   const watcher = watchOtherAnswers(approvals, answered, open, controller);
-  const expiryTimeout = startExpiryTimer(approvals, open);
+  const expiryAlarm = startExpiryAlarm(approvals, open);
   try {
     for (const approval of approvals) {
       if (controller.signal.aborted) return;
@@ -44,7 +45,7 @@ export async function askApprovals(
       if (choice !== "nothing") await sendDecision(approval, choice, open);
     }
   } finally {
-    clearTimeout(expiryTimeout);
+    expiryAlarm.clear();
     controller.abort();
     await watcher;
   }
@@ -69,14 +70,12 @@ async function watchOtherAnswers(
   }
 }
 
-const maxTimer = 2 ** 31 - 1;
-
 /** Resumes the session when the first question expires: the loop answers an expired question only while a process drives the session. */
-function startExpiryTimer(approvals: readonly PendingApproval[], open: OpenSession): NodeJS.Timeout | undefined {
-  const times = approvals.flatMap(({ expiresAt }) => (expiresAt === undefined ? [] : [expiresAt]));
-  if (times.length === 0) return undefined;
-  const delay = Math.min(Math.max(Math.min(...times) - Date.now(), 0), maxTimer);
-  return setTimeout(() => void resumeHere(open.session), delay);
+function startExpiryAlarm(approvals: readonly PendingApproval[], open: OpenSession): Alarm {
+  const alarm = createAlarm(() => void resumeHere(open.session));
+  const times = approvals.flatMap(({ expiresAt }) => expiresAt ?? []);
+  if (times.length > 0) alarm.set(Math.min(...times));
+  return alarm;
 }
 
 /** Asks for the person's choice. Returns `nothing` if this editor cannot answer such a call. */

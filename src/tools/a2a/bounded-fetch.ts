@@ -3,6 +3,7 @@
  * would lead the request, its headers and its message, to a host that the agent chooses.
  */
 import { readBounded } from "../../platform/read-bounded.js";
+import { untilAborted } from "../../platform/until-aborted.js";
 import type { A2aAgentOptions } from "./options.js";
 
 const defaultTimeoutMs = 30_000;
@@ -23,14 +24,14 @@ export function createBoundedFetch({
   requestTimeoutMs = defaultTimeoutMs,
 }: Pick<A2aAgentOptions, "headers" | "requestTimeoutMs">): typeof fetch {
   return async (input, init = {}) => {
-    const added = typeof headers === "function" ? await headers() : headers;
     const late = Number.isFinite(requestTimeoutMs) ? [AbortSignal.timeout(requestTimeoutMs)] : [];
-    const signals = [...(init.signal ? [init.signal] : []), ...late];
+    const signal = AbortSignal.any([...(init.signal ? [init.signal] : []), ...late]);
+    const added = typeof headers === "function" ? await untilAborted(Promise.resolve(headers()), signal) : headers;
     const response = await fetch(input, {
       ...init,
       headers: { ...init.headers, ...added },
       redirect: "manual",
-      signal: AbortSignal.any(signals),
+      signal,
     });
     const { ok, status, statusText } = response;
     if (status >= 300 && status < 400) {

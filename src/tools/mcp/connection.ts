@@ -11,6 +11,7 @@ import type * as Sdk from "@modelcontextprotocol/client";
 import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PawlError } from "../../errors.js";
+import { untilAborted } from "../../platform/until-aborted.js";
 import type { ToolContext } from "../../ports/tool.js";
 import type { Continuation, Reply } from "./call-in-rounds.js";
 import { importSdk } from "./import-sdk.js";
@@ -67,7 +68,7 @@ export function createConnection(
   const { name, transport, protocol, timeoutMs = 60_000, connectTimeoutMs = 30_000 } = options;
   const questions = createLiveQuestions(formatPeer(name), options.answerTimeoutMs ?? defaultAnswerTimeoutMs);
   let opening: Promise<OpenConnection> | null = null;
-  let closed = false;
+  const closing = new AbortController();
   let stderr = "";
   let instructions: string | undefined;
   /** When the list of tools expires, by `performance.now()`. The first call afterwards reads it again. */
@@ -77,15 +78,21 @@ export function createConnection(
 
   /** @param signal ends the attempt */
   function open(signal?: AbortSignal): Promise<OpenConnection> {
-    if (closed) throw new Error(`The MCP server "${name}" was closed. Connect to it again.`);
-    opening ??= connect(signal).catch((error) => {
+    if (closing.signal.aborted) throw new Error(`The MCP server "${name}" was closed. Connect to it again.`);
+    const signals = signal === undefined ? [closing.signal] : [signal, closing.signal];
+    opening ??= connect(AbortSignal.any(signals)).catch((error) => {
       opening = null;
       throw error;
     });
     return opening;
   }
 
-  async function connect(signal?: AbortSignal): Promise<OpenConnection> {
+  /** Waits for the connection at most until the signal is aborted. All calls share the connection, so the signal does not end the attempt. */
+  async function openUntil(signal: AbortSignal): Promise<OpenConnection> {
+    return await untilAborted(open(), signal);
+  }
+
+  async function connect(signal: AbortSignal): Promise<OpenConnection> {
     const sdk = await importSdk();
     stderr = "";
     const client = new sdk.Client(
@@ -100,9 +107,9 @@ export function createConnection(
     client.setNotificationHandler("notifications/tools/list_changed", () =>
       refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {}),
     );
-    const requestOptions = { timeout: connectTimeoutMs, ...(signal === undefined ? {} : { signal }) };
+    const requestOptions = { timeout: connectTimeoutMs, signal };
     try {
-      signal?.throwIfAborted();
+      signal.throwIfAborted();
       await client.connect(passRawResults(await createTransport(transport, sdk, recordStderr)), {
         ...requestOptions,
         ...(priorDiscovery === undefined ? {} : { prior: priorDiscovery }),
@@ -114,7 +121,7 @@ export function createConnection(
       await refreshTools(client, requestOptions);
     } catch (error) {
       await client.close().catch(() => {});
-      const cause = signal?.aborted === true ? signal.reason : error;
+      const cause = signal.aborted ? signal.reason : error;
       const loginNeeded = findLoginNeeded(cause);
       if (loginNeeded !== null) throw loginNeeded;
       throw new Error(`The MCP server "${name}" cannot be reached (${formatError(cause)})${formatStderrNote()}`, {
@@ -152,7 +159,7 @@ export function createConnection(
   }
 
   async function request(method: string, params: object, signal: AbortSignal): Promise<unknown> {
-    const { client } = await open();
+    const { client } = await openUntil(signal);
     return await client.request({ method, params: { ...params } }, anyResult, { timeout: timeoutMs, signal });
   }
 
@@ -162,7 +169,7 @@ export function createConnection(
     },
     asksBetweenRequests: () => priorDiscovery?.kind === "modern",
     async call({ name: tool, input, continuation, signal, context }) {
-      const { client } = await open();
+      const { client } = await openUntil(signal);
       await listIfStale(client, signal);
       const liveCall = questions.beginCall(context, timeoutMs);
       try {
@@ -198,7 +205,7 @@ export function createConnection(
     },
     instructions: () => instructions,
     async list(listName, signal) {
-      const { client } = await open();
+      const { client } = await openUntil(signal);
       const { resources, prompts } = client.getServerCapabilities() ?? {};
       const isThere = listName === "prompts" ? prompts !== undefined : listName === "tools" || resources !== undefined;
       if (!isThere) return { items: [], ttlMs: undefined };
@@ -206,12 +213,13 @@ export function createConnection(
     },
     request,
     async complete(params, signal) {
-      const { client } = await open();
+      const { client } = await openUntil(signal);
       if (client.getServerCapabilities()?.completions === undefined) return null;
       return await request("completion/complete", params, signal);
     },
     async close() {
-      closed = true;
+      // A server that does not respond while it starts must not delay the end.
+      closing.abort(new Error("it was closed"));
       const last = await opening?.catch(() => null);
       await last?.client.close();
     },

@@ -271,6 +271,28 @@ describe("Hooks of a run", verifies("CHAT-6#events"), () => {
     expect(JSON.stringify(model.requests[3]?.messages)).toContain("STAGE=a b");
   });
 
+  test("set variables for the commands of a run that another process began", async () => {
+    const command =
+      'echo "export STAGE=blue" >> "$CLAUDE_ENV_FILE"; grep -o \'"source":"[a-z]*"\' >> sources; echo Resumed.';
+    const world = createHookWorld({
+      [own]: hooksFile("SessionStart", { command }),
+      "config/pawl/pawl.config.json": JSON.stringify({ shell: { sandbox: "off" } }),
+    });
+    const first = world.start([call("shell", { command: "echo stage is $STAGE" })], { allowShell: true });
+    const run = await first.agent.run("One.", { sessionId: "s" });
+    const [pending] = await first.agent.session("s").pendingApprovals();
+    expect(run.status).toBe("awaiting_human");
+    await first.agent.shutdown({ graceMs: 0 });
+    const { agent, model } = world.start([done, done], { allowShell: true });
+    await agent.session("s").answer(pending?.callKey ?? "", { type: "approve" });
+    await agent.session("s").resume();
+    expect(JSON.stringify(model.requests[0]?.messages)).toContain("stage is blue");
+    expect(world.read("root/sources")).toBe('"source":"startup"\n"source":"resume"\n');
+    await agent.run("Two.", { sessionId: "s" });
+    expect(JSON.stringify(model.requests[1]?.messages).split("[hook] ")).toHaveLength(3);
+    expect(world.read("root/sources")).toBe('"source":"startup"\n"source":"resume"\n');
+  });
+
   test("refuse a message, or add to it", async () => {
     const command = 'if grep -q secret; then echo "no secrets" >&2; exit 2; fi; echo Be brief.';
     const world = createHookWorld({ [own]: hooksFile("UserPromptSubmit", { command }) });

@@ -1,7 +1,7 @@
 /**
  * Hooks of Claude Code's settings: which are copied, and why others are not.
  */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -13,6 +13,32 @@ import { verifies } from "../../verifies.js";
 
 const entry = (command: string, more = {}) => ({ type: "command", command, ...more });
 const path = "hooks.json";
+
+/** The person at the terminal. */
+const person = vi.hoisted((): { answer: () => string } => ({ answer: () => "n" }));
+vi.mock("../../../src/cli/terminal/prompt-line.js", async (importOriginal) => ({
+  ...(await importOriginal<object>()),
+  promptLine: async () => person.answer(),
+}));
+
+function createWorld() {
+  const root = mkdtempSync(join(tmpdir(), "pawl-import-"));
+  onTestFinished(() => {
+    rmSync(root, { recursive: true, force: true });
+    vi.unstubAllEnvs();
+  });
+  vi.stubEnv("HOME", join(root, "home"));
+  for (const folder of [".claude", ".pawl"]) mkdirSync(join(root, folder));
+  const hooks = {
+    PreToolUse: [
+      { matcher: "Bash", hooks: [entry("check.py", { if: "Bash(git *)", env: ["NPM_TOKEN"] }), entry("all.py")] },
+    ],
+  };
+  writeFileSync(join(root, ".claude/settings.json"), JSON.stringify({ hooks }));
+  const outputs: string[] = [];
+  const terminal = { isInteractive: false, out: (text: string) => outputs.push(text) } as unknown as Terminal;
+  return { root, terminal, outputs };
+}
 
 test("copies what Pawl runs in the same way, and says why it does not copy the rest", verifies("CHAT-6#events"), () => {
   const settings = JSON.stringify({
@@ -51,6 +77,47 @@ test("copies what Pawl runs in the same way, and says why it does not copy the r
   expect(planImport(settings, parseHooks(path, written))).toMatchObject({ copied: [], presentCount: 3 });
 });
 
+test("copies a hook that differs from a present one in any member, and refuses a matcher that is not a string", () => {
+  const settings = (hook: object, matcher: unknown = "Edit") =>
+    JSON.stringify({ hooks: { PreToolUse: [{ matcher, hooks: [hook] }] } });
+  const present = parseHooks(path, settings(entry("a.sh", { timeout: 60 })));
+  expect(planImport(settings(entry("a.sh")), present)).toMatchObject({ copied: [], presentCount: 1 });
+  for (const more of [
+    { timeout: 5 },
+    { async: true },
+    { onFailure: "closed" },
+    { if: "shell(git *)" },
+    { env: ["NPM_TOKEN"] },
+  ])
+    expect(planImport(settings(entry("a.sh", more)), present)).toMatchObject({ copied: [{}], presentCount: 0 });
+  for (const matcher of [null, 5])
+    expect(planImport(settings(entry("a.sh"), matcher), present)).toMatchObject({
+      copied: [],
+      refused: [{ why: "PreToolUse.matcher must be a string" }],
+    });
+});
+
+test("does not overwrite a change that was made while the question was open", async () => {
+  const { root, terminal, outputs } = createWorld();
+  const target = join(root, ".pawl/hooks.json");
+  const edited = '{ "hooks": { "Stop": [] } }';
+  person.answer = () => {
+    writeFileSync(target, edited);
+    return "y";
+  };
+  await expect(importHooks({ root }, { ...terminal, isInteractive: true })).rejects.toThrow(
+    "has changed while the question was open",
+  );
+  expect(readFileSync(target, "utf8")).toBe(edited);
+  person.answer = () => "y";
+  await importHooks({ root }, { ...terminal, isInteractive: true });
+  expect(parseHooks(target, readFileSync(target, "utf8")).map(({ command }) => command)).toEqual([
+    "check.py",
+    "all.py",
+  ]);
+  expect(outputs.join("")).toContain("Copied 2 hooks");
+});
+
 test.each([
   ["{", "it is not valid JSON"],
   ['{"hooks": []}', "its hooks are not an object"],
@@ -59,21 +126,7 @@ test.each([
 });
 
 test("shows all that it would copy, and that comments would be lost", verifies("CHAT-6#events"), async () => {
-  const root = mkdtempSync(join(tmpdir(), "pawl-import-"));
-  onTestFinished(() => {
-    rmSync(root, { recursive: true, force: true });
-    vi.unstubAllEnvs();
-  });
-  vi.stubEnv("HOME", join(root, "home"));
-  for (const folder of [".claude", ".pawl"]) mkdirSync(join(root, folder));
-  const hooks = {
-    PreToolUse: [
-      { matcher: "Bash", hooks: [entry("check.py", { if: "Bash(git *)", env: ["NPM_TOKEN"] }), entry("all.py")] },
-    ],
-  };
-  writeFileSync(join(root, ".claude/settings.json"), JSON.stringify({ hooks }));
-  const outputs: string[] = [];
-  const terminal = { isInteractive: false, out: (text: string) => outputs.push(text) } as unknown as Terminal;
+  const { root, terminal, outputs } = createWorld();
   const show = async () => {
     outputs.length = 0;
     await expect(importHooks({ root }, terminal)).rejects.toThrow("Without a terminal");
