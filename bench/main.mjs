@@ -26,7 +26,7 @@ const benches = {
   screen:
     "the conversation's screen: bytes of a frame and of a tick of the spinner, an output of 100,000 lines beside a plain pass",
   terminal:
-    "the conversation under load, on a pseudo-terminal: how soon a key is shown, and the most memory (--write: into the docs)",
+    "the conversation under load, on a pseudo-terminal: how soon a key is shown, and the most memory; ends with 1 if a key is too slow under load",
   restate: "runs that Restate dispatches beside Pawl's own worker, on one store (--store postgres://…)",
   retention:
     "a PostgreSQL database of 10,000 to 1,000,000 rows: a run, lists, pruning (--store postgres://…, an empty one)",

@@ -8,6 +8,8 @@ import { parentPort, workerData } from "node:worker_threads";
 const waiting = [...workerData];
 const server = createServer((request, response) => {
   request.resume().on("end", () => {
+    // The program also asks for the list of models, which must not use up an answer.
+    if (request.method !== "POST") return response.writeHead(404).end();
     response.setHeader("content-type", "text/event-stream");
     const { text: whole = "Done.", calls = [] } = waiting.shift() ?? {};
     const send = (delta, finish_reason = null) =>

@@ -12,13 +12,16 @@ import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { machine, table } from "./report.mjs";
 
 const program = resolve("dist/cli/main.js");
-const page = "docs/performance.md";
-/** With this begins what the page says of the figures. */
-const remarks = "A key is a few letters";
+/**
+ * The goal for a key under load, in milliseconds. Where other work slows the machine down, a key may take as many times as long as one at
+ * rest as the goal is of a key at rest on an idle machine (1.5 ms).
+ */
+const maxKeyMs = 50;
+const maxRatio = 33;
 /** Milliseconds between two keys. */
 const betweenKeys = 40;
 
-export async function run({ quick, json, rest }) {
+export async function run({ quick, json }) {
   const scale = quick ? 10 : 1;
   const loads = [
     ["at rest", {}],
@@ -30,6 +33,13 @@ export async function run({ quick, json, rest }) {
     [
       `ten answers of ${count(500_000 / scale)} bytes`,
       { answers: Array.from({ length: 10 }, () => text(500_000 / scale)) },
+    ],
+    [
+      `four agents that stream answers of ${count(400_000 / scale)} bytes at once`,
+      {
+        agents: fourAgents,
+        answers: [callAgents(fourAgents), ...fourAgents.map(() => text(400_000 / scale))],
+      },
     ],
     [`a session of ${count(10_000 / scale)} messages, at rest`, { messages: 10_000 / scale }],
   ];
@@ -46,9 +56,11 @@ export async function run({ quick, json, rest }) {
     String(megabytes),
   ]);
   const heads = ["", "keys", "a key, ms, median", "99 of 100", "× at rest", "most memory, MB"];
-  const report = `${machine()}.\n\n${table(heads, lines)}`;
-  console.log(report);
-  if (rest.includes("--write")) write(report);
+  console.log(`${machine()}.\n\n${table(heads, lines)}`);
+  const slow = rows.filter(({ what, p99 }) => !what.endsWith("at rest") && p99 > maxKeyMs && p99 / idle > maxRatio);
+  for (const { what, p99 } of slow)
+    console.error(`Too slow: a key took ${p99.toFixed(1)} ms, ${(p99 / idle).toFixed(1)} × at rest: ${what}`);
+  if (slow.length > 0) process.exitCode = 1;
 }
 
 function count(number) {
@@ -56,6 +68,12 @@ function count(number) {
 }
 
 const shell = (command) => ({ calls: [{ name: "shell", arguments: JSON.stringify({ command }) }] });
+
+const fourAgents = ["north", "east", "south", "west"];
+
+const callAgents = (names) => ({
+  calls: names.map((name) => ({ name: `agent_${name}`, arguments: JSON.stringify({ task: "Write about it." }) })),
+});
 
 /** Markdown with paragraphs, lists and code. */
 function text(bytes) {
@@ -82,14 +100,16 @@ async function startModel(answers) {
   return { url, given, close: () => thread.terminate() };
 }
 
-async function measure({ answers = [], messages = 0 }) {
+async function measure({ answers = [], messages = 0, agents = [] }) {
   const base = mkdtempSync(join(tmpdir(), "pawl-bench-"));
-  const [root, home] = [join(base, "root"), join(base, "home")];
-  for (const folder of [root, home]) mkdirSync(folder);
+  const [root, home, configuration] = ["root", "home", "configuration"].map((name) => join(base, name));
+  for (const folder of [root, home, join(configuration, "pawl/agents")]) mkdirSync(folder, { recursive: true });
+  for (const name of agents)
+    writeFileSync(join(configuration, `pawl/agents/${name}.md`), `---\ndescription: Writes.\n---\nYou write.\n`);
   const model = await startModel(answers);
   try {
     if (messages > 0) await fill(home, root, messages);
-    return await talk({ root, home, model, answers, isResumed: messages > 0 });
+    return await talk({ root, home, configuration, model, answers, isResumed: messages > 0 });
   } finally {
     await model.close();
     rmSync(base, { recursive: true, force: true });
@@ -123,7 +143,7 @@ async function fill(home, root, messages) {
   await store.close();
 }
 
-async function talk({ root, home, model, answers, isResumed }) {
+async function talk({ root, home, configuration, model, answers, isResumed }) {
   const args = [
     "--model",
     "openai-compatible/bench",
@@ -136,7 +156,7 @@ async function talk({ root, home, model, answers, isResumed }) {
     cols: 80,
     rows: 24,
     cwd: root,
-    env: { ...process.env, PAWL_HOME: home, OPENAI_BASE_URL: model.url },
+    env: { ...process.env, PAWL_HOME: home, XDG_CONFIG_HOME: configuration, OPENAI_BASE_URL: model.url },
   });
   const listeners = new Set();
   child.onData((data) => {
@@ -180,23 +200,14 @@ async function talk({ root, home, model, answers, isResumed }) {
     while (isAtWork) await pressKeys();
   }
 
-  // A call of a tool is followed by one more answer.
-  const asked = answers.filter(({ calls }) => calls === undefined).length;
+  // All answers after a call belong to its run, which ends with one more. Other answers are runs of their own.
   if (answers.length === 0) for (let at = 0; at < 100; at += 1) await pressKeys();
-  else if (asked === 0) await ask(answers.length + 1);
-  else for (let at = 1; at <= asked; at += 1) await ask(at);
+  else if (answers[0].calls !== undefined) await ask(answers.length + 1);
+  else for (let at = 1; at <= answers.length; at += 1) await ask(at);
   const status = readFileSync(`/proc/${child.pid}/status`, "utf8");
   child.kill("SIGKILL");
   const sorted = times.toSorted((a, b) => a - b);
   const at = (share) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
   const megabytes = Math.round(Number(/VmHWM:\s+(\d+)/.exec(status)[1]) / 1_000);
   return { keys: sorted.length, p50: at(0.5), p99: at(0.99), megabytes };
-}
-
-/** Puts the figures into the page, under the command of their section; what is said of them there stays. */
-function write(report) {
-  const before = readFileSync(page, "utf8");
-  const start = before.indexOf("```\n\n", before.indexOf("bench -- terminal")) + 5;
-  const end = before.indexOf(remarks, start);
-  writeFileSync(page, `${before.slice(0, start)}${report}\n\n${before.slice(end)}`);
 }

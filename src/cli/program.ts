@@ -110,7 +110,7 @@ const addConversation: AddCommand = (program, terminal, finish) => {
   addPermissionOptions(addModelOptions(program.argument("[message...]", "the first message of the conversation")))
     .option("-p, --print", "run the message as a task and print the answer, as pawl run does")
     .option("--root <folder>", "the folder to work on (default: the current folder)")
-    .option("--continue", "continue the latest session of this folder")
+    .option("-c, --continue", "continue the latest session of this folder")
     .option("--session <id>", "continue this session")
     .option("--screen-reader", "append text only, for screen readers and simple terminals")
     .option("--no-screen-reader", "use the live screen even if ui.screenReader is set")
@@ -157,7 +157,7 @@ const addRun: AddCommand = (program, terminal, finish) => {
   addRunOptions(addPermissionOptions(addModelOptions(command)))
     .option("--root <folder>", "the folder to work on (default: the session's folder, else the current folder)")
     .option("--session <id>", "continue this session, or start one with this id")
-    .option("--continue", "continue the latest session of this folder")
+    .option("-c, --continue", "continue the latest session of this folder")
     .option("--background", "run in a separate process, print the session's id, and exit; questions wait")
     .option(
       "--output-schema <file>",

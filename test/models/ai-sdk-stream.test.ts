@@ -423,3 +423,16 @@ test("an answer that has come whole leaves turns of the event loop to others", a
   expect(deltas.filter(({ kind }) => kind === "text-delta")).toHaveLength(2_000);
   expect(turns).toBeGreaterThanOrEqual(2_000 / 50);
 });
+
+test("a server without a prompt cache has not missed it", verifies("COST-4"), async () => {
+  const usageOf = async (raw: { readonly [key: string]: number | object | null }, cacheRead = 0) => {
+    const inputTokens = { total: 3_000, noCache: 3_000 - cacheRead, cacheRead, cacheWrite: undefined };
+    const usage = { ...sampleUsage, inputTokens, raw } as typeof sampleUsage;
+    return requireLastDelta(await answer([...hello, { ...createFinishPart(), usage }]), "done").usage;
+  };
+  expect(await usageOf({ prompt_tokens: 3_000 })).not.toHaveProperty("cacheReadTokens");
+  expect(await usageOf({ prompt_tokens: 3_000, prompt_tokens_details: null })).not.toHaveProperty("cacheReadTokens");
+  expect(await usageOf({ prompt_tokens: 3_000, prompt_tokens_details: {} })).toMatchObject({ cacheReadTokens: 0 });
+  expect(await usageOf({ prompt_tokens: 3_000 }, 2_000)).toMatchObject({ cacheReadTokens: 2_000 });
+  expect(await usageOf({ input_tokens: 3_000 })).toMatchObject({ cacheReadTokens: 0 });
+});

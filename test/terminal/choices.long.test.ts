@@ -67,7 +67,7 @@ test("/budget ends the next runs, in this session and after a resume", verifies(
   first.person.type("\x03\x04");
   await first.person.ended;
 
-  const second = await talkingForMoney(world, [look(200_000), answer("Never said.")], ["--continue"]);
+  const second = await talkingForMoney(world, [look(200_000), answer("Never said.")], ["-c"]);
   second.person.type("/budget\r");
   await second.person.sees("A run ends when it has cost $1.50.");
   second.person.type("go on\r");

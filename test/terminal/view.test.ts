@@ -97,6 +97,19 @@ describe("the view of a session", () => {
     },
   );
 
+  test("keeps the duration of a call in one piece, and a long call in one line", verifies("CHAT-1#view"), async () => {
+    const long = await itemsOf([
+      { calls: [{ name: "shell", input: { command: "word ".repeat(40) } }] },
+      { calls: [{ name: "other", input: { task: "word ".repeat(40) } }] },
+      { text: "Done." },
+    ]);
+    for (let columns = 40; columns <= 130; columns += 1) {
+      const lines = shown(long, createView(), columns);
+      expect(lines.filter((line) => / \d+ ms$/.test(line)).length, `${columns} columns`).toBe(2);
+      expect(lines.find((line) => line.startsWith("✓ shell"))).toMatch(/… · \d+ ms$/);
+    }
+  });
+
   test("shows the same without deltas, as after a restart", verifies("CHAT-1#kill"), async () => {
     const items = await itemsOf([
       { text: "First.\n\n- a\n- b", calls: [{ name: "shell", input: { command: "ls" } }] },

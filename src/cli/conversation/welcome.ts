@@ -45,7 +45,7 @@ export async function renderWelcome(
   const otherSessions = await store.list({ agent: agentName, root, parent: null, limit: 100 });
   const hint =
     otherSessions.length === 0
-      ? "Ask for something, or type / for commands. Esc stops. Nothing is lost if pawl is killed."
+      ? `Ask for something, or type / for commands. Esc stops.${loss === null ? " Nothing is lost if pawl is killed." : ""}`
       : `${formatCount(otherSessions.length, "session")} here: /resume`;
   notes.push(...wrapNote(hint, front.columns(), "dim"));
   return notes;

@@ -55,10 +55,19 @@ export function readUsage(value: unknown): Usage {
     ...countField("inputTokens", input.total),
     ...countField("outputTokens", output.total),
     ...countField("reasoningTokens", output.reasoning),
-    ...countField("cacheReadTokens", input.cacheRead),
+    ...countField("cacheReadTokens", isCacheReported(value.raw, input.cacheRead) ? input.cacheRead : undefined),
     ...countField("cacheWriteTokens", input.cacheWrite),
     ...countField("cacheWrite1hTokens", readOneHourWrites(value.raw)),
   };
+}
+
+/**
+ * Many servers that speak the API of chat completions have no prompt cache, and send no `prompt_tokens_details`. The AI SDK then gives 0
+ * tokens as read, which would count as a cache that broke in each call.
+ */
+function isCacheReported(raw: unknown, read: unknown): boolean {
+  if (read !== 0 || !isObject(raw) || raw.prompt_tokens === undefined) return true;
+  return isObject(raw.prompt_tokens_details);
 }
 
 /** The AI SDK has no field for these tokens, so they are read from what Anthropic and Bedrock send. Undefined if there were none. */

@@ -12,7 +12,7 @@ export function never(): Promise<never> {
 }
 
 /** How long foreign code may occupy one turn, in milliseconds. */
-const maxTurnMs = 100;
+const maxTurnMs = 20;
 
 let turnStart: number | null = null;
 

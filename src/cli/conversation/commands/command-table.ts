@@ -260,6 +260,19 @@ export type CommandMatch =
   | { readonly type: "command"; readonly command: Command; readonly words: string }
   | { readonly type: "unknown"; readonly message: string };
 
+/** What other programs call these commands. */
+const namesElsewhere: ReadonlyMap<string, CommandName> = new Map([
+  ["usage", "cost"],
+  ["stats", "cost"],
+  ["clear", "new"],
+  ["rewind", "fork"],
+  ["tree", "fork"],
+  ["exit", "quit"],
+  ["settings", "config"],
+  ["bashes", "ps"],
+  ["plan", "mode"],
+]);
+
 /** Finds the command that a line names. A prefix that matches only one command is enough. */
 export function findCommand(line: string, custom: readonly CustomCommand[]): CommandMatch {
   const [, name = "", words = ""] = /^\/(\S*)\s*([\s\S]*)$/.exec(line) ?? [];
@@ -273,10 +286,12 @@ export function findCommand(line: string, custom: readonly CustomCommand[]): Com
   const [only] = candidates;
   const command = exact ?? (candidates.length === 1 ? only : undefined);
   if (command !== undefined) return { type: "command", command, words: words.trim() };
-  const near = nearestName(
-    name,
-    all.map((command) => command.name),
-  );
+  const near =
+    namesElsewhere.get(name.toLowerCase()) ??
+    nearestName(
+      name,
+      all.map((command) => command.name),
+    );
   const suggestions =
     candidates.length > 0 ? candidates.map((command) => command.name) : near === undefined ? [] : [near];
   const suggestionNote =

@@ -5,7 +5,7 @@ import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
 import { todoTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
-import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { type Line, lineOf, measureLine, spanOf, wrapLine } from "../../screen/line.js";
 import {
   formatDuration,
   hasFailedCommand,
@@ -98,7 +98,8 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
   // The shell tool succeeded, but the command failed.
   const isSuccessful = isOk && !(name === "shell" && hasFailedCommand(result));
   const durationText = ` · ${formatDuration(durationMs)}`;
-  const title = formatCallTitle(name, input, Math.max(20, columns - durationText.length - 4));
+  const width = headWidth(columns);
+  const title = formatCallTitle(name, input, Math.max(20, width - durationText.length - 2));
   const output = splitOutput(result);
   // The reason for a failure is shown in full, because a truncated reason does not say what to change.
   const isShort = output.length <= 1 || (isOk && (readingTools.has(name) || name === todoTool));
@@ -111,18 +112,27 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
     [
       isSuccessful ? spanOf("✓ ", "green") : spanOf("✗ ", isOk ? "yellow" : "red"),
       spanOf(title),
-      spanOf(`${summary === "" ? "" : ` · ${summary}`}${durationText}`, "dim"),
+      ...(summary === "" ? [] : [spanOf(` · ${summary}`, "dim")]),
     ],
-    columns,
+    durationText,
+    width,
   );
   if (name === todoTool && isOk) return [...head, ...abridge(output, maxPlanLines, 0).map(renderOutputLine)];
   if (changes !== null) return wasAsked ? head : [...head, ...limitChanges(changes)];
   return isShort ? head : [...head, ...abridge(output, keptLines.first, keptLines.last).map(renderOutputLine)];
 }
 
-/** Wraps the first line of a call. Continuation lines are indented. */
-function wrapHead(line: Line, columns: number): readonly Line[] {
-  const [first = [], ...others] = wrapLine(line, Math.max(12, Math.min(100, columns - 3)));
+function headWidth(columns: number): number {
+  return Math.max(12, Math.min(100, columns - 3));
+}
+
+/** Wraps the first line of a call. Continuation lines are indented, and the duration stays in one piece. */
+function wrapHead(line: Line, durationText: string, width: number): readonly Line[] {
+  const rows = [...wrapLine(line, width)];
+  const last = rows.pop() ?? [];
+  if (measureLine(last) + durationText.length <= width) rows.push([...last, spanOf(durationText, "dim")]);
+  else rows.push(last, [spanOf(durationText.trimStart(), "dim")]);
+  const [first = [], ...others] = rows;
   return [first, ...others.map((row): Line => [spanOf("  "), ...row])];
 }
 
