@@ -5,7 +5,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { overrideMembers } from "../../src/ports/override-members.js";
-import type { Followed } from "../../src/server/client/index.js";
+import type { FollowedFrame } from "../../src/server/client/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createDeferred, createEchoTool } from "../support/agents.js";
 import { collectFrames, startTestServer } from "./rig.js";
@@ -68,7 +68,7 @@ async function startCountedServer() {
 }
 
 /** Opens a stream, and reads its first event of the log. */
-async function openStream(frames: AsyncGenerator<Followed>): Promise<AsyncGenerator<Followed>> {
+async function openStream(frames: AsyncGenerator<FollowedFrame>): Promise<AsyncGenerator<FollowedFrame>> {
   for (;;) {
     const { value } = await frames.next();
     if (value?.frame.id !== undefined) return frames;
@@ -83,7 +83,7 @@ function dropLateLook(reads: readonly string[]): readonly string[] {
   return reads.at(-1) === "load" ? reads.slice(0, -1) : reads;
 }
 
-async function expectEnd(frames: AsyncGenerator<Followed>): Promise<void> {
+async function expectEnd(frames: AsyncGenerator<FollowedFrame>): Promise<void> {
   expect((await collectFrames(frames)).at(-1)?.data).toMatchObject({ type: "bye", why: "end" });
 }
 

@@ -8,7 +8,7 @@ import type { OpenTextPart, WrittenInput } from "../model/assembled-message.js";
 import type { PartialOutput } from "../model/partial-output.js";
 
 /** The message that is being streamed, for a consumer that joins midway. Later deltas continue it. */
-export type Snapshot = {
+export type MessageSnapshot = {
   readonly type: "snapshot";
   readonly runId: string;
   readonly modelCallIndex: number;
@@ -45,7 +45,7 @@ export type StreamItem<Output = never> =
       /** How many deltas were joined. Present only with the option `joinDeltas`. */
       readonly n?: number;
     }
-  | Snapshot
+  | MessageSnapshot
   /** The progress of a running call, from `ctx.progress(note)`. Live only. */
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
   | Preliminary
