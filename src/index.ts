@@ -54,7 +54,7 @@ export {
 export { createWorker } from "./create-worker.js";
 export { createPluginManager, type PluginManager } from "./engine/plugins.js";
 export { createSchedules, type Schedules } from "./engine/schedules/create-schedules.js";
-export type { Schedule, ScheduleInfo } from "./engine/schedules/schedule.js";
+export type { ListedSchedule, Schedule, ScheduleInfo } from "./engine/schedules/schedule.js";
 export type { Worker, WorkerOptions, WorkerReport, WorkingAgent } from "./engine/worker-options.js";
 export { type ErrorCode, errorCodes, PawlError } from "./errors.js";
 export type { Clock } from "./ports/clock.js";
@@ -113,6 +113,7 @@ export type {
   EventsOptions,
   FamilyItem,
   MessageSnapshot,
+  PreliminaryOutput,
   SessionSource,
   StreamItem,
 } from "./runtime/agent/stream-types.js";
@@ -125,11 +126,18 @@ export {
   type GivenAnswer,
   type PostOptions,
 } from "./runtime/api/client.js";
-export { type ClientOption, type ClientRunOptions, createClientCheck } from "./runtime/api/client-requests.js";
+export {
+  type ClientOption,
+  type ClientRequest,
+  type ClientRunOptions,
+  createClientCheck,
+} from "./runtime/api/client-requests.js";
 export type { CompactResult } from "./runtime/api/compaction.js";
+export type { ScheduledInput } from "./runtime/api/delayed.js";
 export type { RunView } from "./runtime/api/iterate.js";
 export type { RedactionResult } from "./runtime/api/redact.js";
 export type { SendOptions, Session } from "./runtime/api/session-handle.js";
+export type { SentSignal } from "./runtime/api/signal.js";
 export { pendingApprovals, type StoredApproval } from "./runtime/api/stored-approvals.js";
 export { type GuardOptions, type GuardVerdict, guard } from "./runtime/hooks/guard.js";
 export type { Fallback } from "./runtime/model/models.js";
@@ -140,8 +148,8 @@ export { done, TaskComplete } from "./runtime/tools/done.js";
 export { StepError } from "./runtime/tools/step-error.js";
 export { createMemoryStore } from "./stores/memory/index.js";
 export { deleteSession } from "./stores/shared/delete-session.js";
-export { pruneSessions } from "./stores/shared/prune.js";
+export { type PruneResult, pruneSessions } from "./stores/shared/prune.js";
 export { exportSessions } from "./stores/transfer/export.js";
-export { importSessions } from "./stores/transfer/import.js";
+export { type ImportResult, importSessions } from "./stores/transfer/import.js";
 export { type DefinedTool, defineTool, defineToolFor, type InputOf } from "./tools/lib/define-tool.js";
 export { type CallOf, type InferUiTools, isCallOf } from "./tools/lib/tool-types.js";

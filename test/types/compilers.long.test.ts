@@ -65,8 +65,8 @@ test("TypeScript 5.9 accepts the claims about deps and the types of tools", asyn
   expect([...diagnosticsOf(await load(compilers[0].file()), files).values()]).toEqual([""]);
 });
 
-// Of a type that no entry point exports, the compiler writes out the members. It cannot for an interface or a recursive type (TS2742,
-// TS4023). Outside of the package, because the compiler would name a file of the package it is in.
+// What a function returns must have an exported name, or programs cannot emit the declarations of what they export (TS2742). The program is
+// outside of the package: within it, the compiler would name a file of the package.
 test("a program can export what the package returns without naming the types", async () => {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "pawl-declarations-")));
   try {

@@ -27,7 +27,7 @@ export type MessageSnapshot = {
  * The latest result that a running call has yielded, up to 50 KiB. It replaces the previous one. Live only: the log has the result of the
  * call.
  */
-export type Preliminary = {
+export type PreliminaryOutput = {
   readonly type: "preliminary";
   readonly callKey: string;
   /** The yielded value. */
@@ -48,7 +48,7 @@ export type StreamItem<Output = never> =
   | MessageSnapshot
   /** The progress of a running call, from `ctx.progress(note)`. Live only. */
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
-  | Preliminary
+  | PreliminaryOutput
   | PartialOutput<Output>
   /** Items were dropped. The events from this entry on follow from the log, and then a snapshot of the streamed message. */
   | {

@@ -3,7 +3,7 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { TailSource } from "../../stream/tail/tail.js";
-import type { MessageSnapshot, Preliminary } from "../agent/stream-types.js";
+import type { MessageSnapshot, PreliminaryOutput } from "../agent/stream-types.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
 import { toPartial } from "../model/assembled-message.js";
@@ -42,6 +42,6 @@ function createSnapshot(partial: MessageAssembly): MessageSnapshot {
   return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...toPartial(partial) };
 }
 
-function createPreliminary([callKey, output]: readonly [string, ToolOutput]): Preliminary {
+function createPreliminary([callKey, output]: readonly [string, ToolOutput]): PreliminaryOutput {
   return { type: "preliminary", callKey, output };
 }
