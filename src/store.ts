@@ -4,15 +4,15 @@
 export type { Entry, Event, InboxMessage, State } from "./core/index.js";
 export type { CommittedNotice, DestinationRow, NoticeChange, NoticeRow, NoticeStore } from "./ports/notice-store.js";
 export type {
-  Fire,
   PostedRun,
   PutResult,
   PutRow,
   ScheduleRow,
   ScheduleStore,
+  SlotFiring,
   SlotRow,
 } from "./ports/schedule-store.js";
-export type { SignalStore } from "./ports/signal.js";
+export type { Signal, SignalResult, SignalStore } from "./ports/signal.js";
 export type {
   Activity,
   AskingOptions,

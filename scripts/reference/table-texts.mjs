@@ -21,9 +21,9 @@ export const variableTexts = {
   FORCE_COLOR: "Stronger than `NO_COLOR` and `ui.theme`: `0` takes the colours away, `1`, `2` and `3` give them.",
   NO_PROXY:
     "What is reached directly although `HTTPS_PROXY` or `HTTP_PROXY` names a proxy. Each of the three may be written in lower case.",
-  TERM: "If it is `dumb`, there are no colours and no live screen. Also names the terminals that show notices on the desktop.",
-  TERM_PROGRAM: "The name of the terminal, for notices on the desktop.",
-  TMUX: "If it is set, there are no notices on the desktop.",
+  TERM: "If it is `dumb`, there are no colours and no live screen. Also names the terminals that show notifications on the desktop.",
+  TERM_PROGRAM: "The name of the terminal, for notifications on the desktop.",
+  TMUX: "If it is set, there are no notifications on the desktop.",
   WAYLAND_DISPLAY: "If set, texts are copied with `wl-copy`.",
   DISPLAY: "If set, texts are copied with `xclip`.",
 };

@@ -4,7 +4,7 @@
 import { CommanderError } from "commander";
 import { exitCodeOfError, exitCodes, formatError } from "./exit.js";
 import { finishNotifications } from "./hooks/running-notifications.js";
-import { createProgram } from "./program.js";
+import { createProgram } from "./program/create-program.js";
 import type { Prompt } from "./screen/early-prompt.js";
 import { nameAsStarted } from "./terminal/started-as.js";
 import { openTerminal } from "./terminal/terminal.js";

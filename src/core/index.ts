@@ -2,7 +2,7 @@
  * `pawl/core`: the loop as a pure state machine. It has no I/O, no clock and no randomness, so it runs anywhere.
  */
 
-export { textOfCacheBreak } from "./data/cache-break.js";
+export { type CacheBreak, textOfCacheBreak } from "./data/cache-break.js";
 export type { CountedTokens } from "./data/counted-tokens.js";
 export { type Difference, differenceText, excerpts, firstDifference } from "./data/difference.js";
 export { type FileEdit, fileEditIn } from "./data/file-edit.js";
@@ -116,7 +116,7 @@ export {
 } from "./machine/state.js";
 export { nameOfCondition, type PlainCondition, type RecordedCondition } from "./machine/stop-condition.js";
 export { type Refusal, refusal, transition } from "./machine/transition.js";
-export { type Pair, transitionTable } from "./machine/transition-table.js";
+export { type EventFit, transitionTable } from "./machine/transition-table.js";
 export { blobOf, blobsOf, outputIn } from "./transcript/blob-references.js";
 export { compactionRange, summaryMessage } from "./transcript/compaction.js";
 export { type CallRecord, textOfOutput } from "./transcript/results.js";

@@ -3,7 +3,7 @@
  */
 import type { Clock } from "../ports/clock.js";
 import type { NoticeFailure } from "../ports/worker-notices.js";
-import { retryDelayMs } from "./retries.js";
+import { pauseAfterFailuresMs } from "./retries.js";
 import type { WorkerOptions } from "./worker-options.js";
 
 /** If the store fails, the failure is reported, and the next look is delayed. */
@@ -42,7 +42,7 @@ export function createDelivering(
       })
       .catch((error: unknown) => {
         failures += 1;
-        const retryInMs = retryDelayMs(failures);
+        const retryInMs = pauseAfterFailuresMs(failures);
         nextLookAt = clock.elapsed() + retryInMs;
         if (!signal.aborted) onReport({ type: "store_failed", error, retryInMs });
       })

@@ -15,7 +15,7 @@ const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;
 
 /** Milliseconds until the next attempt, after this many failures in a row. */
-export function retryDelayMs(failures: number): number {
+export function pauseAfterFailuresMs(failures: number): number {
   return Math.min(maxRetryMs, firstRetryMs * 2 ** (failures - 1));
 }
 

@@ -5,7 +5,7 @@ import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { ScheduleStore } from "../ports/schedule-store.js";
 import type { Store } from "../ports/store.js";
-import { retryDelayMs } from "./retries.js";
+import { pauseAfterFailuresMs } from "./retries.js";
 import { fireDue } from "./schedules/fire-due.js";
 import { refreshSlots } from "./schedules/refresh-slots.js";
 import type { WorkerReport } from "./worker-options.js";
@@ -69,7 +69,7 @@ function createLooks(
       onFired: (run) => onReport({ type: "fired", ...run }),
       onFailed(scheduleId, error) {
         const times = (failures.get(scheduleId)?.times ?? 0) + 1;
-        const retryInMs = retryDelayMs(times);
+        const retryInMs = pauseAfterFailuresMs(times);
         failures.set(scheduleId, { times, until: clock.elapsed() + retryInMs });
         onReport({ type: "schedule_failed", scheduleId, error, retryInMs });
       },
@@ -100,7 +100,7 @@ function createLooks(
       } catch (error) {
         if (error instanceof PawlError && error.code === "store_closed") throw error;
         failedLooks += 1;
-        const retryInMs = retryDelayMs(failedLooks);
+        const retryInMs = pauseAfterFailuresMs(failedLooks);
         nextLookAt = clock.elapsed() + retryInMs;
         return { error, retryInMs };
       }

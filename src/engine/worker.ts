@@ -19,7 +19,7 @@ import type { SessionLook } from "../runtime/api/session-beginning.js";
 import { createContention } from "./contention.js";
 import { createDelivering } from "./delivering.js";
 import { loadSessionChain, lookUpSession, type SessionLookup } from "./look-up-session.js";
-import { createStallDetector, isTransient, retryDelayMs } from "./retries.js";
+import { createStallDetector, isTransient, pauseAfterFailuresMs } from "./retries.js";
 import { createScheduleLooks } from "./schedule-looks.js";
 import { createScoring } from "./scoring.js";
 import {
@@ -131,7 +131,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
         const { times, storeFault } = stall;
         // The inbox is read before the log, and a message may arrive in between. So a single unchanged read proves nothing.
         if (times === 1 && storeFault === undefined)
-          return void skippedUntil.set(sessionId, clock.elapsed() + retryDelayMs(1));
+          return void skippedUntil.set(sessionId, clock.elapsed() + pauseAfterFailuresMs(1));
         return refuse(sessionId, createStallError(sessionId, lookup.binding, storeFault), Math.max(1, times - 1));
       }
       const resumable = await findResumable(sessionId, lookup);
@@ -155,7 +155,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   }
 
   function refuse(sessionId: string, error: unknown, times = (refusals.get(sessionId)?.times ?? 0) + 1): void {
-    const retryInMs = isTransient(error) ? retryDelayMs(times) : null;
+    const retryInMs = isTransient(error) ? pauseAfterFailuresMs(times) : null;
     refusals.set(sessionId, { times, until: clock.elapsed() + (retryInMs ?? Number.POSITIVE_INFINITY) });
     onReport({ type: "refused", sessionId, error, retryInMs });
   }
@@ -307,7 +307,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
         } catch (error) {
           if (error instanceof PawlError && error.code === "store_closed") throw error;
           failures += 1;
-          const retryInMs = retryDelayMs(failures);
+          const retryInMs = pauseAfterFailuresMs(failures);
           onReport({ type: "store_failed", error, retryInMs });
           await waitForWake(retryInMs, { onlyOnStop: true });
         }

@@ -12,10 +12,10 @@ import { FinalToolError } from "../runtime/tools/final-error.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import type { createAnswerKeeper } from "./kept-answers.js";
 import { NoVerdictError } from "./no-verdict.js";
-import type { Ask } from "./trial.js";
+import type { AskModel } from "./trial.js";
 
 /** @param signal aborts the run of the asked agent */
-export function createAsk(keep: ReturnType<typeof createAnswerKeeper>, signal: AbortSignal): Ask {
+export function createAsk(keep: ReturnType<typeof createAnswerKeeper>, signal: AbortSignal): AskModel {
   return async (agent, input, schema) => {
     const asked = rehearse(agent, {
       store: createMemoryStore(),
@@ -42,7 +42,7 @@ export const runReadOnlyTool: RunTool = ({ tool }, own) => {
  *
  * @throws NoVerdictError if the agent gave no answer
  */
-export function readAnswer(result: RunResult, schema: Parameters<Ask>[2]): Json {
+export function readAnswer(result: RunResult, schema: Parameters<AskModel>[2]): Json {
   if (result.status !== "completed")
     throw new NoVerdictError(`the agent that was asked gave no answer (${formatMissing(result)})`);
   if (schema === undefined) return result.text;

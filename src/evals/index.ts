@@ -2,6 +2,7 @@
  * `pawl/evals`: cases made from recorded sessions, played without outside effects, and judged.
  */
 export { type Label, labelKey } from "../core/data/label.js";
+export type { WorkerScores } from "../ports/worker-scores.js";
 export { toScoreSessionId } from "../stores/shared/delete-session.js";
 export type {
   AskedCall,
@@ -64,4 +65,4 @@ export type { Unanswered } from "./recorded-people.js";
 export type { SimulatedCall, Simulation, ToolAnswer, Unrecorded } from "./recorded-tools.js";
 export type { Agreement, NoVerdicts, Report, Score, TrialReport, VariantReport } from "./report.js";
 export type { ScoreChange } from "./statistics.js";
-export type { Ask, CallCounts, ComparedStep, Departure, ModelAnswer, ResultCounts, Trial } from "./trial.js";
+export type { AskModel, CallCounts, ComparedStep, Departure, ModelAnswer, ResultCounts, Trial } from "./trial.js";

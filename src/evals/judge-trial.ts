@@ -9,14 +9,14 @@ import { explainNoVerdict } from "./no-verdict.js";
 import { toKey, toText } from "./read-record.js";
 import type { Agreement, Score, TrialReport } from "./report.js";
 import { runInTime } from "./time-limit.js";
-import type { Ask, Trial } from "./trial.js";
+import type { AskModel, Trial } from "./trial.js";
 
 type NormalizedJudge = Required<Judge>;
 
 /** How judges ask agents, and the time limit for a judge. */
 export type JudgeDeps = {
   /** @param signal aborts the asked agent */
-  readonly createAsk: (signal: AbortSignal) => Ask;
+  readonly createAsk: (signal: AbortSignal) => AskModel;
   /** The time limit of each judge, in milliseconds. */
   readonly timeoutMs: number;
   /** Stops the judges. */

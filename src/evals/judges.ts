@@ -17,7 +17,7 @@ import type { Json } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import type { AskedCall } from "./case.js";
 import { toKey } from "./read-record.js";
-import type { Ask, Trial } from "./trial.js";
+import type { AskModel, Trial } from "./trial.js";
 
 /**
  * The result of a judge: a score from 0 to 1, or true for 1 and false for 0; null if the judge does not apply to the case. A judge
@@ -52,7 +52,7 @@ export type JudgeFunction = (
   trial: JudgedTrial,
   tools: {
     /** Asks an agent. Throws if the agent gives no answer; unless the judge catches the error, it then has no verdict. */
-    readonly ask: Ask;
+    readonly ask: AskModel;
     /** Aborted when the eval or the worker stops, or when the judge reaches its time limit. */
     readonly signal: AbortSignal;
   },

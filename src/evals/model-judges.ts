@@ -14,7 +14,7 @@ import type { Judge, JudgedTrial } from "./judges.js";
 import { NoVerdictError } from "./no-verdict.js";
 import { toKey } from "./read-record.js";
 import type { Simulation } from "./recorded-tools.js";
-import type { Ask } from "./trial.js";
+import type { AskModel } from "./trial.js";
 
 /** Options of `rubric`. */
 export type RubricOptions = {
@@ -98,7 +98,7 @@ export function prefers(options: PrefersOptions): Judge {
   checkOptions<RubricOptions>("prefers()", rubricRules, options);
   const { name = "prefers", agent, rubric: text, atLeast = null } = options;
 
-  async function askWhich(ask: Ask, input: string, first: Json, second: Json) {
+  async function askWhich(ask: AskModel, input: string, first: Json, second: Json) {
     const pair = quote("answers", { request: input, first, second });
     const verdict = await ask(agent, `${text}\n\nWhich answer is better?\n\n${pair}`, preferenceSchema);
     if (!isJsonObject(verdict)) throw toNoVerdict(verdict);

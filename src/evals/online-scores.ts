@@ -39,7 +39,7 @@ import { checkJudgeNames, type Judge, type JudgeFunction, normalizeJudge } from 
 import { NoVerdictError } from "./no-verdict.js";
 import { readRecord } from "./read-record.js";
 import { compareScores, isWorse, type ScoreChange } from "./statistics.js";
-import type { Ask } from "./trial.js";
+import type { AskModel } from "./trial.js";
 
 /** A judge of sessions in production. */
 export type OnlineJudge = {
@@ -270,7 +270,7 @@ function isSampled(sessionId: string, sample: number): boolean {
  *
  * @param signal interrupts the run, which the next query continues
  */
-function createAskInStore(store: Store, about: string, sessionId: string, signal: AbortSignal): Ask {
+function createAskInStore(store: Store, about: string, sessionId: string, signal: AbortSignal): AskModel {
   let count = 0;
   return async (agent, input, schema) => {
     count += 1;

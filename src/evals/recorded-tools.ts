@@ -12,7 +12,7 @@ import { FinalToolError } from "../runtime/tools/final-error.js";
 import { compileInput } from "../runtime/tools/schema.js";
 import type { RecordedCall } from "./case.js";
 import { toKey } from "./read-record.js";
-import type { Ask, Departure, ResultCounts } from "./trial.js";
+import type { AskModel, Departure, ResultCounts } from "./trial.js";
 
 /** Answers a call instead of the tool. It returns the result, or throws the tool's error. */
 export type Simulation = (input: never, call: SimulatedCall) => unknown;
@@ -24,7 +24,7 @@ export type SimulatedCall = ToolRun & {
   /** Runs the tool itself. */
   readonly own: () => unknown;
   /** Asks an agent. The trial is then marked as simulated. @throws Error if the agent gives no answer */
-  readonly ask: Ask;
+  readonly ask: AskModel;
 };
 
 /** The source of a tool's results: the record, the tool itself, or a function. */
@@ -45,7 +45,7 @@ type RecordedToolsOptions = {
   readonly calls: readonly RecordedCall[];
   readonly tools: { readonly [tool: string]: ToolAnswer };
   readonly unrecorded: Unrecorded;
-  readonly ask: Ask;
+  readonly ask: AskModel;
   /** Called for each call that is not in the record. `endsTrial`: the trial ends at this call. */
   readonly onDeparture: (departure: Departure, endsTrial: boolean) => void;
 };

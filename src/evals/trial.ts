@@ -99,4 +99,4 @@ export type CallCounts = {
  *
  * @throws Error if the agent gives no answer, or an answer that does not match the schema
  */
-export type Ask = (agent: HandoffAgent, input: string, schema?: JsonSchema) => Promise<Json>;
+export type AskModel = (agent: HandoffAgent, input: string, schema?: JsonSchema) => Promise<Json>;

@@ -16,7 +16,7 @@ import {
   type SessionNow,
   type SessionState,
 } from "./state/session-state.js";
-import type { LoadedStep, StepRow } from "./state/steps.js";
+import type { LoadedStep, StepRow } from "./state/step-rows.js";
 
 export type SessionLoader = {
   /** Loads a session and its newest steps, then the others. Resolves to the number of the last loaded entry; null on failure. */

@@ -21,7 +21,7 @@ export {
   type ReplayModelOptions,
   type RequestDifference,
 } from "./recorded/replay.js";
-export { type Choice, type ChooseOptions, chooseModel, defaultModels } from "./registry/choose.js";
+export { type ChooseOptions, chooseModel, defaultModels, type ModelChoice } from "./registry/choose.js";
 export { type ImportedModule, type ImportPackage, importInstalledPackage } from "./registry/import-package.js";
 export { findLocalModel, type LocalModel, type ModelList } from "./registry/local-servers.js";
 export { type ProviderEnvironment, type ProviderVariables, variablesOf } from "./registry/providers.js";

@@ -3,6 +3,7 @@
  * signed webhooks and Web Push.
  */
 export type { NoticeRow } from "../ports/notice-store.js";
+export type { NoticeFailure, PushSubscriptions, SubscribeResult, WorkerNotices } from "../ports/worker-notices.js";
 export { createNotices, type NoticesOptions, type PushOptions } from "./create-notices.js";
 export type { NoticeDestination, NoticeKind } from "./destinations.js";
 export { createOutbox, type Outbox, type OutboxListOptions, type OutboxOptions } from "./outbox.js";

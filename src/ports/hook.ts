@@ -316,3 +316,8 @@ export type Hook<Deps = unknown, Params = unknown> = {
   /** Called when the run has ended, however it ended. `run` resolves afterwards. */
   readonly afterRun?: HookFunction<RunResult, Nothing, Deps, Params>;
 };
+
+/** The first argument of the hook of this name: `HookSubject<"beforeToolCall">`. */
+export type HookSubject<Name extends Exclude<keyof Hook, "name" | "timeoutMs" | "onFailure" | "hold">> = Parameters<
+  NonNullable<Hook[Name]>
+>[0];

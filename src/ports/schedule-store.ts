@@ -71,7 +71,7 @@ export type SlotRow = {
 };
 
 /** Fires a slot and moves the schedule on. */
-export type Fire = {
+export type SlotFiring = {
   /** The id of the row. */
   readonly id: string;
   /** The row as the caller saw it. If the row's `rev` or `slot` has changed since, nothing is written. */
@@ -143,7 +143,7 @@ export interface ScheduleStore {
   /** When the next row is due after this time, in epoch milliseconds; null if there is none. */
   nextDueAt(now: number): Promise<number | null>;
   /** Fires a slot. False if another process was first, or if the row was changed or removed. */
-  fire(fire: Fire): Promise<boolean>;
+  fire(fire: SlotFiring): Promise<boolean>;
   /** The outcomes of a schedule's last slots, newest first. A store keeps the last 1,000 rows of each schedule. */
   slots(id: string, limit: number): Promise<readonly SlotRow[]>;
 }

@@ -7,7 +7,7 @@
  * 3. At most one delayed invocation of `drive` is pending for a session, however often the session is driven before it.
  */
 import type { ObjectContext, ObjectSharedContext } from "@restatedev/restate-sdk";
-import type { AbortOptions, Client, ClientRequest } from "../index.js";
+import type { Client, ClientSession, createClientCheck } from "../index.js";
 import { type DriveDeps, driveFamily } from "./drive.js";
 import {
   type AnswerRequest,
@@ -16,7 +16,7 @@ import {
   parseWake,
   type ResultRequest,
   type SendRequest,
-  type Wake,
+  type WakeRequest,
 } from "./requests.js";
 import type { RestateSdk } from "./sdk.js";
 
@@ -26,7 +26,7 @@ export type PawlHandlers = {
    * Continues the session, and the sessions below and above it, until nothing is left to do now. If one of them waits for a time,
    * `drive` is called again at that time. If you post to the store in another way, call `drive` without a body.
    */
-  readonly drive: (context: ObjectContext, wake?: Wake) => Promise<void>;
+  readonly drive: (context: ObjectContext, wake?: WakeRequest) => Promise<void>;
   /** Like a client's `send`. It starts a session if the option `agent` names its agent. */
   readonly send: (
     context: ObjectSharedContext,
@@ -37,7 +37,10 @@ export type PawlHandlers = {
   /** Like a session's `provideResult`. */
   readonly provideResult: (context: ObjectSharedContext, request: ResultRequest) => Promise<"first" | "second">;
   /** Like a session's `abort`. */
-  readonly abort: (context: ObjectSharedContext, request?: AbortOptions) => Promise<"asked" | "nothing">;
+  readonly abort: (
+    context: ObjectSharedContext,
+    request?: Parameters<ClientSession["abort"]>[0],
+  ) => Promise<"asked" | "nothing">;
   /** The session as the store has it now. */
   readonly status: (context: ObjectSharedContext) => Promise<ObjectStatus>;
 };
@@ -45,7 +48,7 @@ export type PawlHandlers = {
 type HandlerDeps = DriveDeps & {
   readonly client: Client;
   /** Rejects options that callers may not set. @throws PawlError `bad_input` */
-  readonly checkClient: (request: ClientRequest) => void;
+  readonly checkClient: ReturnType<typeof createClientCheck>;
 };
 
 export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps): PawlHandlers {
@@ -61,7 +64,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
     return result;
   }
 
-  async function drive(context: ObjectContext, rawWake?: Wake): Promise<void> {
+  async function drive(context: ObjectContext, rawWake?: WakeRequest): Promise<void> {
     const wake = parseWake(rawWake);
     const { attemptCompletedSignal: signal } = context.request();
     const next = await context.run("drive", () => driveOnce(context.key, deps, signal, wake?.tries ?? 0));
@@ -75,7 +78,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
     const { now, at, tries } = next;
     if (otherPendingAt !== null && otherPendingAt > now && otherPendingAt <= at) return;
     context.set(wakeKey, at);
-    createDriveClient(context).drive({ at, tries }, sdk.rpc.sendOpts<Wake | undefined>({ delay: at - now }));
+    createDriveClient(context).drive({ at, tries }, sdk.rpc.sendOpts<WakeRequest | undefined>({ delay: at - now }));
   }
 
   return {
@@ -101,7 +104,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
         return client.session(context.key).provideResult(callKey, output, options);
       }),
     ),
-    abort: shared(async (context: ObjectSharedContext, request?: AbortOptions) =>
+    abort: shared(async (context: ObjectSharedContext, request?: Parameters<ClientSession["abort"]>[0]) =>
       postAndDrive(context, async () => client.session(context.key).abort(request)),
     ),
     status: shared(async (context: ObjectSharedContext) => {
@@ -115,7 +118,7 @@ export function createHandlers(sdk: RestateSdk, name: string, deps: HandlerDeps)
 /** The key of the object's state that holds the time of the pending invocation. */
 const wakeKey = "wake";
 
-type NextWake = Wake & { readonly now: number };
+type NextWake = WakeRequest & { readonly now: number };
 
 const firstRetryMs = 1_000;
 const maxRetryMs = 30_000;

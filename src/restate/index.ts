@@ -13,7 +13,7 @@ import { importRestateSdk, type RestateSdk } from "./sdk.js";
 
 export type { DispatchedAgent } from "./drive.js";
 export type { PawlHandlers } from "./handlers.js";
-export type { AnswerRequest, ObjectStatus, ResultRequest, SendRequest, Wake } from "./requests.js";
+export type { AnswerRequest, ObjectStatus, ResultRequest, SendRequest, WakeRequest } from "./requests.js";
 
 /** The options of `pawlObject`. */
 export type PawlObjectOptions = {

@@ -50,7 +50,7 @@ export type ObjectStatus = {
 };
 
 /** The request that `drive` sends itself for a later time. Other callers send no body. */
-export type Wake = {
+export type WakeRequest = {
   /** The time for which the request was scheduled, in epoch milliseconds. */
   readonly at: number;
   /** How many times in a row another process held the session. */
@@ -90,7 +90,7 @@ export function checkRequest<Handler extends keyof Requests>(
 }
 
 /** The request of `drive`; null if it was called without a body. @throws PawlError `bad_input` */
-export function parseWake(request: unknown): Wake | null {
+export function parseWake(request: unknown): WakeRequest | null {
   if (request === undefined || request === null) return null;
   const { at, tries } = Object(request) as { readonly at?: unknown; readonly tries?: unknown };
   if (typeof at === "number" && Number.isSafeInteger(tries) && Number(tries) >= 0) return { at, tries: Number(tries) };

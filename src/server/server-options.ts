@@ -1,20 +1,18 @@
 /**
  * The options of a server: types, defaults and validation.
  */
-import type { Report } from "../evals/index.js";
+import type { Report, WorkerScores } from "../evals/index.js";
 import {
   type Agent,
   type ClientOption,
-  type ClientRequest,
   createClientCheck,
   createRedaction,
   type Engine,
   type Redact,
   type Store,
-  type WorkerNotices,
   type WorkerOptions,
-  type WorkerScores,
 } from "../index.js";
+import type { WorkerNotices } from "../notices/index.js";
 import type { McpTool } from "../protocols/mcp-server/host.js";
 import { type A2aOptions, type A2aSettings, resolveA2a } from "./a2a-options.js";
 import { isSecret, minSecretCharacters } from "./keys.js";
@@ -220,7 +218,7 @@ export type ServerSettings = {
   readonly may: May | null;
   readonly chooseParams: ChooseParams | null;
   /** Rejects options that clients may not set. @throws PawlError `bad_input` */
-  readonly checkClient: (request: ClientRequest) => void;
+  readonly checkClient: ReturnType<typeof createClientCheck>;
   readonly secret: string | undefined;
   /** Whether the secret was configured, and is not the token. */
   readonly hasSecret: boolean;

@@ -4,7 +4,6 @@
 
 export { checkSession } from "./crash/check-session.js";
 export type { CrashSignal } from "./crash/pass-waits.js";
-export type { Respond } from "./crash/run-to-end.js";
 export {
   CrashFailure,
   type CrashPlay,

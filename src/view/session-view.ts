@@ -13,7 +13,7 @@
  */
 import { questionKey } from "../core/data/call-key.js";
 import { deepFreeze } from "../core/data/freeze.js";
-import type { Json, PublicEvent, RunResult, Snapshot, StreamItem } from "../index.js";
+import type { Json, MessageSnapshot, PublicEvent, RunResult, StreamItem } from "../index.js";
 import { type Cursor, cursorAfter, isAfter, startCursor } from "../stream/cursor.js";
 import {
   acceptDelta,
@@ -32,7 +32,7 @@ export type SessionSnapshot = {
   /** The last run. `result` is null until it has ended. */
   readonly run: { readonly runId: string; readonly result: RunResult | null } | null;
   /** The message that is being streamed; null if there is none, or if deltas of it are missing. */
-  readonly streamed: Snapshot | null;
+  readonly streamed: MessageSnapshot | null;
   /** The calls that have no result yet, in their order. `input` is present once the call is decided. */
   readonly calls: readonly { readonly callKey: string; readonly name: string; readonly input?: Json }[];
   /** The questions that wait for an answer. */

@@ -15,8 +15,8 @@ import type {
   AssistantMessage,
   AssistantPart,
   MessageDelta,
+  MessageSnapshot,
   ProviderMetadata,
-  Snapshot,
   ToolCallPart,
 } from "../index.js";
 import type { Attempt, TextKind, ViewChange } from "./view-change.js";
@@ -70,7 +70,7 @@ export function createMessage({ runId, modelCallIndex, attempt }: Attempt): Stre
 }
 
 /** The message so far, as a snapshot has it; null if it is unknown. */
-export function toSnapshot(message: StreamedMessage): Snapshot | null {
+export function toSnapshot(message: StreamedMessage): MessageSnapshot | null {
   if (message.state !== "growing") return null;
   const { runId, modelCallIndex, attempt, deltaSeq, parts, open, inputs } = message;
   return {
@@ -273,7 +273,7 @@ function isText(part: AssistantPart): part is Extract<AssistantPart, { readonly 
 }
 
 /** Continues the stream from a snapshot. A snapshot has its empty parts, so its texts have the positions that they started in. */
-export function mergeSnapshot(message: StreamedMessage, snapshot: Snapshot, changes: ViewChange[]): boolean {
+export function mergeSnapshot(message: StreamedMessage, snapshot: MessageSnapshot, changes: ViewChange[]): boolean {
   if (message.state === "settled") return false;
   rewind(message);
   message.deltaSeq = snapshot.deltaSeq;
@@ -295,7 +295,11 @@ export function mergeSnapshot(message: StreamedMessage, snapshot: Snapshot, chan
 }
 
 /** Calls that are complete come before those that are being written. */
-function mergeInputs(message: StreamedMessage, { message: { parts }, inputs }: Snapshot, changes: ViewChange[]): void {
+function mergeInputs(
+  message: StreamedMessage,
+  { message: { parts }, inputs }: MessageSnapshot,
+  changes: ViewChange[],
+): void {
   for (const part of parts) {
     if (part.type !== "tool_call") continue;
     const { toolCallId, name, input, providerExecuted } = part;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { detectInstallation, formatInstallCommand } from "../../src/cli/installation.js";
-import { createProgram } from "../../src/cli/program.js";
+import { createProgram } from "../../src/cli/program/create-program.js";
 import { nameAsStarted } from "../../src/cli/terminal/started-as.js";
 import { verifies } from "../verifies.js";
 

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "
 import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { createProgram } from "../../src/cli/program.js";
+import { createProgram } from "../../src/cli/program/create-program.js";
 import { createAgent, defineTool } from "../../src/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";

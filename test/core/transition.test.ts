@@ -4,12 +4,12 @@ import {
   dueAt,
   type Event,
   type EventBody,
+  type EventFit,
   type EventType,
   effects,
   formatVersion,
   initialState,
   isTerminal,
-  type Pair,
   refusal,
   type State,
   type Status,
@@ -308,8 +308,9 @@ function bodiesFor(type: EventType, session: Session): readonly EventBody[] {
   }
 }
 
-const table = (Object.entries(transitionTable) as [Status, { readonly [E in EventType]: Pair }][]).flatMap(
-  ([status, row]) => (Object.entries(row) as [EventType, Pair][]).map(([type, pair]) => [status, type, pair] as const),
+const table = (Object.entries(transitionTable) as [Status, { readonly [E in EventType]: EventFit }][]).flatMap(
+  ([status, row]) =>
+    (Object.entries(row) as [EventType, EventFit][]).map(([type, pair]) => [status, type, pair] as const),
 );
 
 describe("every state and every event", () => {
@@ -337,7 +338,7 @@ describe("every state and every event", () => {
   });
 });
 
-function expectRefused(state: State, event: Event, pair: Pair): void {
+function expectRefused(state: State, event: Event, pair: EventFit): void {
   const refused = refusal(state, event);
   expect(refused?.message).toContain(`'${event.type}'`);
   expect(refused?.message).toContain(`'${state.status}'`);

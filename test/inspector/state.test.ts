@@ -35,7 +35,7 @@ import { diffLines } from "../../src/inspector/state/line-diff.js";
 import { formatFragment, parseRoute, type Route } from "../../src/inspector/state/route.js";
 import { emptySession, reduceSession, type SessionState } from "../../src/inspector/state/session-state.js";
 import { toStepItems } from "../../src/inspector/state/step-items.js";
-import { type LoadedStep, toStepRow } from "../../src/inspector/state/steps.js";
+import { type LoadedStep, toStepRow } from "../../src/inspector/state/step-rows.js";
 import { countSteps, createTimeline, findNextStep } from "../../src/inspector/state/timeline.js";
 import { createStreamView, type StreamFrame } from "../../src/server/client/index.js";
 import { withServer } from "../server/rig.js";

@@ -7,7 +7,7 @@ import { createMemoryStore } from "../../src/index.js";
 import type { TraceRecord } from "../../src/inspect.js";
 import { emptySession, reduceSession, type StepTrace } from "../../src/inspector/state/session-state.js";
 import { createStrip } from "../../src/inspector/state/state-strip.js";
-import { type LoadedStep, type StepRow, toStepRow } from "../../src/inspector/state/steps.js";
+import { type LoadedStep, type StepRow, toStepRow } from "../../src/inspector/state/step-rows.js";
 import { createTimeAxis } from "../../src/inspector/state/time-axis.js";
 import { createTimeline, findNextLine, listTools, toLineId } from "../../src/inspector/state/timeline.js";
 import { createWaterfall, maxRows, selectRowsWithin } from "../../src/inspector/state/waterfall.js";

@@ -2,7 +2,7 @@
  * Hooks before a compaction: what the summary must also preserve, and whether a requested compaction takes place.
  */
 import { expect, test } from "vitest";
-import { type CompactionStartSubject, createAgent, createMemoryStore, type Hook, type Store } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Hook, type HookSubject, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createDeferred, createGateTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
@@ -29,7 +29,7 @@ test(
   proven,
   async () => {
     const store = createMemoryStore();
-    const subjects: CompactionStartSubject[] = [];
+    const subjects: HookSubject<"beforeCompaction">[] = [];
     const hooks: readonly Hook[] = [
       { name: "a", beforeCompaction: () => ({ keep: "the plan" }) },
       { name: "b", beforeCompaction: (subject) => void subjects.push(subject) },

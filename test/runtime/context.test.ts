@@ -2,7 +2,7 @@
  * What a model is sent beside the conversation.
  */
 import { describe, expect, test } from "vitest";
-import { type Context, type ContextView, createAgent, createMemoryStore, type Hint } from "../../src/index.js";
+import { type ContextManager, type ContextView, createAgent, createMemoryStore, type Hint } from "../../src/index.js";
 import { modelRequests } from "../../src/inspect.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, createEchoTool, filterEvents, filterEventsOfType } from "../support/agents.js";
@@ -51,7 +51,7 @@ describe("the context of a call", () => {
     async () => {
       const views: ContextView[] = [];
       const manager = {
-        build(view: ContextView): Context {
+        build(view: ContextView): ReturnType<ContextManager["build"]> {
           views.push({ ...view, messages: [...view.messages] });
           const { systemPrompt = "", runSystemPrompt = systemPrompt, tools } = view;
           const append =

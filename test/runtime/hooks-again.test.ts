@@ -6,10 +6,10 @@ import type { HookPoint } from "../../src/core/index.js";
 import { summaryMessage } from "../../src/core/index.js";
 import {
   type Agent,
-  type CompactionSubject,
   createAgent,
   createMemoryStore,
   type Hook,
+  type HookSubject,
   type RunResult,
 } from "../../src/index.js";
 import { hookPoints } from "../../src/runtime/agent/compile-hooks.js";
@@ -113,7 +113,7 @@ describe("a hook that starts a run", () => {
 test("hooks are told of a compaction, once, before the step that comes after it", verifies("HOOK-1"), async () => {
   const store = createMemoryStore();
   await writeCompactedSession(store);
-  const told: (CompactionSubject | string)[] = [];
+  const told: (HookSubject<"onCompacted"> | string)[] = [];
   const hooks: readonly Hook[] = [
     {
       name: "a",

@@ -9,9 +9,9 @@ import {
   createMemoryStore,
   defineTool,
   type Hook,
+  type HookSubject,
   type Json,
   type Permission,
-  type ToolCallSubject,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { collect, filterEventsOfType } from "../support/agents.js";
@@ -50,7 +50,10 @@ function createScene(hooks: readonly Hook[], more: Partial<AgentOptions> = {}, s
 }
 
 /** Sees every input; those that a person gave too. */
-function watching(seen: ToolCallSubject[], change: (subject: ToolCallSubject) => unknown = () => undefined): Hook {
+function watching(
+  seen: HookSubject<"beforeToolCall">[],
+  change: (subject: HookSubject<"beforeToolCall">) => unknown = () => undefined,
+): Hook {
   return {
     name: "watch",
     beforeToolCall(subject) {
@@ -64,7 +67,7 @@ test(
   "hooks and the rules that deny see an edit again; it runs, and both versions are kept and shown",
   verifies("HITL-3#hooks", "SEC-6#edit"),
   async () => {
-    const seen: ToolCallSubject[] = [];
+    const seen: HookSubject<"beforeToolCall">[] = [];
     const { go, session, store, ran, judged, shown, model } = createScene([watching(seen)]);
     await go();
     await session.answer("r/1/1", { type: "modify", input: { n: 2 } }, { by: "Ada" });
@@ -139,7 +142,7 @@ test(
   "what a hook makes of an edit is asked about again; its own hash is what is approved",
   verifies("HITL-3#hooks", "SEC-6#edit"),
   async () => {
-    const seen: ToolCallSubject[] = [];
+    const seen: HookSubject<"beforeToolCall">[] = [];
     const halve = watching(seen, ({ input, isEdited }) =>
       isEdited ? { input: { n: (input as Amount).n / 2 } } : undefined,
     );
@@ -203,7 +206,7 @@ test(
     expect((await left).status).toBe("interrupted");
     expect(first.ran).toEqual([]);
 
-    const seen: ToolCallSubject[] = [];
+    const seen: HookSubject<"beforeToolCall">[] = [];
     const second = createScene([watching(seen)], { store }, [{ text: "Done." }]);
     expect((await second.go()).status).toBe("completed");
     expect(seen).toMatchObject([{ input: { n: 2 }, isEdited: true }]);

@@ -8,9 +8,9 @@ import {
   createAgent,
   createMemoryStore,
   type Hook,
+  type HookSubject,
   redactOutput,
   type Store,
-  type ToolResultSubject,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { startWireServer } from "../models/wire-server.js";
@@ -22,8 +22,8 @@ const secret = "sk-live-1234";
 const mask = (text: string) => text.replaceAll(secret, "***");
 
 /** Masks the secret in every result, and notes what it was shown. */
-function masking(): { readonly hook: Hook; readonly seen: ToolResultSubject[] } {
-  const seen: ToolResultSubject[] = [];
+function masking(): { readonly hook: Hook; readonly seen: HookSubject<"afterToolCall">[] } {
+  const seen: HookSubject<"afterToolCall">[] = [];
   const hook: Hook = {
     name: "mask",
     afterToolCall(result) {

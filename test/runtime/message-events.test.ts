@@ -2,7 +2,7 @@
  * The `message` event: the whole message of each step, once, and in its place.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, type Hook, type ModelAnswerSubject } from "../../src/index.js";
+import { createAgent, createMemoryStore, type Hook, type HookSubject } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import {
   collect,
@@ -148,7 +148,7 @@ describe("the message of a step", verifies("STRM-10"), () => {
 });
 
 test("what the provider says about the whole message reaches hooks and events", verifies("STRM-10"), async () => {
-  const seen: ModelAnswerSubject[] = [];
+  const seen: HookSubject<"afterLLMCall">[] = [];
   const agent = agentWith(
     [rich, { text: "Plain." }],
     [{ name: "see", afterLLMCall: (answer) => void seen.push(answer) }],

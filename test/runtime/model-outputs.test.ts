@@ -11,11 +11,11 @@ import {
   createMemoryStore,
   defineTool,
   type Hook,
+  type HookSubject,
   type PublicEvent,
   redactOutput,
   type Store,
   type Tool,
-  type ToolResultSubject,
 } from "../../src/index.js";
 import { traceSession } from "../../src/inspect.js";
 import { crashTest } from "../../src/testing/crash-test.js";
@@ -179,7 +179,10 @@ describe.each(localStores)("on $name", ({ open }) => {
 });
 
 describe("hooks", () => {
-  const masking = (seen: ToolResultSubject[], text = (words: string) => words.replaceAll(secret, "***")): Hook => ({
+  const masking = (
+    seen: HookSubject<"afterToolCall">[],
+    text = (words: string) => words.replaceAll(secret, "***"),
+  ): Hook => ({
     name: "mask",
     onFailure: "closed",
     afterToolCall(result) {
@@ -190,7 +193,7 @@ describe("hooks", () => {
 
   test("mask what the tool returned and what the model reads, before the log has either", proven, async () => {
     const store = createMemoryStore();
-    const seen: ToolResultSubject[] = [];
+    const seen: HookSubject<"afterToolCall">[] = [];
     const toModelOutput: Tool["toModelOutput"] = ({ output }) => `${JSON.stringify(output)} and again ${secret}`;
     const { agent, model } = agentWith(one({ execute: () => rows, toModelOutput }), { store, hooks: [masking(seen)] });
     await agent.run("Go", id);

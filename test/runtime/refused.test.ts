@@ -9,8 +9,8 @@ import {
   defineTool,
   done,
   type Hook,
+  type HookSubject,
   type Message,
-  type StopSubject,
 } from "../../src/index.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 import { settled } from "../../src/testing/test-clock.js";
@@ -99,7 +99,7 @@ describe("an answer that is refused", verifies("FIN-11"), () => {
   });
 
   test("is refused after a limit, too, and when no message can keep the run going any more", async () => {
-    const seen: StopSubject[] = [];
+    const seen: HookSubject<"beforeStop">[] = [];
     const strict: Hook = {
       name: "strict",
       beforeStop(subject) {

@@ -8,7 +8,7 @@ import {
   createAgent,
   defineTool,
   type ModelDelta,
-  type RepairRequest,
+  type RepairToolCall,
   type StreamItem,
 } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
@@ -169,8 +169,8 @@ describe("arguments", () => {
 
 describe("a function of one's own", () => {
   test("is asked about what is left, and told what is wrong", verifies("TOOL-16"), async () => {
-    const asked: RepairRequest[] = [];
-    const repairToolCall = (request: RepairRequest) => {
+    const asked: Parameters<RepairToolCall>[0][] = [];
+    const repairToolCall = (request: Parameters<RepairToolCall>[0]) => {
       asked.push(request);
       return request.problem.kind === "unknown_tool" ? { name: "read_file" } : { input: { path: "mended" } };
     };

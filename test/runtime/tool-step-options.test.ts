@@ -5,7 +5,7 @@ import { tool as aiTool } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { toolCallsOf } from "../../src/core/data/message.js";
-import { createAgent, createMemoryStore, defineTool, type StepOptions, type ToolContext } from "../../src/index.js";
+import { createAgent, createMemoryStore, defineTool, type ToolContext, type ToolRetry } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, createDeferred, filterEventsOfType } from "../support/agents.js";
 import { createWatchedClock } from "../support/clock.js";
@@ -25,7 +25,7 @@ async function outputIn(store: Parameters<typeof readEvents>[0]): Promise<unknow
 }
 
 /** Runs one step that always throws; gives how often it ran, and the waits in between. */
-async function failingStep(retry: NonNullable<StepOptions["retry"]>) {
+async function failingStep(retry: ToolRetry) {
   const clock = createWatchedClock();
   const store = createMemoryStore();
   let [tries, isOver] = [0, false];

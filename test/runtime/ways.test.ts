@@ -2,7 +2,7 @@
  * `run`, `runStream` and `iterate` are one path; agents are made from agents.
  */
 import { describe, expect, test } from "vitest";
-import { type AgentOptions, createAgent, createMemoryStore, type RunResult, type View } from "../../src/index.js";
+import { type AgentOptions, createAgent, createMemoryStore, type RunResult, type RunView } from "../../src/index.js";
 import { createScriptedModel, type Script } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { collect, createEchoTool, filterEventsOfType, listEventTypes } from "../support/agents.js";
@@ -25,8 +25,8 @@ function optionsOf(options: Partial<AgentOptions>): AgentOptions {
   };
 }
 
-async function iterated(views: AsyncGenerator<View, RunResult, undefined>) {
-  const seen: View[] = [];
+async function iterated(views: AsyncGenerator<RunView, RunResult, undefined>) {
+  const seen: RunView[] = [];
   for (;;) {
     const next = await views.next();
     if (next.done === true) return { seen, result: next.value };

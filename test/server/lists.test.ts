@@ -5,7 +5,7 @@ import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
 import { createAgent, defineTool, type Store } from "../../src/index.js";
 import { createHolder } from "../../src/platform/holder.js";
-import type { Followed } from "../../src/server/client/index.js";
+import type { FollowedFrame } from "../../src/server/client/index.js";
 import type { May, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { localStores, withStore } from "../support/stores.js";
@@ -23,7 +23,7 @@ const payer = (store: Store) =>
   });
 
 /** Reads frames until one is found. */
-async function until(followed: AsyncGenerator<Followed>, wanted: (data: Record<string, unknown>) => boolean) {
+async function until(followed: AsyncGenerator<FollowedFrame>, wanted: (data: Record<string, unknown>) => boolean) {
   for (;;) {
     const next = await followed.next();
     if (next.done === true) throw new Error("The stream has ended.");

@@ -5,7 +5,7 @@
 import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
 import { onTestFinished } from "vitest";
 import type { Agent, Store } from "../../src/index.js";
-import { type Followed, followSession } from "../../src/server/client/index.js";
+import { type FollowedFrame, followSession } from "../../src/server/client/index.js";
 import { createServer, createToken, type PeerOptions, type ServerOptions } from "../../src/server/index.js";
 import { type Ask, createAsk } from "./rig.js";
 
@@ -17,7 +17,7 @@ export type PeerRig = {
   /** The sessions whose live items other servers asked this one for, in order. */
   readonly requestedSessions: readonly string[];
   readonly ask: Ask;
-  readonly follow: (path: string, options?: { readonly after?: string }) => AsyncGenerator<Followed>;
+  readonly follow: (path: string, options?: { readonly after?: string }) => AsyncGenerator<FollowedFrame>;
   /** Breaks off all connections. */
   readonly breakConnections: () => void;
   readonly close: () => Promise<void>;

@@ -8,7 +8,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import {
   createStreamView,
-  type Followed,
+  type FollowedFrame,
   type PartialMessage,
   type StreamFrame,
 } from "../../src/server/client/index.js";
@@ -51,7 +51,7 @@ function createTalker(store: Store, stopsAt: readonly number[]) {
   return { agent, reached, go };
 }
 
-const spoken = ({ view }: Followed) =>
+const spoken = ({ view }: FollowedFrame) =>
   view
     .partial()
     ?.message.parts.map((part) => ("text" in part ? part.text : ""))

@@ -6,7 +6,7 @@ import { describe, expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store, type StreamItem } from "../../src/index.js";
 import {
   createStreamView,
-  type Followed,
+  type FollowedFrame,
   followSession,
   type StreamFrame,
   type StreamView,
@@ -76,7 +76,7 @@ function cuttingFetch(cuts: readonly number[]): typeof fetch {
 }
 
 /** Reads a stream to its end, and tells when some of the last message has come: as a snapshot, or in deltas. */
-function joinLate(followed: AsyncIterable<Followed>) {
+function joinLate(followed: AsyncIterable<FollowedFrame>) {
   const textArrived = createDeferred();
   async function read(): Promise<readonly StreamFrame[]> {
     const frames: StreamFrame[] = [];

@@ -4,7 +4,7 @@
 import { createServer as createHttpServer, request as httpRequest } from "node:http";
 import { onTestFinished } from "vitest";
 import { type Agent, createMemoryStore, defineTool, type Store } from "../../src/index.js";
-import { type Followed, followSession, type StreamFrame } from "../../src/server/client/index.js";
+import { type FollowedFrame, followSession, type StreamFrame } from "../../src/server/client/index.js";
 import { createServer, createToken, type LogLine, type Server, type ServerOptions } from "../../src/server/index.js";
 import { createResponseCheck, type OpenApiDocument } from "./open-api-checks.js";
 
@@ -34,7 +34,7 @@ export type Rig = {
   readonly follow: (
     path: string,
     options?: { readonly after?: string; readonly token?: string },
-  ) => AsyncGenerator<Followed>;
+  ) => AsyncGenerator<FollowedFrame>;
   /** Breaks off all connections. */
   readonly breakConnections: () => void;
   readonly close: () => Promise<void>;
@@ -163,7 +163,7 @@ export async function withServer(options: RigOptions, work: (rig: Rig) => Promis
 }
 
 /** All frames of a stream that ends by itself. */
-export async function collectFrames(followed: AsyncIterable<Followed>): Promise<readonly StreamFrame[]> {
+export async function collectFrames(followed: AsyncIterable<FollowedFrame>): Promise<readonly StreamFrame[]> {
   const frames: StreamFrame[] = [];
   for await (const { frame } of followed) frames.push(frame);
   return frames;

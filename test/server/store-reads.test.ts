@@ -5,7 +5,7 @@
 import { expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { overrideMembers } from "../../src/ports/override-members.js";
-import type { Followed } from "../../src/server/client/index.js";
+import type { FollowedFrame } from "../../src/server/client/index.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createDeferred, createEchoTool } from "../support/agents.js";
@@ -101,7 +101,7 @@ async function startCountedServer(
 }
 
 /** Opens a stream, and reads its first event of the log. */
-async function openStream(frames: AsyncGenerator<Followed>): Promise<AsyncGenerator<Followed>> {
+async function openStream(frames: AsyncGenerator<FollowedFrame>): Promise<AsyncGenerator<FollowedFrame>> {
   for (;;) {
     const { value } = await frames.next();
     if (value?.frame.id !== undefined) return frames;
@@ -119,7 +119,7 @@ function dropLateLooks(reads: readonly string[], loads = 0): readonly string[] {
   return reads.filter((name, index) => name !== "load" || index < first + loads);
 }
 
-async function expectEnd(frames: AsyncGenerator<Followed>): Promise<void> {
+async function expectEnd(frames: AsyncGenerator<FollowedFrame>): Promise<void> {
   expect((await collectFrames(frames)).at(-1)?.data).toMatchObject({ type: "bye", why: "end" });
 }
 

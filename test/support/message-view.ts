@@ -3,7 +3,7 @@
  */
 import type { AssistantMessage, AssistantPart, MessageDelta, StreamItem } from "../../src/index.js";
 
-type Snapshot = Extract<StreamItem, { readonly type: "snapshot" }>;
+type MessageSnapshot = Extract<StreamItem, { readonly type: "snapshot" }>;
 
 export type MessageView = {
   readonly applyDelta: (delta: MessageDelta) => void;
@@ -11,7 +11,7 @@ export type MessageView = {
 };
 
 /** Calls and what else comes whole are taken as they are; of calls only the name and the id are kept. */
-export function createMessageView(snapshot?: Snapshot): MessageView {
+export function createMessageView(snapshot?: MessageSnapshot): MessageView {
   const parts: AssistantPart[] = structuredClone([...(snapshot?.message.parts ?? [])]);
   const openParts = new Map((snapshot?.open ?? []).map(({ type, id, index }) => [`${type} ${id}`, index]));
   const appliedSeq = snapshot?.deltaSeq ?? 0;

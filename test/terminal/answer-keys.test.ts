@@ -137,7 +137,7 @@ test("an answer with a line break or control characters takes one line in a list
 
 function region(view: View, columns: number, rows: number): readonly string[] {
   const content = {
-    ...{ view, draft: emptyDraft, hints: [], answering: initialAnswerState, picker: null, notice: undefined },
+    ...{ view, draft: emptyDraft, hints: [], answering: initialAnswerState, picker: null, waitText: undefined },
     isOnQuestion: false,
     isLeaving: false,
   };

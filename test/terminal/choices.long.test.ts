@@ -326,7 +326,7 @@ test(
 );
 
 test(
-  "a notice on the desktop says that a call waits while the window has no focus, unless ui.notify is off",
+  "a notification on the desktop says that a call waits while the window has no focus, unless ui.notify is off",
   verifies("CHAT-4#settings"),
   async () => {
     const notices = [];

@@ -225,7 +225,7 @@ describe.each(sizes)("at %i × %i", (columns, rows) => {
         isOnQuestion: false,
         picker: null,
         isLeaving: false,
-        notice: undefined,
+        waitText: undefined,
         ...shown,
       },
       columns,

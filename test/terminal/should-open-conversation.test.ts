@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { createProgram } from "../../src/cli/program.js";
+import { createProgram } from "../../src/cli/program/create-program.js";
 import { quickOptions, shouldOpenConversation } from "../../src/cli/terminal/should-open-conversation.js";
 import { openTerminal } from "../../src/cli/terminal/terminal.js";
 import { verifies } from "../verifies.js";

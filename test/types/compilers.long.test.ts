@@ -1,8 +1,9 @@
 /**
  * What the compilers that Pawl supports say about programs that use the package as it is built: TypeScript 5.9 and 6.
  */
-import { readFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import type TypeScript from "typescript";
 import { expect, test } from "vitest";
@@ -64,15 +65,54 @@ test("TypeScript 5.9 accepts the claims about deps and the types of tools", asyn
   expect([...diagnosticsOf(await load(compilers[0].file()), files).values()]).toEqual([""]);
 });
 
+// What a function returns must have an exported name, or programs cannot emit the declarations of what they export (TS2742). The program is
+// outside of the package: within it, the compiler would name a file of the package.
+test("a program can export what the package returns without naming the types", async () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), "pawl-declarations-")));
+  try {
+    mkdirSync(join(folder, "node_modules"));
+    symlinkSync(process.cwd(), join(folder, "node_modules/pawl"));
+    const file = join(folder, "program.mts");
+    const ts = await load(compilers[1].file());
+    const files = new Map([[file, readFileSync("test/types/inferred.txt", "utf8")]]);
+    const program = createProgram(ts, files, {
+      declaration: true,
+      preserveSymlinks: true,
+      noEmit: false,
+      types: [],
+    });
+    const source = program.getSourceFile(file);
+    const found = [...program.getSemanticDiagnostics(source), ...program.getDeclarationDiagnostics(source)];
+    expect(found.map((one) => describeDiagnostic(ts, one))).toEqual([]);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 async function load(path: string): Promise<typeof TypeScript> {
   return (await import(pathToFileURL(path).href)).default;
 }
 
 /** The diagnostics of each file, with the text that each is about. */
 function diagnosticsOf(ts: typeof TypeScript, files: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
+  const program = createProgram(ts, files);
+  return new Map(
+    [...files.keys()].map((path) => {
+      const source = program.getSourceFile(path);
+      const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
+      return [path, found.map((diagnostic) => describeDiagnostic(ts, diagnostic)).join("\n")];
+    }),
+  );
+}
+
+function createProgram(
+  ts: typeof TypeScript,
+  files: ReadonlyMap<string, string>,
+  more: TypeScript.CompilerOptions = {},
+): TypeScript.Program {
   const { config } = ts.readConfigFile("tsconfig.json", ts.sys.readFile);
   const { options } = ts.convertCompilerOptionsFromJson(config.compilerOptions, process.cwd());
-  const host = ts.createCompilerHost(options);
+  const host = ts.createCompilerHost({ ...options, ...more });
   const { fileExists, readFile, getSourceFile } = host;
   host.fileExists = (path) => files.has(path) || fileExists(path);
   host.readFile = (path) => files.get(path) ?? readFile(path);
@@ -82,14 +122,7 @@ function diagnosticsOf(ts: typeof TypeScript, files: ReadonlyMap<string, string>
       ? getSourceFile(path, languageVersion, ...more)
       : ts.createSourceFile(path, text, languageVersion);
   };
-  const program = ts.createProgram([...files.keys()], options, host);
-  return new Map(
-    [...files.keys()].map((path) => {
-      const source = program.getSourceFile(path);
-      const found = [...program.getSyntacticDiagnostics(source), ...program.getSemanticDiagnostics(source)];
-      return [path, found.map((diagnostic) => describeDiagnostic(ts, diagnostic)).join("\n")];
-    }),
-  );
+  return ts.createProgram([...files.keys()], { ...options, ...more }, host);
 }
 
 function describeDiagnostic(

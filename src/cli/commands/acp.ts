@@ -106,7 +106,7 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
     const configured = resolveConfiguration({ root, home });
     const { model, timeouts, why } = await chooseConfiguredModel(name ?? configured.model, options, configured);
     printMessage(why);
-    if (configured.notice !== null) printMessage(configured.notice);
+    if (configured.warning !== null) printMessage(configured.warning);
     const choices = toAgentChoices(options, { root, home }, configured);
     const started = await getServers(root, configured);
     const { agents, fallbacks, problems } = await chooseOtherModels(configured, options, model);

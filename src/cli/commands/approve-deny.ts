@@ -14,9 +14,8 @@ import {
   PawlError,
   type Store,
 } from "../../index.js";
-import { isHolderDead } from "../../inspect.js";
 import { type AnswerChoice, answers, listAnswerChoices } from "../../view/question-choices.js";
-import { agentName, isFolderChild } from "../agent/agent-name.js";
+import { type Continuation, findWhoContinues } from "../decisions/find-who-continues.js";
 import { parseToolReply } from "../decisions/parse-reply.js";
 import {
   findMatchingCalls,
@@ -88,7 +87,8 @@ async function decideIn(
   if (options.json === true) terminal.json({ sessionId, callKey, answer: decision.type, status });
   else {
     terminal.out(`${confirmationTexts[decision.type]} ${sanitize(pending.id)} (${sanitizeStrictly(name)}).\n`);
-    if (options.resume !== true) terminal.hint(`${await formatNextStep(store, pending, others)}\n`);
+    if (options.resume !== true)
+      terminal.hint(`${formatNextStep(await findWhoContinues(store, pending), pending, others)}\n`);
   }
   return { sessionId, isFirst: true, isSame: true };
 }
@@ -313,19 +313,17 @@ function formatFirstDecision(first: GivenAnswer | null): string {
   return `${firstDecisionTexts[overruled?.answer ?? first.type]}${by} ${formatAgo(first.at, Date.now())}${denied}${note}.`;
 }
 
-/** Describes which process or which command continues the session. */
-async function formatNextStep(
-  store: Store,
-  { sessionId, session: { agent, top = sessionId } }: PendingCall,
-  others: number,
-): Promise<string> {
-  const holder = (await findSession(store, sessionId))?.holder ?? null;
+function formatNextStep(next: Continuation, { sessionId }: PendingCall, others: number): string {
   const more =
     others === 0
       ? ""
       : `\n${formatCount(others, "more call")} of this session ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
-  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues the session.${more}`;
-  if (agent !== agentName && !isFolderChild(agent))
-    return `The program of the agent "${sanitize(agent)}", or its worker, continues the session.${more}`;
-  return `A window that has the session open, or a running pawl worker, continues it. Otherwise: pawl resume ${sanitize(shortId(top))}${more}`;
+  switch (next.by) {
+    case "process":
+      return `Process ${next.pid} continues the session.${more}`;
+    case "program":
+      return `The program of the agent "${sanitize(next.agent)}", or its worker, continues the session.${more}`;
+    case "pawl":
+      return `A window that has the session open, or a running pawl worker, continues it. Otherwise: pawl resume ${sanitize(shortId(next.top))}${more}`;
+  }
 }

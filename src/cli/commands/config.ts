@@ -50,12 +50,12 @@ export function config(options: ConfigOptions, terminal: Terminal): number {
       commands: commands.map(toCommandRecord),
       agents: agents.map(toAgentRecord),
       hooks: hooks.map(toHookRecord),
-      ...(configured.notice === null ? {} : { off: configured.notice }),
+      ...(configured.warning === null ? {} : { off: configured.warning }),
     });
   else {
     for (const line of formatConfiguration(configured, rules, servers, commands, agents, hooks))
       terminal.out(`${line}\n`);
-    if (configured.notice !== null) terminal.err(`${sanitize(configured.notice)}\n`);
+    if (configured.warning !== null) terminal.err(`${sanitize(configured.warning)}\n`);
   }
   return exitCodes.done;
 }
@@ -94,7 +94,7 @@ export function path(options: ConfigOptions, terminal: Terminal): number {
 export function check(options: ConfigOptions, terminal: Terminal): number {
   const folders = resolveFolders(options);
   const configured = resolveConfiguration(folders);
-  const { user, project, trust, notice } = configured;
+  const { user, project, trust, warning } = configured;
   createPermissions({ ...folders, allowAll: false });
   const servers = resolveServers(folders, trust);
   const commands = resolveCommands(trust);
@@ -108,12 +108,13 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
   ];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
   const problems = [...commands.problems, ...agents.problems, ...describeMisspelledAgents(configured, agents.all)];
-  if (options.json === true) terminal.json({ ok: true, files, problems, ...(notice === null ? {} : { off: notice }) });
+  if (options.json === true)
+    terminal.json({ ok: true, files, problems, ...(warning === null ? {} : { off: warning }) });
   else {
     const emptyNote = "There is no pawl.config.json, no MCP servers file, and no file with a command, agent or hook.";
     const lines = [
       files.length === 0 ? emptyNote : `Valid: ${files.map(sanitize).join(", ")}`,
-      ...[...problems, ...(notice === null ? [] : [notice])].map(sanitize),
+      ...[...problems, ...(warning === null ? [] : [warning])].map(sanitize),
     ];
     for (const line of lines) terminal.out(`${line}\n`);
   }

@@ -33,7 +33,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
   const configured = resolveConfiguration({ root, home });
   const { model, timeouts, why } = await chooseConfiguredModel(options.model ?? configured.model, options, configured);
   const printMessage = (text: string) => terminal.err(`${sanitize(terminal.redaction.text(text))}\n`);
-  if (configured.notice !== null) printMessage(configured.notice);
+  if (configured.warning !== null) printMessage(configured.warning);
   printMessage(why);
   const store = await openStore(home, { creates: true });
   try {

@@ -174,7 +174,7 @@ async function createServedFolderAgent(
   try {
     const root = resolveFolder(options.root ?? ".");
     const configured = resolveConfiguration({ root, home });
-    if (configured.notice !== null) terminal.err(`${terminal.style("yellow", sanitize(configured.notice))}\n`);
+    if (configured.warning !== null) terminal.err(`${terminal.style("yellow", sanitize(configured.warning))}\n`);
     const { model, timeouts, why } = await chooseConfiguredModel(
       options.model ?? configured.model,
       options,

@@ -7,8 +7,8 @@
 
 import { join } from "node:path";
 import { isJsonObject } from "../../core/data/is-object.js";
-import { nearestName, parseJson } from "../../core/index.js";
-import { type Json, PawlError, type RunLimits } from "../../index.js";
+import { nearestName, parseJson, type RunLimits } from "../../core/index.js";
+import { type Json, PawlError } from "../../index.js";
 import { maxConfigurationBytes } from "../files/configuration-folder.js";
 import { readSmallText } from "../files/small-file.js";
 import { parseRuleLists } from "../permissions/rule-file.js";

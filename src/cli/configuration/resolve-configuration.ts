@@ -42,7 +42,7 @@ export type ResolvedConfiguration = {
   readonly models: ModelAliases;
   readonly limits: ConfiguredLimits;
   /** Why some of the files that the folder supplies are off; null if all of them are on. */
-  readonly notice: string | null;
+  readonly warning: string | null;
 };
 
 export type ConfigurationFolders = { readonly root: string; readonly home: string; readonly environment?: Environment };
@@ -72,7 +72,7 @@ export function resolveConfiguration({
     model: findSettingValue(settings, "model") as string | undefined,
     models: (findSettingValue(settings, "models") ?? {}) as ModelAliases,
     limits: Object.fromEntries(limits.map(({ key, value }) => [key.slice("limits.".length), value])),
-    notice: formatTrustNotice(trust),
+    warning: formatTrustWarning(trust),
   };
 }
 
@@ -101,7 +101,7 @@ export function findSettingValue(settings: readonly ResolvedSetting[], key: stri
   return settings.find((setting) => setting.key === key)?.value;
 }
 
-function formatTrustNotice(trust: FolderTrust): string | null {
+function formatTrustWarning(trust: FolderTrust): string | null {
   const untrusted = listUntrustedFiles(trust);
   const commands = untrusted.filter(({ kind }) => kind === "command");
   const agents = untrusted.filter(({ kind }) => kind === "agent");
@@ -112,9 +112,9 @@ function formatTrustNotice(trust: FolderTrust): string | null {
   });
   const all = [
     ...files,
-    ...formatFilesNotice("Commands", commands, "/"),
+    ...formatFilesWarning("Commands", commands, "/"),
     ...[...new Set(agents.map(({ path }) => dirname(path)))].flatMap((folder) =>
-      formatFilesNotice(
+      formatFilesWarning(
         "Agents",
         agents.filter(({ path }) => dirname(path) === folder),
         "",
@@ -127,7 +127,7 @@ function formatTrustNotice(trust: FolderTrust): string | null {
 const maxNamed = 5;
 
 /** A folder may have many commands and agents, so the list is bounded. One string, or none without files. */
-function formatFilesNotice(plural: string, files: readonly SuppliedFile[], prefix: string): readonly string[] {
+function formatFilesWarning(plural: string, files: readonly SuppliedFile[], prefix: string): readonly string[] {
   const [first] = files;
   if (first === undefined) return [];
   const names = files.slice(0, maxNamed).map(({ path }) => `${prefix}${basename(path, ".md")}`);

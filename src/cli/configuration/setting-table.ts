@@ -170,7 +170,7 @@ export const settingTable: { readonly [key: string]: SettingRule } = {
   "ui.notify": {
     kind: { type: "one of", choices: ["auto", "off"] },
     about:
-      "auto: a conversation shows a notice on the desktop when a call waits for your answer or long work has ended, if the window has no focus.",
+      "auto: a conversation shows a notification on the desktop when a call waits for your answer or long work has ended, if the window has no focus.",
   },
 };
 

@@ -150,7 +150,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
         ? explainNoSandbox({ root, home: conversation.home }, configured, talk.permissions)
         : null;
     const notes = [
-      untrusted.length === 0 ? configured.notice : null,
+      untrusted.length === 0 ? configured.warning : null,
       // A talk after `/trust` may have more agents. Problems that were already shown are not repeated.
       ...problems.filter((problem) => !shownProblems.has(problem)),
       unsandboxed,

@@ -11,11 +11,10 @@ import {
   createClient,
   type Hook,
   type HookContext,
+  type HookSubject,
   type Json,
   type Store,
-  type ToolCallSubject,
   type ToolOutput,
-  type ToolResultSubject,
   type UserMessage,
 } from "../../index.js";
 import { decideByRules } from "../permissions/decide.js";
@@ -41,7 +40,7 @@ export type CreateHooksDeps = {
   readonly verdicts: HookVerdicts;
   /** Runs a hook after a call, and records what the hook changes in the file that the call has written. */
   readonly runAfterCall: <Result>(
-    call: ToolResultSubject,
+    call: HookSubject<"afterToolCall">,
     context: HookContext,
     run: () => Promise<Result>,
   ) => Promise<Result>;
@@ -229,7 +228,7 @@ const markText = (text: string) => `[hook] ${text}`;
 
 async function isAbout(
   { matches, condition }: ResolvedHook,
-  { name, input }: Pick<ToolCallSubject, "name" | "input">,
+  { name, input }: Pick<HookSubject<"beforeToolCall">, "name" | "input">,
   root: string,
 ): Promise<boolean> {
   if (!matches(listToolNames(name))) return false;
@@ -240,7 +239,7 @@ async function isAbout(
 }
 
 function toCallFields(
-  { name, input, toolCallId }: Pick<ToolCallSubject, "name" | "input" | "toolCallId">,
+  { name, input, toolCallId }: Pick<HookSubject<"beforeToolCall">, "name" | "input" | "toolCallId">,
   root: string,
 ) {
   const [scriptName = name] = listToolNames(name);
@@ -318,7 +317,7 @@ function createPreCompact({ matches }: ResolvedHook, run: RunHook): Points {
 /** The reason becomes a part of a sentence. */
 const toClause = (reason: string) => reason.replace(/\.$/, "");
 
-function toResultFields({ output, isError }: ToolResultSubject): { readonly [field: string]: Json } {
+function toResultFields({ output, isError }: HookSubject<"afterToolCall">): { readonly [field: string]: Json } {
   const text = textOfOutput(output);
   if (isError) return { error: text };
   return { tool_response: output.type === "json" ? output.value : { output: text } };

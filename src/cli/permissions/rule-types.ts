@@ -1,7 +1,8 @@
 /**
  * The types of permission rules: their verdicts, their scopes, and how they are stored.
  */
-import type { PawlError, PermissionRule } from "../../index.js";
+import type { PermissionRule } from "../../core/index.js";
+import type { PawlError } from "../../index.js";
 
 export const verdicts = ["allow", "ask", "deny"] as const;
 export type Verdict = (typeof verdicts)[number];

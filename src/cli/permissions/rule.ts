@@ -4,8 +4,8 @@
  * 1. A rule that cannot be read is an error. It is never skipped.
  * 2. A rule allows exactly what its text says. No pattern is a regular expression.
  */
-import { nearestName } from "../../core/index.js";
-import { PawlError, type PermissionRule } from "../../index.js";
+import { nearestName, type PermissionRule } from "../../core/index.js";
+import { PawlError } from "../../index.js";
 import { type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 import { type CommandPattern, parseCommandPattern } from "./command-pattern.js";

@@ -110,8 +110,8 @@ export async function withSessionDriver(
       async drive({ sessionId, root, after, lastModel, wantsData = false, named = "" }, start) {
         const folders = { root: resolveFolder(root), home };
         const configured = resolveConfiguration(folders);
-        const { notice } = configured;
-        if (notice !== null) terminal.err(`${terminal.style("yellow", sanitize(notice))}\n`);
+        const { warning } = configured;
+        if (warning !== null) terminal.err(`${terminal.style("yellow", sanitize(warning))}\n`);
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);

@@ -86,14 +86,14 @@ export async function runOnTerminal(
   }
   if ("exitCode" in result) return result.exitCode;
   view.end(result);
-  if (state.denied > 0 && !canAsk) terminal.err(`${formatDeniedNotice(state.denied)}\n`);
-  if (state.unanswered > 0 && !canAsk) terminal.err(`${formatUnansweredNotice(state.unanswered)}\n`);
+  if (state.denied > 0 && !canAsk) terminal.err(`${formatDeniedWarning(state.denied)}\n`);
+  if (state.unanswered > 0 && !canAsk) terminal.err(`${formatUnansweredWarning(state.unanswered)}\n`);
   const agents = (await session.state()).background?.filter(({ ended }) => ended !== true).length ?? 0;
-  if (agents > 0) terminal.err(`${formatAgentsNotice(agents, sessionId)}\n`);
+  if (agents > 0) terminal.err(`${formatAgentsWarning(agents, sessionId)}\n`);
   return agents > 0 && result.status === "completed" ? exitCodes.interrupted : exitCodeOf(result);
 }
 
-function formatAgentsNotice(agents: number, sessionId: string): string {
+function formatAgentsWarning(agents: number, sessionId: string): string {
   const subject = agents === 1 ? "1 agent in the background has" : `${agents} agents in the background have`;
   return `${subject} not ended. A worker continues them and reports to the session: pawl worker. In a conversation: pawl --session ${shortId(sessionId)}`;
 }
@@ -109,12 +109,12 @@ export async function awaitOutcome(session: Session): Promise<RunResult> {
   }
 }
 
-function formatDeniedNotice(denied: number): string {
+function formatDeniedWarning(denied: number): string {
   const calls = `${denied} ${denied === 1 ? "call was" : "calls were"}`;
   return `${calls} denied because nobody could be asked.\nRun pawl on a terminal, let calls wait with --park, or allow every tool with --yes.`;
 }
 
-function formatUnansweredNotice(unanswered: number): string {
+function formatUnansweredWarning(unanswered: number): string {
   const questions = unanswered === 1 ? "1 question of the model was" : `${unanswered} questions of the model were`;
   return `${questions} not asked, because nobody could answer.\nRun pawl on a terminal and without --yes, let questions wait with --park, or write the answer into the task.`;
 }

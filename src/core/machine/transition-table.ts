@@ -9,7 +9,7 @@ import type { ReservedEventType } from "./reserved-events.js";
 import type { Status } from "./state.js";
 
 /** Whether an event of a type can apply in a state. */
-export type Pair = "applies" | "stale" | "misuse";
+export type EventFit = "applies" | "stale" | "misuse";
 
 /** Reserved events change no state in this version. */
 const reservedEvents: { readonly [E in ReservedEventType]: "stale" } = {
@@ -91,7 +91,7 @@ const terminalEvents = {
 } as const;
 
 /** For each status of a session and each type of event, whether the event can apply. */
-export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: Pair } } = deepFreeze({
+export const transitionTable: { readonly [S in Status]: { readonly [E in EventType]: EventFit } } = deepFreeze({
   idle: { ...restingEvents, session_created: "applies", history_added: "applies", late_result: "stale" },
   preparing: {
     ...activeEvents,

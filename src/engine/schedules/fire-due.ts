@@ -13,11 +13,11 @@ import { isResting } from "../../core/machine/state.js";
 import { PawlError } from "../../errors.js";
 import {
   type DelayedBody,
-  type Fire,
   type PostedRun,
   requireBody,
   type ScheduleRow,
   type ScheduleStore,
+  type SlotFiring,
   type SlotRow,
 } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
@@ -88,7 +88,7 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
 }
 
 /** The runs that were posted, in their order. */
-function listRuns(row: ScheduleRow, { posts, outcomes }: Fire): readonly FiredRun[] {
+function listRuns(row: ScheduleRow, { posts, outcomes }: SlotFiring): readonly FiredRun[] {
   if (row.sessionId !== undefined) {
     const { sessionId, slot } = row;
     return posts.map(({ message }) => ({
@@ -124,7 +124,7 @@ export async function planFire(
   row: ScheduleRow,
   now: number,
   { ignoresJitter = false }: { readonly ignoresJitter?: boolean } = {},
-): Promise<Fire> {
+): Promise<SlotFiring> {
   const { id, rev, slot } = row;
   const seen = { id, rev, slot };
   if (row.sessionId !== undefined) {
@@ -145,7 +145,7 @@ export async function planFire(
   const chosen = chooseSlots(id, schedule, due, now);
   const missed = count - chosen.length;
   const outcomes: SlotRow[] = [];
-  const notices: NonNullable<Fire["notices"]>[number][] = [];
+  const notices: NonNullable<SlotFiring["notices"]>[number][] = [];
   if (missed > 0) {
     // If all of the newest slots run, the missed ones came before them.
     const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? clock.latest((due[0] ?? now) - 1, 1)[0] ?? now;
@@ -182,7 +182,7 @@ function createMissedNotice(
   scheduleId: string,
   { agent, principal }: ScheduleBody,
   { slot, at, count = 1, isMinimum }: SlotRow,
-): NonNullable<Fire["notices"]>[number] {
+): NonNullable<SlotFiring["notices"]>[number] {
   const data = { scheduleId, agent, ...defined({ principal }), slot, count, ...defined({ isMinimum }) };
   const notice = { type: "schedule.missed", timestamp: new Date(at).toISOString(), data };
   return { id: `schedule:${scheduleId}/${slot}/schedule.missed`, at, notice };
@@ -254,7 +254,7 @@ export function createRun(
   slot: number,
   name: string,
   now: number,
-): { readonly post: Fire["posts"][number]; readonly posted: PostedRun } {
+): { readonly post: SlotFiring["posts"][number]; readonly posted: PostedRun } {
   const runId = `${id}@${name}`;
   const sessionId = session === "new" ? runId : session === "same" ? id : session.id;
   const title = createTitle(input);

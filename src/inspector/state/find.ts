@@ -3,7 +3,7 @@
  */
 import { formatCursor } from "../../stream/cursor.js";
 import { type Route, stepKeyOfCall, toStepKey } from "./route.js";
-import type { StepRow } from "./steps.js";
+import type { StepRow } from "./step-rows.js";
 
 export type Match = {
   readonly seq: number;

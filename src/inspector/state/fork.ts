@@ -2,7 +2,7 @@
  * Forking a session: the entry up to which it is copied, and the input for the copy.
  */
 import type { Json, UserMessage } from "../../index.js";
-import type { StepRow } from "./steps.js";
+import type { StepRow } from "./step-rows.js";
 
 /** The fork point: a step, by its key, or an entry of the log. */
 export type ForkPoint = { readonly step: string } | { readonly seq: number };

@@ -22,7 +22,7 @@ import {
   type StepFilter,
   type StepRow,
   toStepRow,
-} from "./steps.js";
+} from "./step-rows.js";
 
 /** The response of `GET /v1/sessions/ID`. */
 export type SessionNow = Omit<ListedSession, "lastRun" | "questions" | "hasChildren"> & {

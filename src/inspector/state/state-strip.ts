@@ -5,7 +5,7 @@
  * 2. The strip has a bounded number of pieces, regardless of the number of steps. A piece shows the state that took most of its time.
  */
 import type { SessionState } from "./session-state.js";
-import { matchesFilter, type StepRow } from "./steps.js";
+import { matchesFilter, type StepRow } from "./step-rows.js";
 import { createTimeAxis, type Span, type TimeAxis } from "./time-axis.js";
 
 export type StripState = "queued" | "model" | "tools" | "waiting";

@@ -4,7 +4,7 @@
 import { formatCursor } from "../../stream/cursor.js";
 import { hasOwnLine, type Mark } from "./marks.js";
 import type { RunHeading, SessionState } from "./session-state.js";
-import { type CallRow, isFailedCall, matchesFilter, type StepFilter, type StepRow } from "./steps.js";
+import { type CallRow, isFailedCall, matchesFilter, type StepFilter, type StepRow } from "./step-rows.js";
 
 export type TimelineLine =
   | { readonly kind: "run"; readonly runId: string; readonly at: number; readonly heading: RunHeading | null }

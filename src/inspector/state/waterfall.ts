@@ -3,7 +3,7 @@
  */
 import type { StepTrace } from "./session-state.js";
 import { listStateSpans, toEdges } from "./state-strip.js";
-import { isFailedCall, type StepRow } from "./steps.js";
+import { isFailedCall, type StepRow } from "./step-rows.js";
 import { createTimeAxis, type Span, type TimeAxis } from "./time-axis.js";
 
 export type BarKind = "model" | "failed" | "tool" | "waiting";

@@ -9,7 +9,7 @@ import { formatErrorMessage } from "../api.js";
 import { formatExactTime } from "../state/format.js";
 import { type Route, toStepKey } from "../state/route.js";
 import type { SessionState } from "../state/session-state.js";
-import { locateStep } from "../state/steps.js";
+import { locateStep } from "../state/step-rows.js";
 import { EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { EventCells } from "./event-lines.js";
 import { ForkButton } from "./fork-button.js";

@@ -4,7 +4,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { formatErrorMessage } from "../api.js";
 import type { Loaded, SessionState } from "../state/session-state.js";
-import type { StepRow } from "../state/steps.js";
+import type { StepRow } from "../state/step-rows.js";
 import { LoadFailure, PlainText } from "./common.js";
 import { CopyButton } from "./copy-button.js";
 import { useInspector } from "./hooks.js";

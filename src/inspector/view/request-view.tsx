@@ -5,7 +5,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { formatCount, toOneLine } from "../state/format.js";
 import { type Loaded, requestKey, type SentRequest, type SessionState } from "../state/session-state.js";
-import type { StepRow } from "../state/steps.js";
+import type { StepRow } from "../state/step-rows.js";
 import { AttemptPicker } from "./attempts.js";
 import { Fields, LoadFailure, PlainText } from "./common.js";
 import { CopyButton } from "./copy-button.js";

@@ -17,7 +17,7 @@ import {
 } from "../state/format.js";
 import type { Route, SessionScreen, StepTab } from "../state/route.js";
 import { listWaits, type SessionNow, type SessionState } from "../state/session-state.js";
-import { isProblem } from "../state/steps.js";
+import { isProblem } from "../state/step-rows.js";
 import { createTimeline, findNextLine, findNextStep, type TimelineLine, toLineId } from "../state/timeline.js";
 import { EmptyState, LoadFailure, RouteLink } from "./common.js";
 import { FindPanel } from "./find-panel.js";

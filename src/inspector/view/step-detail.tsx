@@ -6,7 +6,7 @@ import { formatCount, formatDuration } from "../state/format.js";
 import type { StepTab } from "../state/route.js";
 import type { SessionState } from "../state/session-state.js";
 import { toStepItems } from "../state/step-items.js";
-import type { StepRow } from "../state/steps.js";
+import type { StepRow } from "../state/step-rows.js";
 import { Attempts } from "./attempts.js";
 import { Clock, EmptyState, RouteLink, Tabs } from "./common.js";
 import { EventLines } from "./event-lines.js";

@@ -5,7 +5,7 @@ import { useMemo } from "preact/hooks";
 import { formatCount, formatDuration, formatShortCount, toOneLine } from "../state/format.js";
 import { formatMark, type Mark } from "../state/marks.js";
 import type { SessionState } from "../state/session-state.js";
-import type { StepFilter } from "../state/steps.js";
+import type { StepFilter } from "../state/step-rows.js";
 import {
   type Counts,
   countSteps,

@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { formatClockSpan, formatDuration, formatExactTime } from "../state/format.js";
 import type { SessionState } from "../state/session-state.js";
 import { createStrip, type StripState } from "../state/state-strip.js";
-import type { StepRow } from "../state/steps.js";
+import type { StepRow } from "../state/step-rows.js";
 import type { Span, TimeAxis } from "../state/time-axis.js";
 import { selectRowsWithin } from "../state/waterfall.js";
 import { useInspector, useKeys, useNow } from "./hooks.js";

@@ -4,7 +4,7 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { formatClockSpan, formatDuration } from "../state/format.js";
 import type { SessionState } from "../state/session-state.js";
-import type { StepRow } from "../state/steps.js";
+import type { StepRow } from "../state/step-rows.js";
 import type { TimeAxis } from "../state/time-axis.js";
 import { formatCalls } from "../state/timeline.js";
 import { type Bar, createWaterfall, type WaterfallRow } from "../state/waterfall.js";

@@ -66,7 +66,7 @@ const optionRules: OptionTable<ChooseOptions> = {
 };
 
 /** The model that was chosen, and why. */
-export type Choice = {
+export type ModelChoice = {
   /** The model. */
   readonly model: Model;
   /** One line for people: which model was chosen, and why. */
@@ -82,7 +82,7 @@ export type Choice = {
  * @throws PawlError `unknown_model`, `missing_package` or `bad_configuration`, as `ModelRegistry.resolve` does;
  *   `unknown_model` if the server at `OPENAI_BASE_URL` lists no model
  */
-export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> {
+export async function chooseModel(options: ChooseOptions = {}): Promise<ModelChoice> {
   checkOptions("chooseModel()", optionRules, options);
   const environment = options.env ?? process.env;
   const registry =
@@ -112,20 +112,20 @@ export async function chooseModel(options: ChooseOptions = {}): Promise<Choice> 
   return chooseLocal(environment, list, choose);
 }
 
-type ChooseByName = (name: string, because: string) => Promise<Choice>;
+type ChooseByName = (name: string, because: string) => Promise<ModelChoice>;
 
 async function chooseNamed(
   name: string,
   because: string,
   registry: ModelRegistry,
   environment: ProviderEnvironment,
-): Promise<Choice> {
+): Promise<ModelChoice> {
   if (name === "demo") return chooseDemo(because);
   const model = await registry.resolve(name);
   return { model, why: `Using ${name}, because ${because}.`, isLocal: isLocal(name, environment) };
 }
 
-function chooseDemo(because: string): Choice {
+function chooseDemo(because: string): ModelChoice {
   const why = `Using the demo model, not an LLM, because ${because}.`;
   return { model: createDemoModel(), why, isLocal: false };
 }
@@ -137,7 +137,11 @@ function isLocal(name: string, environment: ProviderEnvironment): boolean {
 }
 
 /** The model of the first usable server on this machine, else the demo model. */
-async function chooseLocal(environment: ProviderEnvironment, list: ModelList, choose: ChooseByName): Promise<Choice> {
+async function chooseLocal(
+  environment: ProviderEnvironment,
+  list: ModelList,
+  choose: ChooseByName,
+): Promise<ModelChoice> {
   const skipped: string[] = [];
   for await (const localModel of findLocalModels(environment, list)) {
     const { name, server, address } = localModel;
@@ -155,8 +159,8 @@ async function chooseLocal(environment: ProviderEnvironment, list: ModelList, ch
 async function tryLocal(
   localModel: LocalModel,
   list: ModelList,
-  choose: () => Promise<Choice>,
-): Promise<Choice | string> {
+  choose: () => Promise<ModelChoice>,
+): Promise<ModelChoice | string> {
   const problem = await findChatProblem(localModel, list);
   if (problem !== undefined) return `${problem}.`;
   try {

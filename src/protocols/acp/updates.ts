@@ -193,14 +193,14 @@ function toNoteUpdates(item: NotedItem, state: UpdateState): readonly SessionUpd
       return toUsageUpdates(item, state);
     case "attempt_failed":
       return item.next === "retry" || item.next === "fallback"
-        ? createNotices("warning", "The model call failed and is retried.", item.failure.message, state)
+        ? createStatusUpdates("warning", "The model call failed and is retried.", item.failure.message, state)
         : [];
     case "attempt_withdrawn":
-      return createNotices("warning", "The last answer was withdrawn. Ignore it.", undefined, state);
+      return createStatusUpdates("warning", "The last answer was withdrawn. Ignore it.", undefined, state);
     case "restarted":
-      return createNotices("info", "The run was interrupted and has resumed.", item.fault?.message, state);
+      return createStatusUpdates("info", "The run was interrupted and has resumed.", item.fault?.message, state);
     case "handed_off":
-      return createNotices("info", `${item.to} takes over.`, undefined, state);
+      return createStatusUpdates("info", `${item.to} takes over.`, undefined, state);
     case "compacted":
       return toCompactionUpdates(item, state);
     default:
@@ -251,7 +251,7 @@ function takePlanUpdates(callKey: string, isError: boolean, { plans }: UpdateSta
   return entries === undefined || isError ? [] : [{ sessionUpdate: "plan", entries: [...entries] }];
 }
 
-function createNotices(
+function createStatusUpdates(
   severity: "info" | "warning",
   title: string,
   description: string | undefined,

@@ -6,7 +6,7 @@
  * 3. The input of a typed part fits the tool's schema. If it may not fit, the part has an error and no input, because AI SDK 7
  *    presents every input that it receives as one of the tool's type.
  */
-import type { FullOutput } from "../../index.js";
+import type { FullOutput } from "../../core/index.js";
 import type { UiChunk } from "./chunks.js";
 
 /** Reads the whole of a truncated output. Null if it is too large for a page, or no longer stored. */

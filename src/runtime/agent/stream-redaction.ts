@@ -13,7 +13,7 @@ import { skeletonOf } from "../../core/data/skeleton.js";
 import type { MessageDelta } from "../../ports/model.js";
 import { toAttemptKey } from "../../stream/attempt-key.js";
 import { type Redact, redactJson } from "../observers/redact.js";
-import type { Snapshot, StreamItem } from "./stream-types.js";
+import type { MessageSnapshot, StreamItem } from "./stream-types.js";
 
 /** What to remove from a stream. */
 export type StreamRedactionOptions = {
@@ -91,7 +91,7 @@ export function createStreamRedaction(
   }
 
   /** The withheld text of a snapshot is sent with a separate delta, whose number the snapshot leaves free. */
-  function redactSnapshot(item: Snapshot): StreamItem {
+  function redactSnapshot(item: MessageSnapshot): StreamItem {
     attemptKey = toAttemptKey(item);
     discard();
     const { runId, modelCallIndex, attempt, deltaSeq: seq } = item;

@@ -9,7 +9,7 @@ import type { OpenTextPart, WrittenInput } from "../model/assembled-message.js";
 import type { PartialOutput } from "../model/partial-output.js";
 
 /** The message that is being streamed, for a consumer that joins midway. Later deltas continue it. */
-export type Snapshot = {
+export type MessageSnapshot = {
   readonly type: "snapshot";
   readonly runId: string;
   readonly modelCallIndex: number;
@@ -28,7 +28,7 @@ export type Snapshot = {
  * The latest result that a running call has yielded, up to 50 KiB. It replaces the previous one. Live only: the log has the result of the
  * call.
  */
-export type Preliminary = {
+export type PreliminaryOutput = {
   readonly type: "preliminary";
   readonly callKey: string;
   /** The yielded value. */
@@ -46,10 +46,10 @@ export type StreamItem<Output = never> =
       /** How many deltas were joined. Present only with the option `joinDeltas`. */
       readonly n?: number;
     }
-  | Snapshot
+  | MessageSnapshot
   /** The progress of a running call, from `ctx.progress(note)`. Live only. */
   | { readonly type: "progress"; readonly callKey: string; readonly note: string }
-  | Preliminary
+  | PreliminaryOutput
   | PartialOutput<Output>
   /** Items were dropped. The events from this entry on follow from the log, and then a snapshot of the streamed message. */
   | {

@@ -44,7 +44,7 @@ import { checkCall } from "./check-call-options.js";
 import { compileAgent, compileReachedAgent, type Surroundings } from "./compile-agent.js";
 import { streamRunItems } from "./family-stream.js";
 import { forkSession } from "./fork.js";
-import { createIterator, type View } from "./iterate.js";
+import { createIterator, type RunView } from "./iterate.js";
 import { createSession } from "./session.js";
 import type { Session } from "./session-handle.js";
 import { type RunMethod, startRun } from "./start-run.js";
@@ -98,7 +98,7 @@ export type Agent<ModelLike = Model> = {
     (input: Input, options?: StartOptions): RunStream;
   };
   /** The same as `run`, yielding a frozen view after each step, after each error and at the end. */
-  readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<View, RunResult, undefined>;
+  readonly iterate: (input: Input, options?: StartOptions) => AsyncGenerator<RunView, RunResult, undefined>;
   /** A session by its id. It does not have to exist yet: the first run or input creates it. */
   readonly session: (sessionId: string) => Session;
   /** The tools that the model is offered, with their schemas. Frozen. */

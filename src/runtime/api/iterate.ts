@@ -11,7 +11,7 @@ import type { LocalSession } from "../session/local-session.js";
 import { addEntryListener } from "../subscribers/broadcast.js";
 
 /** The state and the conversation after a step, after an error, or when the run ended or began to wait. */
-export type View = {
+export type RunView = {
   /** The state of the session. */
   readonly state: State;
   readonly messages: readonly Message[];
@@ -21,8 +21,8 @@ export async function* createIterator(
   getLocalSession: () => LocalSession,
   runId: string,
   begin: () => Promise<RunResult>,
-): AsyncGenerator<View, RunResult, undefined> {
-  const views: View[] = [];
+): AsyncGenerator<RunView, RunResult, undefined> {
+  const views: RunView[] = [];
   let wake = () => {};
   const stop = addEntryListener(getLocalSession(), (committed, transcript) => {
     if (!completesView(committed, runId)) return;

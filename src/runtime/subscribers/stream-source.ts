@@ -3,7 +3,7 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { TailSource } from "../../stream/tail/tail.js";
-import type { Preliminary, Snapshot } from "../agent/stream-types.js";
+import type { MessageSnapshot, PreliminaryOutput } from "../agent/stream-types.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
 import { toPartial } from "../model/assembled-message.js";
@@ -37,11 +37,11 @@ export const sourceMethods: TailSource & ThisType<StreamSource> = {
 
 const nothing: readonly never[] = [];
 
-function createSnapshot(partial: MessageAssembly): Snapshot {
+function createSnapshot(partial: MessageAssembly): MessageSnapshot {
   const { runId, modelCallIndex, attempt } = partial.identity;
   return { type: "snapshot", runId, modelCallIndex, attempt, deltaSeq: partial.seq, ...toPartial(partial) };
 }
 
-function createPreliminary([callKey, output]: readonly [string, ToolOutput]): Preliminary {
+function createPreliminary([callKey, output]: readonly [string, ToolOutput]): PreliminaryOutput {
   return { type: "preliminary", callKey, output };
 }

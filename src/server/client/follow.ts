@@ -2,7 +2,7 @@
  * Follows the stream of a session over HTTP, and reconnects when the connection is lost.
  */
 import { type FrameData, readFrames, type StreamFrame } from "./frames.js";
-import { type Applied, createStreamView, type StreamView } from "./view.js";
+import { createStreamView, type FrameEffect, type StreamView } from "./view.js";
 
 /** Options of `followSession`. */
 export type FollowOptions = {
@@ -22,11 +22,11 @@ export type FollowOptions = {
 };
 
 /** A frame that changed the client's state, and its effect. `view` has the message that is streaming. */
-export type Followed = {
+export type FollowedFrame = {
   /** The frame. */
   readonly frame: StreamFrame;
   /** Its effect on the view. */
-  readonly applied: Applied;
+  readonly applied: FrameEffect;
   /** The state so far. */
   readonly view: StreamView;
 };
@@ -60,7 +60,7 @@ export class StreamRefused extends Error {
  * }
  * ```
  */
-export async function* followSession(options: FollowOptions): AsyncGenerator<Followed, void, undefined> {
+export async function* followSession(options: FollowOptions): AsyncGenerator<FollowedFrame, void, undefined> {
   const view = createStreamView(options.after ?? null);
   let failures = 0;
   while (options.signal?.aborted !== true) {

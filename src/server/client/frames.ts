@@ -5,9 +5,9 @@ import type { SessionOverview } from "../../core/index.js";
 import type {
   FamilyItem,
   MessageDelta,
+  MessageSnapshot,
   PublicEvent,
   SessionSummary,
-  Snapshot,
   Status,
   StreamItem,
 } from "../../index.js";
@@ -46,7 +46,7 @@ export type ControlFrame =
     };
 
 /** The message that is streaming. */
-export type SnapshotFrame = Snapshot;
+export type SnapshotFrame = MessageSnapshot;
 
 /** `n` text deltas, joined into one. `delta.seq` is the number of the last one. */
 export type DeltaFrame = {
@@ -107,7 +107,7 @@ export type FrameData =
   | FamilyFrame
   | SnapshotFrame
   | DeltaFrame
-  | Exclude<StreamItem, PublicEvent | Snapshot | { readonly type: "delta" }>;
+  | Exclude<StreamItem, PublicEvent | MessageSnapshot | { readonly type: "delta" }>;
 
 /** A frame of a stream. */
 export type StreamFrame = {

@@ -1,7 +1,7 @@
 /**
  * `pawl/server/client`: reads the streams of a Pawl server, in browsers and in Node. It imports no packages and no built-in modules.
  */
-export { type Followed, type FollowOptions, followSession, StreamRefused } from "./follow.js";
+export { type FollowedFrame, type FollowOptions, followSession, StreamRefused } from "./follow.js";
 export {
   type ApprovalCount,
   type ByeReason,
@@ -16,4 +16,4 @@ export {
   type SnapshotFrame,
   type StreamFrame,
 } from "./frames.js";
-export { type Applied, createStreamView, type PartialMessage, type StreamView } from "./view.js";
+export { createStreamView, type FrameEffect, type PartialMessage, type StreamView } from "./view.js";

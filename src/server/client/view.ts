@@ -6,25 +6,28 @@
  *    must reconnect.
  * 3. In a stream with children, each session has its own view.
  */
-import type { PublicEvent, Snapshot } from "../../index.js";
+import type { MessageSnapshot, PublicEvent } from "../../index.js";
 import { parseCursor } from "../../stream/cursor.js";
 import { createSessionView, type SessionView } from "../../view/session-view.js";
 import type { ViewChange } from "../../view/view-change.js";
 import type { FamilyFrame, StreamFrame } from "./frames.js";
 
 /** The message that is streaming, as received so far. */
-export type PartialMessage = Pick<Snapshot, "runId" | "modelCallIndex" | "attempt" | "message" | "open" | "inputs"> & {
+export type PartialMessage = Pick<
+  MessageSnapshot,
+  "runId" | "modelCallIndex" | "attempt" | "message" | "open" | "inputs"
+> & {
   /** The number of the last delta that the message includes. */
   readonly seq: number;
 };
 
 /** The effect of a frame. `reconnect`: the client has missed deltas, and must reconnect after `lastId`. */
-export type Applied = "event" | "partial" | "control" | "ignored" | "reconnect";
+export type FrameEffect = "event" | "partial" | "control" | "ignored" | "reconnect";
 
 /** The state of a client that reads a stream. */
 export type StreamView = {
   /** Applies the next frame, and returns its effect. */
-  readonly apply: (frame: StreamFrame) => Applied;
+  readonly apply: (frame: StreamFrame) => FrameEffect;
   /** The message that is streaming; null if there is none. */
   readonly partial: () => PartialMessage | null;
   /** The message that a descendant session is streaming, in a stream with children. */
@@ -40,7 +43,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
   /** The sessions of a stream with children. */
   let family: Map<string, SessionView> | null = null;
 
-  function apply({ id, data }: StreamFrame): Applied {
+  function apply({ id, data }: StreamFrame): FrameEffect {
     if ("depth" in data) {
       if (id !== undefined) last = id;
       return applyFrame(getFamilyView(data), data);
@@ -76,7 +79,7 @@ export function createStreamView(lastId: string | null = null): StreamView {
   };
 }
 
-function applyFrame(view: SessionView, data: StreamFrame["data"]): Applied {
+function applyFrame(view: SessionView, data: StreamFrame["data"]): FrameEffect {
   if ("seq" in data && "index" in data) return view.apply(data as PublicEvent).length === 0 ? "ignored" : "event";
   if (data.type !== "delta" && data.type !== "snapshot") return "control";
   const changes: readonly ViewChange[] = view.apply(data);

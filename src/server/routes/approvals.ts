@@ -2,13 +2,7 @@
  * Lists the calls of all sessions that wait for an answer.
  */
 
-import {
-  PawlError,
-  type PendingApprovalsOptions,
-  pendingApprovals,
-  type StoredApproval,
-  type ToolSpecification,
-} from "../../index.js";
+import { PawlError, pendingApprovals, type StoredApproval, type ToolSpecification } from "../../index.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";
 import { isAllowed, type ServerContext } from "../server-context.js";
@@ -118,7 +112,10 @@ function emptyIfDeleted(error: unknown): readonly ToolSpecification[] {
   throw error;
 }
 
-function toAfterOption({ questionId, ...position }: ApprovalPosition): NonNullable<PendingApprovalsOptions["after"]> {
+function toAfterOption({
+  questionId,
+  ...position
+}: ApprovalPosition): NonNullable<NonNullable<Parameters<typeof pendingApprovals>[1]>["after"]> {
   return questionId === "" ? position : { ...position, questionId };
 }
 

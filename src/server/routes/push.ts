@@ -1,7 +1,7 @@
 /**
  * Web Push: browsers in which the inspector is open subscribe to notices.
  */
-import type { PushSubscriptions } from "../../index.js";
+import type { PushSubscriptions } from "../../notices/index.js";
 import type { Principal } from "../principal.js";
 import { responseContents } from "../response-schemas.js";
 import type { Route, RouteRequest } from "../route.js";

@@ -4,12 +4,12 @@
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { InboxMessage } from "../../core/machine/inbox.js";
 import {
-  type Fire,
   maxDelayedOfSession,
   maxSchedules,
   maxSlotRows,
   type ScheduleRow,
   type ScheduleStore,
+  type SlotFiring,
   type SlotRow,
 } from "../../ports/schedule-store.js";
 
@@ -21,7 +21,7 @@ type MemoryAccess = {
   /** @throws PawlError `store_closed` */
   readonly assertOpen: () => void;
   readonly post: (sessionId: string, message: InboxMessage) => void;
-  readonly addNotice: (notice: NonNullable<Fire["notices"]>[number]) => void;
+  readonly addNotice: (notice: NonNullable<SlotFiring["notices"]>[number]) => void;
 };
 
 export function createScheduleStore(

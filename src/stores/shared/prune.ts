@@ -6,7 +6,7 @@ import { PawlError } from "../../errors.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 
 /** The outcome of pruning. */
-export type Pruned = {
+export type PruneResult = {
   /** The sessions that were deleted. */
   readonly deleted: readonly string[];
   /** Old sessions that were kept, because they are held or active, or have unread messages. */
@@ -29,7 +29,7 @@ const pageSize = 100;
  * Deletes the sessions whose last commit is before `before` (epoch milliseconds), except those that are held, active or have a message in
  * the inbox.
  */
-export async function pruneSessions(store: Store, options: PruneOptions): Promise<Pruned> {
+export async function pruneSessions(store: Store, options: PruneOptions): Promise<PruneResult> {
   checkOptions<PruneOptions>("pruneSessions()", pruneRules, options);
   const deleted: string[] = [];
   const kept: string[] = [];

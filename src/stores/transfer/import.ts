@@ -29,7 +29,7 @@ export type ImportOptions = {
 };
 
 /** The size of an export. */
-export type Imported = {
+export type ImportResult = {
   /** The number of sessions. */
   readonly sessions: number;
   /** The number of entries in their logs. */
@@ -48,7 +48,7 @@ type Plan = { readonly sum: string; readonly sessionIds: readonly string[]; read
  * @throws PawlError `bad_input`, with the line number, if the export was changed or is incomplete; `session_busy` if a session with the
  * same id exists; `newer_format`, `older_format`; errors of the store
  */
-export async function importSessions(store: Store, options: ImportOptions): Promise<Imported> {
+export async function importSessions(store: Store, options: ImportOptions): Promise<ImportResult> {
   checkOptions("importSessions()", rules, options);
   const items = () => readItems(splitLines(abortable(options.read(), options.signal)));
   const plan = await readPlan(items());

@@ -2,7 +2,7 @@
  * Schedules, and the slots that have fired.
  */
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
-import type { Fire, PutRow, ScheduleStore } from "../../ports/schedule-store.js";
+import type { PutRow, ScheduleStore, SlotFiring } from "../../ports/schedule-store.js";
 import type { Store } from "../../ports/store.js";
 import { createCases, createMessage, type StoreCase, t0 } from "./bench.js";
 
@@ -27,7 +27,7 @@ function createRow(id: string, more: Partial<PutRow> = {}): PutRow {
   return { id, rev: 1, slot: t0, dueAt: t0, body: { agent: "press", input: "What is new?" }, ...more };
 }
 
-function createFire(id: string, more: Partial<Fire> = {}): Fire {
+function createFire(id: string, more: Partial<SlotFiring> = {}): SlotFiring {
   return { id, rev: 1, slot: t0, next: { slot: t0 + 60_000, dueAt: t0 + 60_500 }, outcomes: [], posts: [], ...more };
 }
 

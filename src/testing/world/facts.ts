@@ -3,7 +3,7 @@
  */
 import type { ToolOutput } from "../../core/data/message.js";
 import type { MessageDelta, ModelRequest } from "../../ports/model.js";
-import type { Fire, PutRow } from "../../ports/schedule-store.js";
+import type { PutRow, SlotFiring } from "../../ports/schedule-store.js";
 import type { Commit } from "../../ports/store.js";
 import type { StepOptions } from "../../ports/tool.js";
 
@@ -108,7 +108,7 @@ export type Happening =
       readonly type: "schedule_fired";
       readonly process: string;
       /** The slot, and what was posted. */
-      readonly fire: Fire;
+      readonly fire: SlotFiring;
     }
   /** In the store: a schedule or a delayed message was removed. */
   | {

@@ -166,7 +166,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     const { names, present, brought, trust, place } = world({ [scout]: scoutText });
     expect(names()).toEqual([]);
     expect(present().all).toMatchObject([{ name: "scout", off: "its file is not trusted: pawl trust" }]);
-    expect(resolveConfiguration(place).notice).toMatch(/^Agents of .*\.pawl\/agents are not trusted.* off: scout\./);
+    expect(resolveConfiguration(place).warning).toMatch(/^Agents of .*\.pawl\/agents are not trusted.* off: scout\./);
     const [file] = brought().files;
     if (file === undefined) throw new Error("No file is brought.");
     expect(file).toMatchObject({ kind: "agent", name: ".pawl/agents/scout.md" });
@@ -181,7 +181,7 @@ describe("Agents of a folder", verifies("AGENT-4#files", "SEC-17#settings"), () 
     expect(formatTrust(file)).toBe("Not trusted: the model cannot start it.");
     trust();
     expect(names()).toEqual(["scout"]);
-    expect(resolveConfiguration(place).notice).toBeNull();
+    expect(resolveConfiguration(place).warning).toBeNull();
   });
 
   test("do not count any more after a change of one byte", () => {

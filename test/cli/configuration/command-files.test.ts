@@ -57,7 +57,7 @@ describe("commands of a folder", verifies("SEC-17#settings"), () => {
       [".pawl/commands/check.md", ["adds the command /check, which sends this text in your name"]],
       [".pawl/commands/deploy.md", ["adds the command /deploy, which sends this text in your name"]],
     ]);
-    expect(resolveConfiguration(place).notice).toContain("they are off: /check, /deploy.");
+    expect(resolveConfiguration(place).warning).toContain("they are off: /check, /deploy.");
     trust([".pawl/commands/deploy.md"]);
     expect(names()).toEqual(["deploy"]);
     const [command] = present().list;
@@ -67,7 +67,7 @@ describe("commands of a folder", verifies("SEC-17#settings"), () => {
       path: join(place.root, ".pawl/commands/deploy.md"),
     });
     expect(expandCommand(command ?? { text: "" }, "the site")).toBe("# Deploy\n\nDeploy the site.");
-    expect(resolveConfiguration(place).notice).toContain("they are off: /check.");
+    expect(resolveConfiguration(place).warning).toContain("they are off: /check.");
   });
 
   test.each(["changed by a byte", "taken back", "moved behind a link", "renamed"])(
@@ -178,7 +178,7 @@ describe("files of commands that do not count", verifies("SEC-17#settings"), () 
     const many = world(files(101, "x"));
     expect(many.brought().files).toHaveLength(100);
     expect(many.present().problems).toEqual([expect.stringContaining("only the first 100 by name are read.")]);
-    expect(resolveConfiguration(many.place).notice).toContain("/c0004, 95 more.");
+    expect(resolveConfiguration(many.place).warning).toContain("/c0004, 95 more.");
     const flood = world(files(1_001, ""));
     expect(flood.brought().files).toEqual([]);
     expect(flood.present().problems).toEqual([expect.stringContaining("more than 1,000 files: none of them is read.")]);

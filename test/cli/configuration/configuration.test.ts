@@ -75,7 +75,7 @@ describe("pawl.config.json", verifies("CHAT-4#settings"), () => {
     expect(resolveConfiguration(place)).toMatchObject({
       model: "a/b",
       limits: { maxSteps: 5, maxCostUsd: 1 },
-      notice: null,
+      warning: null,
     });
   });
 });
@@ -122,7 +122,7 @@ describe("trust", verifies("SEC-17#settings"), () => {
     expect((await permissions.decide(rm)).verdict).toBe("deny");
     expect(resolveConfiguration(place)).toMatchObject({
       model: undefined,
-      notice: expect.stringContaining("sets the model: a/b; allows without a question: edit_file"),
+      warning: expect.stringContaining("sets the model: a/b; allows without a question: edit_file"),
     });
     trust();
     expect((await permissions.decide(edit)).verdict).toBe("allow");

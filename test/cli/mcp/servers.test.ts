@@ -121,20 +121,20 @@ describe("servers of a folder", ofTrust, () => {
       ["folder", "docs", untrusted],
       ["folder", "mine", shadowed],
     ]);
-    const { notice } = resolveConfiguration(place);
-    expect(notice).toContain("starts the MCP server docs: node tools/docs.mjs (with TOKEN)");
-    expect(notice).not.toContain("hunter2");
+    const { warning } = resolveConfiguration(place);
+    expect(warning).toContain("starts the MCP server docs: node tools/docs.mjs (with TOKEN)");
+    expect(warning).not.toContain("hunter2");
     trust(["pawl.config.json"]);
     expect(states()[1]).toEqual(["folder", "docs", untrusted]);
     expect(resolveConfiguration(place).model).toBe("a/b");
     trust([".mcp.json"]);
     expect(states()[1]).toEqual(["folder", "docs", null]);
-    expect(resolveConfiguration(place)).toMatchObject({ model: "a/b", notice: null });
+    expect(resolveConfiguration(place)).toMatchObject({ model: "a/b", warning: null });
   });
 
   test("may have a malformed address among its arguments: it is one more word", () => {
     const { place, trust, states } = world({ [folder]: named({ docs: { command: "node", args: ["file://%zz"] } }) });
-    expect(resolveConfiguration(place).notice).toContain("file://%zz");
+    expect(resolveConfiguration(place).warning).toContain("file://%zz");
     trust();
     expect(states()).toEqual([["folder", "docs", null]]);
   });
@@ -191,7 +191,7 @@ describe("servers of a folder", ofTrust, () => {
   test("say whether they may run other files of the folder, and stay on if only ignored files change", () => {
     const says = (server: object) => {
       const { place } = world({ [folder]: named({ docs: server }), "root/tools/docs.mjs": "serve()" });
-      return resolveConfiguration(place).notice ?? "";
+      return resolveConfiguration(place).warning ?? "";
     };
     const others = "which may run other files of this folder";
     for (const command of ["sh", "npx", "node", "/usr/bin/python3.12", "uvx", "./tools/docs.mjs"])

@@ -2,7 +2,7 @@
  * Invariants of schedules, of messages that were sent for later, and of their runs.
  */
 import type { ScheduleBody } from "../../../src/engine/schedules/schedule.js";
-import type { Fire, PutRow } from "../../../src/ports/schedule-store.js";
+import type { PutRow, SlotFiring } from "../../../src/ports/schedule-store.js";
 import type { Fact } from "../../../src/testing/world/facts.js";
 import type { Breach, Invariant } from "../../../src/testing/world/history.js";
 import type { SimulationHistory } from "./history.js";
@@ -75,14 +75,14 @@ function findWrongPut(id: string, before: Row, after: Row): string | undefined {
   return isLost ? `${id} goes on with ${after.slot}, and ${before.slot} was not fired` : undefined;
 }
 
-function findWrongPost({ slot, rev }: Row, { id, posts, slot: seen, rev: seenRev }: Fire): string | undefined {
+function findWrongPost({ slot, rev }: Row, { id, posts, slot: seen, rev: seenRev }: SlotFiring): string | undefined {
   if (slot !== seen || rev !== seenRev) return `${id} is fired, and was changed`;
   const [post] = posts;
   if (posts.length !== 1 || post === undefined) return `${id} is fired with ${posts.length} messages`;
   return post.message.at < (slot ?? 0) ? `${id} is posted before its time` : undefined;
 }
 
-function findWrongFire({ body, slot, rev }: Row, fire: Fire): string | undefined {
+function findWrongFire({ body, slot, rev }: Row, fire: SlotFiring): string | undefined {
   const { id, next, outcomes, posts } = fire;
   if (fire.slot !== slot || fire.rev !== rev) return `${id} is fired at ${fire.slot}, and its next slot is ${slot}`;
   if (slot === null) return `${id} is fired, and is paused or over`;

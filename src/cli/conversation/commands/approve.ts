@@ -5,9 +5,8 @@
  * 2. The first choice answers nothing, because a key that was meant for something else must not answer.
  */
 import { type ApprovalDecision, createClient, PawlError } from "../../../index.js";
-import { isHolderDead } from "../../../inspect.js";
 import { answers, listAnswerChoices } from "../../../view/question-choices.js";
-import { agentName, isFolderChild } from "../../agent/agent-name.js";
+import { type Continuation, findWhoContinues } from "../../decisions/find-who-continues.js";
 import { parseToolReply } from "../../decisions/parse-reply.js";
 import {
   findMatchingCalls,
@@ -64,7 +63,7 @@ export async function runApproveCommand(context: CommandContext, words: string):
     return say([lineOf(`Another answer to ${sanitize(call.id)} came first, so this one has no effect.`, "yellow")]);
   say([
     lineOf(`${confirmationTexts[decision.type]} ${sanitize(call.id)} (${toOneLine(call.name)}).`),
-    ...wrapNote(await formatNextStep(context, call), columns(), "dim"),
+    ...wrapNote(await describeContinuation(context, call), columns(), "dim"),
   ]);
 }
 
@@ -107,16 +106,19 @@ function listReplies(schema: PendingCall["schema"], text: string): readonly Menu
   }));
 }
 
-/** Describes which process continues the session. This conversation continues its own. */
-async function formatNextStep(
-  { store, sessionId: currentSessionId }: CommandContext,
-  call: PendingCall,
-): Promise<string> {
-  const { sessionId, session } = call;
-  if (sessionId === currentSessionId || session.top === currentSessionId) return "This session continues.";
-  const holder = (await store.describe(sessionId))?.holder ?? null;
-  if (holder !== null && !isHolderDead(holder)) return `Process ${holder.pid} continues that session.`;
-  if (session.agent !== agentName && !isFolderChild(session.agent))
-    return `The program of the agent "${sanitize(session.agent)}", or one of its workers, continues that session.`;
-  return `The session continues where it is open, in a running pawl worker, or here: /resume ${sanitize(shortId(session.top ?? sessionId))}`;
+/** This conversation continues its own session. */
+async function describeContinuation({ store, sessionId: ownId }: CommandContext, call: PendingCall): Promise<string> {
+  if (call.sessionId === ownId || call.session.top === ownId) return "This session continues.";
+  return formatContinuation(await findWhoContinues(store, call));
+}
+
+function formatContinuation(next: Continuation): string {
+  switch (next.by) {
+    case "process":
+      return `Process ${next.pid} continues that session.`;
+    case "program":
+      return `The program of the agent "${sanitize(next.agent)}", or one of its workers, continues that session.`;
+    case "pawl":
+      return `The session continues where it is open, in a running pawl worker, or here: /resume ${sanitize(shortId(next.top))}`;
+  }
 }

@@ -20,6 +20,6 @@ export async function runConfigCommand(context: CommandContext): Promise<void> {
     ),
     // An option, the session or /model may name a different model than the files.
     ...(configured.model === model ? [] : [lineOf(`The model of this session is ${formatModel(model)}.`, "dim")]),
-    ...(configured.notice === null ? [] : [lineOf(toOneLine(redaction.text(configured.notice)), "yellow")]),
+    ...(configured.warning === null ? [] : [lineOf(toOneLine(redaction.text(configured.warning)), "yellow")]),
   ]);
 }

@@ -1,8 +1,7 @@
 /**
  * Sentences about steps that could not read the previous step from the provider's prompt cache, and what that cost.
  */
-import { textOfCacheBreak } from "../../../core/index.js";
-import type { CacheBreak } from "../../../index.js";
+import { type CacheBreak, textOfCacheBreak } from "../../../core/index.js";
 import type { CacheLoss } from "../../../models/index.js";
 import { formatDollars } from "../../render/format-closing-line.js";
 import { formatCount } from "../../terminal/text.js";

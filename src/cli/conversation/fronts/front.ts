@@ -48,8 +48,8 @@ export type Front = {
   /** Called after each change of the view of the session. */
   readonly changed: () => void;
   readonly talk: (talk: Talk) => void;
-  /** Shows `notice` until a talk begins. With `skip`, Esc and Ctrl-C continue without waiting. */
-  readonly wait: (notice: string, skip?: () => void) => void;
+  /** Shows `waitText` until a talk begins. With `skip`, Esc and Ctrl-C continue without waiting. */
+  readonly wait: (waitText: string, skip?: () => void) => void;
   readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
   /** Shows text in the person's pager until they leave it. @returns false if there is no pager */
   readonly page: (text: string) => Promise<boolean>;

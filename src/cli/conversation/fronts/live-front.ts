@@ -12,7 +12,7 @@ import type { Region } from "../../screen/screen.js";
 import { copyToClipboard, createClipboardSequence, showInPager } from "../../terminal/pager.js";
 import { wrapNote } from "../lines/view-lines.js";
 import { createCompletion } from "./completion.js";
-import { createDesktopNotices } from "./desktop-notices.js";
+import { createDesktopNotifications } from "./desktop-notifications.js";
 import { createEditorAction, renderEditedCall } from "./edit-in-editor.js";
 import { bell, type Front, type Talk } from "./front.js";
 import { lendTerminal } from "./lend-terminal.js";
@@ -43,7 +43,7 @@ export function createLiveFront(prompt: Prompt): Front {
   const [startupWait, list] = [createStartupWait(), createPickerHost(refresh)];
   const lines = createLineQueue(earlyInput.messages);
   const ticker = createTicker(refresh);
-  const notices = createDesktopNotices(tty, process.env);
+  const notifications = createDesktopNotifications(tty, process.env);
 
   function refresh(): void {
     screen.show(renderFrame);
@@ -57,8 +57,8 @@ export function createLiveFront(prompt: Prompt): Front {
     const { shown, draft, answering, isOnQuestion, isLeaving } = state;
     const hints = shown === null ? completion.hints(draft, tty.columns) : [];
     const mode = talk?.control.mode.current() ?? "ask";
-    const [picker, notice] = [list.current(), startupWait.notice()];
-    const frame = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, notice, mode };
+    const [picker, waitText] = [list.current(), startupWait.waitText()];
+    const frame = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, waitText, mode };
     return renderRegion(frame, tty.columns, tty.rows, Date.now());
   }
 
@@ -68,8 +68,8 @@ export function createLiveFront(prompt: Prompt): Front {
     const isNew = question !== undefined && question !== state.shown?.question;
     state = showQuestion(state, question, performance.now());
     if (isNew && talk?.rings === true) tty.write(bell);
-    if (isNew) notices.ask(question.name);
-    notices.setAtWork(isAtWork(), performance.now());
+    if (isNew) notifications.ask(question.name);
+    notifications.setAtWork(isAtWork(), performance.now());
     if (!isAtWork()) state = { ...state, isLeaving: false };
     refresh();
   }
@@ -225,7 +225,7 @@ export function createLiveFront(prompt: Prompt): Front {
   function switchTalk(next: Talk | null): void {
     if (talk !== null) screen.commit(talk.control.view.takeHistory());
     talk = next;
-    notices.use(next?.notifies === true);
+    notifications.use(next?.notifies === true);
     const { draft, escapedAt, interruptedAt } = state;
     state = { ...createLiveState(draft), escapedAt, interruptedAt };
     lines.talk(next);
@@ -243,8 +243,8 @@ export function createLiveFront(prompt: Prompt): Front {
       if (next.draft !== undefined) writeDraft(next.draft);
       switchTalk(next);
     },
-    wait(notice, skip) {
-      startupWait.begin(notice, skip);
+    wait(waitText, skip) {
+      startupWait.begin(waitText, skip);
       switchTalk(null);
     },
     choose: list.choose,

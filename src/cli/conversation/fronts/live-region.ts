@@ -34,7 +34,7 @@ export type RegionContent = {
   readonly picker: Picker | null;
   /** Whether the person is asked how to leave. */
   readonly isLeaving: boolean;
-  readonly notice: string | undefined;
+  readonly waitText: string | undefined;
   readonly mode?: Mode;
 };
 
@@ -45,13 +45,13 @@ export function renderRegion(content: RegionContent, columns: number, rows: numb
   const [question] = questions;
   const status =
     view === null
-      ? lineOf(content.notice ?? "", "dim")
+      ? lineOf(content.waitText ?? "", "dim")
       : renderStatusLine(view.state(), {
           columns,
           now,
           questions: questions.length,
           ...(content.mode === undefined ? {} : { mode: content.mode }),
-          ...(content.notice === undefined ? {} : { notice: content.notice }),
+          ...(content.waitText === undefined ? {} : { waitText: content.waitText }),
         });
   if (picker !== null) {
     const list = renderPicker(picker, columns, maxRegionRows - 1);

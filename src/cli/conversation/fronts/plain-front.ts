@@ -232,10 +232,10 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
       lineQueue.talk(next);
       changed();
     },
-    wait(notice, skipRequested) {
+    wait(waitText, skipRequested) {
       switchTalk(null);
       skipWait = skipRequested ?? null;
-      print(`${toOneLine(notice)}${skipWait === null ? "" : " Ctrl-C skips the wait."}`);
+      print(`${toOneLine(waitText)}${skipWait === null ? "" : " Ctrl-C skips the wait."}`);
       lineQueue.talk(null);
       changed();
     },

@@ -2,33 +2,33 @@
  * A wait before the person can talk, for example for servers that are starting.
  */
 export type StartupWait = {
-  readonly begin: (notice: string, skip?: () => void) => void;
+  readonly begin: (waitText: string, skip?: () => void) => void;
   readonly end: () => void;
-  /** The notice for the person; undefined outside a wait. */
-  readonly notice: () => string | undefined;
+  /** What the person reads; undefined outside a wait. */
+  readonly waitText: () => string | undefined;
   readonly canSkip: () => boolean;
   /** Continues without waiting. */
   readonly skip: () => void;
 };
 
 export function createStartupWait(): StartupWait {
-  let current: { readonly notice: string; readonly skip: (() => void) | undefined } | null = null;
+  let current: { readonly waitText: string; readonly skip: (() => void) | undefined } | null = null;
   return {
-    begin(notice, skip) {
-      current = { notice, skip };
+    begin(waitText, skip) {
+      current = { waitText, skip };
     },
     end() {
       current = null;
     },
-    notice() {
+    waitText() {
       if (current === null) return undefined;
-      return current.skip === undefined ? current.notice : `${current.notice} · esc skips the wait`;
+      return current.skip === undefined ? current.waitText : `${current.waitText} · esc skips the wait`;
     },
     canSkip: () => current?.skip !== undefined,
     skip() {
-      const { notice, skip } = current ?? {};
-      if (notice === undefined || skip === undefined) return;
-      current = { notice: `no longer ${notice}`, skip: undefined };
+      const { waitText, skip } = current ?? {};
+      if (waitText === undefined || skip === undefined) return;
+      current = { waitText: `no longer ${waitText}`, skip: undefined };
       skip();
     },
   };

@@ -21,16 +21,16 @@ export type StatusOptions = {
   /** Which calls run without asking. */
   readonly mode?: Mode;
   /** Shown instead of everything else, for example while the session is being opened. */
-  readonly notice?: string;
+  readonly waitText?: string;
 };
 
 const modeFacts: { readonly [Name in Mode]: string } = { ask: "", edits: "edits allowed", plan: "plan mode" };
 
 /** Facts that do not fit are omitted, starting at the end. */
-export function renderStatusLine(state: ViewState, { columns, now, questions, mode, notice }: StatusOptions): Line {
+export function renderStatusLine(state: ViewState, { columns, now, questions, mode, waitText }: StatusOptions): Line {
   const fallback = state.fallback === null ? "" : `${toOneLine(state.fallback)} serves`;
   const facts = [fallback, mode === undefined ? "" : modeFacts[mode], ...formatUsage(state, columns)];
-  if (notice !== undefined) return lineOf(notice, "dim");
+  if (waitText !== undefined) return lineOf(waitText, "dim");
   const { activity } = state;
   if (questions > 0)
     return appendFitting([spanOf("waiting for you", "yellow")], [formatQuestionCount(questions), ...facts], columns);

@@ -2,23 +2,27 @@
  * The program `pawl`: its commands, their options and their help.
  */
 import { Command } from "commander";
-import type { AbortOptions } from "./commands/abort.js";
-import type { AcpCommandOptions } from "./commands/acp.js";
-import type { InitOptions } from "./commands/init.js";
-import type { RedactCommandOptions } from "./commands/redact.js";
-import type { ReplayCommandOptions } from "./commands/replay.js";
-import type { RunCommandOptions } from "./commands/run.js";
-import type { SandboxCommandOptions } from "./commands/sandbox.js";
-import type { JsonOption, ListCommandOptions, RemoveOptions } from "./commands/sessions.js";
-import type { ShowOptions } from "./commands/show-session.js";
-import type { ConversationOptions } from "./conversation/conversation-deps.js";
-import { resolveStoreName } from "./files/store-location.js";
-import { helpGroups } from "./program/command-groups.js";
-import { addCompletion } from "./program/completion.js";
-import { addConfigurationCommands } from "./program/configuration.js";
-import { addEval } from "./program/evals.js";
-import { addMcp } from "./program/mcp.js";
-import { addNotices } from "./program/notices.js";
+import type { AbortOptions } from "../commands/abort.js";
+import type { AcpCommandOptions } from "../commands/acp.js";
+import type { InitOptions } from "../commands/init.js";
+import type { RedactCommandOptions } from "../commands/redact.js";
+import type { ReplayCommandOptions } from "../commands/replay.js";
+import type { RunCommandOptions } from "../commands/run.js";
+import type { SandboxCommandOptions } from "../commands/sandbox.js";
+import type { JsonOption, ListCommandOptions, RemoveOptions } from "../commands/sessions.js";
+import type { ShowOptions } from "../commands/show-session.js";
+import type { ConversationOptions } from "../conversation/conversation-deps.js";
+import { resolveStoreName } from "../files/store-location.js";
+import type { DriveOptions } from "../run/drive-session.js";
+import { installProxies } from "../server/install-proxies.js";
+import type { Terminal } from "../terminal/terminal.js";
+import { readVersion } from "../version.js";
+import { helpGroups } from "./command-groups.js";
+import { addCompletion } from "./completion.js";
+import { addConfigurationCommands } from "./configuration.js";
+import { addEval } from "./evals.js";
+import { addMcp } from "./mcp.js";
+import { addNotices } from "./notices.js";
 import {
   type AddCommand,
   addModelOptions,
@@ -28,17 +32,13 @@ import {
   formatExamples,
   parsePositive,
   sessionArgument,
-} from "./program/options.js";
-import { addPermissionCommands } from "./program/permissions.js";
-import { addPostgres } from "./program/postgres.js";
-import { addSchedule } from "./program/schedule.js";
-import { addServe, addUi } from "./program/serve.js";
-import { addSupervisionCommands } from "./program/supervision.js";
-import { addTransfer } from "./program/transfer.js";
-import type { DriveOptions } from "./run/drive-session.js";
-import { installProxies } from "./server/install-proxies.js";
-import type { Terminal } from "./terminal/terminal.js";
-import { readVersion } from "./version.js";
+} from "./options.js";
+import { addPermissionCommands } from "./permissions.js";
+import { addPostgres } from "./postgres.js";
+import { addSchedule } from "./schedule.js";
+import { addServe, addUi } from "./serve.js";
+import { addSupervisionCommands } from "./supervision.js";
+import { addTransfer } from "./transfer.js";
 
 /** @param finish takes the exit code of the command that ran */
 export function createProgram(terminal: Terminal, finish: (exitCode: number) => void): Command {
@@ -117,11 +117,11 @@ const addConversation: AddCommand = (program, terminal, finish) => {
     .action(
       async (words: readonly string[], { print, ...options }: ConversationOptions & { readonly print?: true }) => {
         if (print === true) {
-          const { run } = await import("./commands/run.js");
+          const { run } = await import("../commands/run.js");
           finish(await run(words, options, terminal));
           return;
         }
-        const { conversation } = await import("./commands/conversation.js");
+        const { conversation } = await import("../commands/conversation.js");
         finish(await conversation(words, options, readVersion(), program, terminal));
       },
     );
@@ -135,7 +135,7 @@ const addInit: AddCommand = (program, terminal, finish) => {
     .option("--json", "print the folder, the files and the next commands as JSON")
     .addHelpText("after", initHelp)
     .action(async (folder: string, options: InitOptions) => {
-      const { init } = await import("./commands/init.js");
+      const { init } = await import("../commands/init.js");
       finish(init(folder, options, terminal));
     });
 };
@@ -177,11 +177,11 @@ const addRun: AddCommand = (program, terminal, finish) => {
     )
     .action(async (words: readonly string[], options: RunCommandOptions) => {
       if (options.background === true) {
-        const { runInBackground } = await import("./commands/run-background.js");
+        const { runInBackground } = await import("../commands/run-background.js");
         finish(await runInBackground(options, terminal));
         return;
       }
-      const { run } = await import("./commands/run.js");
+      const { run } = await import("../commands/run.js");
       finish(await run(words, options, terminal));
     });
 };
@@ -201,7 +201,7 @@ const addResume: AddCommand = (program, terminal, finish) => {
       `${formatExamples("pawl resume", "pawl resume 3f8c", "pawl resume 3f8c --yes --allow-shell")}${exitCodeHelp}`,
     )
     .action(async (id: string | undefined, options: DriveOptions) => {
-      const { resume } = await import("./commands/resume.js");
+      const { resume } = await import("../commands/resume.js");
       finish(await resume(id, options, terminal));
     });
 };
@@ -214,7 +214,7 @@ const addAbort: AddCommand = (program, terminal, finish) => {
     .option("--json", "print the result as JSON")
     .addHelpText("after", formatExamples("pawl abort 3f8c"))
     .action(async (id: string, options: AbortOptions) => {
-      const { abort } = await import("./commands/abort.js");
+      const { abort } = await import("../commands/abort.js");
       finish(await abort(id, options, terminal));
     });
 };
@@ -234,7 +234,7 @@ Exit codes: 0 no difference, 2 usage, 5 a difference.
 `,
     )
     .action(async (id: string, options: ReplayCommandOptions) => {
-      const { replay } = await import("./commands/replay.js");
+      const { replay } = await import("../commands/replay.js");
       finish(await replay(id, options, terminal));
     });
 };
@@ -256,7 +256,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
       ),
     )
     .action(async (options: ListCommandOptions) => {
-      const { list } = await import("./commands/sessions.js");
+      const { list } = await import("../commands/sessions.js");
       finish(await list(options, terminal));
     });
   const addSubcommand = (name: string, description: string) =>
@@ -269,7 +269,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
     .option("--numbers", "show entry numbers, for pawl fork --at")
     .addHelpText("after", formatExamples("pawl sessions show 3f8c", "pawl sessions show 3f8c --json"))
     .action(async (id: string, _: ShowOptions, self: Command) => {
-      const { show } = await import("./commands/show-session.js");
+      const { show } = await import("../commands/show-session.js");
       finish(await show(id, self.optsWithGlobals(), terminal));
     });
   addSubcommand("rename", "change the title of a session")
@@ -277,7 +277,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
     .option("--json", "print the id and the title as JSON")
     .addHelpText("after", formatExamples('pawl sessions rename 3f8c "The build of March"'))
     .action(async (id: string, words: readonly string[], _: JsonOption, self: Command) => {
-      const { rename } = await import("./commands/rename.js");
+      const { rename } = await import("../commands/rename.js");
       finish(await rename(id, words, self.optsWithGlobals(), terminal));
     });
   addSubcommand("redact", "permanently remove leaked text, entries or calls from an idle session")
@@ -287,7 +287,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
     .option("--json", "print what was removed as JSON")
     .addHelpText("after", redactHelp)
     .action(async (id: string, _: RedactCommandOptions, self: Command) => {
-      const { redact } = await import("./commands/redact.js");
+      const { redact } = await import("../commands/redact.js");
       finish(await redact(id, self.optsWithGlobals(), terminal));
     });
   addTransfer(command, terminal, finish);
@@ -296,7 +296,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
     .option("--json", "print the id of the deleted session as JSON")
     .addHelpText("after", formatExamples("pawl sessions delete 3f8c"))
     .action(async (id: string, _: RemoveOptions, self: Command) => {
-      const { remove } = await import("./commands/sessions.js");
+      const { remove } = await import("../commands/sessions.js");
       finish(await remove(id, self.optsWithGlobals(), terminal));
     });
 };
@@ -316,7 +316,7 @@ const addAcp: AddCommand = (program, terminal, finish) => {
   addPermissionOptions(addModelOptions(command))
     .addHelpText("after", formatExamples("pawl acp", "pawl acp --model anthropic/claude-sonnet-5-5 --allow-shell"))
     .action(async (options: AcpCommandOptions) => {
-      const { acp } = await import("./commands/acp.js");
+      const { acp } = await import("../commands/acp.js");
       finish(await acp(options, readVersion(), terminal));
     });
 };
@@ -328,7 +328,7 @@ const addDoctor: AddCommand = (program, terminal, finish) => {
     .option("--json", "print the findings as JSON")
     .addHelpText("after", formatExamples("pawl doctor", "pawl doctor --json"))
     .action(async (options: { readonly json?: true }) => {
-      const { doctor } = await import("./commands/doctor.js");
+      const { doctor } = await import("../commands/doctor.js");
       finish(await doctor(options, terminal));
     });
 };
@@ -341,7 +341,7 @@ const addSandbox: AddCommand = (program, terminal, finish) => {
     .option("--json", "print it as JSON")
     .addHelpText("after", formatExamples("pawl sandbox", "pawl sandbox clean"))
     .action(async (options: SandboxCommandOptions) => {
-      const { show } = await import("./commands/sandbox.js");
+      const { show } = await import("../commands/sandbox.js");
       finish(show(options, terminal));
     });
   command
@@ -349,7 +349,7 @@ const addSandbox: AddCommand = (program, terminal, finish) => {
     .description("remove the home folder of this folder's commands, including its caches")
     .addHelpText("after", formatExamples("pawl sandbox clean"))
     .action(async (_: unknown, self: Command) => {
-      const { clean } = await import("./commands/sandbox.js");
+      const { clean } = await import("../commands/sandbox.js");
       finish(clean(self.optsWithGlobals(), terminal));
     });
 };

@@ -1,15 +1,20 @@
 /**
- * Notices on the desktop, which terminals show for an escape sequence. Which sequence a terminal understands is known from its
+ * Notifications on the desktop, which terminals show for an escape sequence. Which sequence a terminal understands is known from its
  * environment; the others would print it.
  */
 import { toOneLine, truncate } from "./text.js";
 
-export type NoticeProtocol = "osc 9" | "osc 777" | "osc 99";
+export type NotificationProtocol = "osc 9" | "osc 777" | "osc 99";
 
 type Environment = { readonly [name: string]: string | undefined };
 
-/** Null if the terminal is not known to show notices. A multiplexer does not pass them on. */
-export function chooseNoticeProtocol({ TERM = "", TERM_PROGRAM, TMUX, STY }: Environment): NoticeProtocol | null {
+/** Null if the terminal is not known to show notifications. A multiplexer does not pass them on. */
+export function chooseNotificationProtocol({
+  TERM = "",
+  TERM_PROGRAM,
+  TMUX,
+  STY,
+}: Environment): NotificationProtocol | null {
   if (TMUX !== undefined || STY !== undefined || /^(?:screen|tmux)/.test(TERM)) return null;
   if (TERM === "xterm-kitty") return "osc 99";
   if (TERM_PROGRAM === "iTerm.app") return "osc 9";
@@ -22,7 +27,7 @@ const maxCharacters = 100;
 const end = "\x1b\\";
 
 /** @param text its control characters are removed */
-export function formatDesktopNotice(protocol: NoticeProtocol, text: string): string {
+export function formatDesktopNotification(protocol: NotificationProtocol, text: string): string {
   const clean = truncate(toOneLine(text), maxCharacters);
   switch (protocol) {
     case "osc 9":

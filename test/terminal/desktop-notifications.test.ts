@@ -1,10 +1,10 @@
 /**
- * Notices on the desktop: for which terminals, when, and with which text.
+ * Notifications on the desktop: for which terminals, when, and with which text.
  */
 import { expect, test } from "vitest";
-import { createDesktopNotices, longWorkMs } from "../../src/cli/conversation/fronts/desktop-notices.js";
+import { createDesktopNotifications, longWorkMs } from "../../src/cli/conversation/fronts/desktop-notifications.js";
 import { createKeyReader } from "../../src/cli/screen/keys.js";
-import { chooseNoticeProtocol, formatDesktopNotice } from "../../src/cli/terminal/desktop-notice.js";
+import { chooseNotificationProtocol, formatDesktopNotification } from "../../src/cli/terminal/desktop-notification.js";
 import { verifies } from "../verifies.js";
 
 test.each([
@@ -16,17 +16,17 @@ test.each([
   [{ TERM: "xterm-kitty" }, "osc 99"],
   [{ TERM: "foot-extra" }, "osc 777"],
 ])("the terminal of %o has the protocol %s", (environment, protocol) => {
-  expect(chooseNoticeProtocol(environment)).toBe(protocol);
+  expect(chooseNotificationProtocol(environment)).toBe(protocol);
 });
 
 test("text cannot end a notice or add to it", verifies("CHAT-4#settings"), () => {
   const hostile = `x\x1b\\\x07\x9c\n;y${"z".repeat(500)}`;
   for (const protocol of ["osc 9", "osc 777", "osc 99"] as const) {
-    const notice = formatDesktopNotice(protocol, hostile);
+    const notice = formatDesktopNotification(protocol, hostile);
     expect(notice.length).toBeLessThan(150);
     expect(notice.slice(2, -2)).not.toMatch(/[\x00-\x1f\x7f-\x9f]/);
   }
-  expect(formatDesktopNotice("osc 777", hostile).split(";")).toHaveLength(4);
+  expect(formatDesktopNotification("osc 777", hostile).split(";")).toHaveLength(4);
 });
 
 test("the key reader reports the focus, and no key", () => {
@@ -44,7 +44,7 @@ test("the key reader reports the focus, and no key", () => {
 function watch(environment: { readonly [name: string]: string }) {
   const written: string[] = [];
   let [hasFocus, isWatched] = [false, false];
-  const notices = createDesktopNotices(
+  const notices = createDesktopNotifications(
     {
       write: (text: string) => written.push(text) > 0,
       watchFocus() {
