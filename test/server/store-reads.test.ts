@@ -138,7 +138,7 @@ test("a run that a client starts and watches reads the store 6 times, besides th
 });
 
 /** Reads the first frame of a stream, after which its watcher has joined the hub. */
-async function openEarly(frames: AsyncGenerator<Followed>): Promise<AsyncGenerator<Followed>> {
+async function openEarly(frames: AsyncGenerator<FollowedFrame>): Promise<AsyncGenerator<FollowedFrame>> {
   await frames.next();
   return frames;
 }

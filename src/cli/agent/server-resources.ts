@@ -6,7 +6,7 @@ import { PawlError, type UserPart } from "../../index.js";
 import type { McpResourceContent, McpServer } from "../../tools/mcp/index.js";
 import { findServer } from "../mcp/resolve-servers.js";
 import type { StartedServer, StartedServers } from "../mcp/start-servers.js";
-import { formatCount, sanitizeStrictly, toOneLine, truncate } from "../terminal/text.js";
+import { formatCount, formatNumber, sanitizeStrictly, toOneLine, truncate } from "../terminal/text.js";
 import { createDataPart, fileMediaTypes, listMentions } from "./attachments.js";
 
 /** The maximum size of a resource's text in a message; characters. A longer one is cut. */
@@ -71,7 +71,7 @@ export async function readResource(server: McpServer, uri: string, signal: Abort
   const title = `The resource ${uri} of the MCP server ${server.name}${isCut ? ", its beginning" : ""}:`;
   const isOnlyFiles = text === "" && files.length > 0;
   const textSize = isCut
-    ? `${maxCharacters.toLocaleString("en-US")} characters of it`
+    ? `${formatNumber(maxCharacters)} characters of it`
     : formatCount(text.split("\n").length, "line");
   return {
     parts: [...(isOnlyFiles ? [] : [createDataPart(title, text.slice(0, maxCharacters))]), ...files],

@@ -11,6 +11,7 @@ import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
 import { maxConfigurationBytes } from "../files/configuration-folder.js";
 import { readSmallText } from "../files/small-file.js";
+import { formatNumber } from "../terminal/text.js";
 import { parseConfiguration, settingNames } from "./configuration.js";
 import { type SettingKind, settingTable } from "./setting-table.js";
 import { stripComments } from "./strip-comments.js";
@@ -31,7 +32,7 @@ export function writeConfiguration(path: string, text: string): void {
   if (size > maxConfigurationBytes)
     throw new PawlError(
       "bad_configuration",
-      `${path} would be larger than ${maxConfigurationBytes.toLocaleString("en-US")} bytes.`,
+      `${path} would be larger than ${formatNumber(maxConfigurationBytes)} bytes.`,
     );
   replaceFile(path, text);
 }

@@ -20,6 +20,7 @@ import { formatDollars } from "../render/format-closing-line.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
 import { type Line, lineOf } from "../screen/line.js";
 import type { Redaction } from "../terminal/redaction.js";
+import { formatNumber } from "../terminal/text.js";
 import { createBackgroundAgents } from "./background-agents.js";
 import { createHookActivities } from "./hook-activities.js";
 import { loadHighlighting } from "./lines/highlight.js";
@@ -327,7 +328,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         childIds: new Set(state.background?.map(({ childId }) => childId)),
       };
       const after = Math.max(0, summary.seq - maxShown);
-      if (after > 0) say([lineOf(`${after.toLocaleString("en-US")} earlier entries of the log are not shown.`, "dim")]);
+      if (after > 0) say([lineOf(`${formatNumber(after)} earlier entries of the log are not shown.`, "dim")]);
       startShowing(after);
       if (after > 0) background.followAll(state);
       const { holder } = summary;

@@ -5,6 +5,7 @@
  * 2. Anything but a regular file is refused. A pipe might never end.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { formatNumber } from "../terminal/text.js";
 
 export type SmallFile =
   | { readonly type: "file"; readonly bytes: Buffer }
@@ -29,7 +30,7 @@ export function readSmallFile(
     if (!isExpectedFile(stats, file)) return { type: "refused", why: "it was replaced while it was being opened" };
     const bytes = stats.size > maxBytes ? null : readBounded(file, maxBytes, stats.size);
     if (bytes !== null) return { type: "file", bytes };
-    return { type: "refused", why: `it is larger than ${maxBytes.toLocaleString("en-US")} bytes` };
+    return { type: "refused", why: `it is larger than ${formatNumber(maxBytes)} bytes` };
   } finally {
     closeSync(file);
   }

@@ -6,7 +6,7 @@
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { toOneLine } from "../terminal/text.js";
+import { formatNumber, toOneLine } from "../terminal/text.js";
 import { decodeText, readFolderFile, resolveInFolder } from "./folder-file.js";
 import { readSmallText } from "./small-file.js";
 
@@ -79,7 +79,7 @@ export function readProjectTexts<File extends TextFile>(
     const found = readFolderFile(root, path, maxBytes);
     if (found.type !== "file") throw new Error(found.type === "refused" ? found.why : "it is a broken link");
     if (found.bytes.length > remainingBytes)
-      throw new Error(`the ${plural} of the folder have more than ${maxTotalBytes.toLocaleString("en-US")} bytes`);
+      throw new Error(`the ${plural} of the folder have more than ${formatNumber(maxTotalBytes)} bytes`);
     const text = decodeText(found.bytes);
     if (text === null) throw new Error("it is not UTF-8 text");
     remainingBytes -= found.bytes.length;
@@ -151,9 +151,7 @@ function readTexts<File extends TextFile>(
   if (files === null)
     return {
       list: [],
-      problems: [
-        toOneLine(`${shownFolder} has more than ${maxEntries.toLocaleString("en-US")} files: none of them is read.`),
-      ],
+      problems: [toOneLine(`${shownFolder} has more than ${formatNumber(maxEntries)} files: none of them is read.`)],
     };
   const list: File[] = [];
   const problems: string[] = [];

@@ -11,7 +11,7 @@ import { installCommand } from "../installation.js";
 import type { ToolVersion } from "../permissions/rule-test.js";
 import type { FindVersion } from "../permissions/tool-version.js";
 import { listSecrets } from "../terminal/redaction.js";
-import { formatCount } from "../terminal/text.js";
+import { formatCount, formatNumber } from "../terminal/text.js";
 import { canLogIn, storedLogin } from "./logins.js";
 import { openServerSandbox } from "./open-server-sandbox.js";
 import type { ResolvedServer } from "./resolve-servers.js";
@@ -106,7 +106,7 @@ function formatCostNotes(name: string, path: string, tools: readonly AnyTool[]):
   const specifications = tools.map((tool) => ({ name: tool.name, description: tool.description, input: tool.input }));
   const tokens = estimateTokens(JSON.stringify(specifications));
   if (tokens < noteworthyTokens) return [];
-  const figure = tokens.toLocaleString("en-US");
+  const figure = formatNumber(tokens);
   return [
     `MCP server ${name}: its ${formatCount(tools.length, "tool")} take about ${figure} tokens.`,
     `  It is configured in ${path}. Every request contains them, unless all servers take more than a tenth of the model's context window: then the model searches for them.`,

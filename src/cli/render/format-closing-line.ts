@@ -4,7 +4,7 @@
 import { textOfEnd } from "../../core/index.js";
 import type { Reason, RunResult, Usage } from "../../index.js";
 import { shortId } from "../files/session-store.js";
-import { formatCount, formatDuration, sanitize, toOneLine } from "../terminal/text.js";
+import { formatCount, formatDuration, formatNumber, sanitize, toOneLine } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
 import { formatWaits } from "../wait-text.js";
 import { type CacheSavings, formatCacheShare, noSavings } from "./cache-savings.js";
@@ -63,7 +63,7 @@ function describeCompletion({ reason, condition }: Extract<RunResult, { readonly
 
 function formatTokens({ inputTokens, outputTokens, cacheReadTokens = 0 }: Usage): readonly string[] {
   if (inputTokens === undefined && outputTokens === undefined) return [];
-  const formatTokenCount = (count: number | undefined) => (count === undefined ? "?" : count.toLocaleString("en-US"));
+  const formatTokenCount = (count: number | undefined) => (count === undefined ? "?" : formatNumber(count));
   const share = formatCacheShare({ input: inputTokens ?? 0, read: cacheReadTokens });
   const cached = share === null ? "" : ` (${share} cached)`;
   return [`${formatTokenCount(inputTokens)} tokens in${cached}, ${formatTokenCount(outputTokens)} out`];

@@ -2,7 +2,7 @@
  * The line about a compaction: how much it saved, or why it failed.
  */
 import type { PublicEvent } from "../../index.js";
-import { formatCount, toOneLine } from "../terminal/text.js";
+import { formatCount, formatNumber, toOneLine } from "../terminal/text.js";
 
 type CompactedEvent = Extract<PublicEvent, { readonly type: "compacted" }>;
 
@@ -26,5 +26,5 @@ export function formatCompaction({
 
 function formatSizes(before: number | undefined, after: number | undefined): string {
   if (before === undefined || after === undefined) return "";
-  return `: about ${before.toLocaleString("en-US")} tokens are now ${after.toLocaleString("en-US")}`;
+  return `: about ${formatNumber(before)} tokens are now ${formatNumber(after)}`;
 }

@@ -4,7 +4,7 @@
 import { basename } from "node:path";
 import type { RunningSession } from "../agent/running-sessions.js";
 import { shortId } from "../files/session-store.js";
-import { formatAge, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
+import { formatAge, formatNumber, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
 import { formatDollars } from "./format-closing-line.js";
 
 type Options = {
@@ -63,5 +63,5 @@ function formatDoing({ progress, doing }: RunningSession): string {
 
 function formatUsage({ costUsd, tokens }: RunningSession): string {
   if (costUsd !== null) return formatDollars(costUsd);
-  return tokens === 0 ? "" : `${tokens.toLocaleString("en-US")} tokens`;
+  return tokens === 0 ? "" : `${formatNumber(tokens)} tokens`;
 }

@@ -3,7 +3,7 @@
  *
  * A long paste is represented by one character. It is shown as `[pasted 120 lines]` and sent in full.
  */
-import { sanitize, toOneLine } from "../terminal/text.js";
+import { formatNumber, sanitize, toOneLine } from "../terminal/text.js";
 import { splitGraphemes } from "./line.js";
 
 export type Draft = {
@@ -60,7 +60,7 @@ export function formatText(text: string, pastes: readonly string[]): string {
   return text.replaceAll("\t", "    ").replace(pastePattern, (character) => {
     const pasted = pastes[(character.codePointAt(0) ?? 0) - firstPaste] ?? "";
     const lines = pasted.split("\n").length;
-    return lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${pasted.length.toLocaleString("en-US")} characters]`;
+    return lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${formatNumber(pasted.length)} characters]`;
   });
 }
 

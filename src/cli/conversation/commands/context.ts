@@ -13,7 +13,7 @@ import { modelRequests, type TraceRecordOf } from "../../../inspect.js";
 import { cacheLoss } from "../../../models/index.js";
 import { formatCompaction } from "../../render/format-compaction.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
-import { formatCount, toOneLine } from "../../terminal/text.js";
+import { formatCount, formatNumber, toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./command-context.js";
 import { formatLastBreak } from "./format-cache-breaks.js";
@@ -36,9 +36,7 @@ export async function runContextCommand({ agent, store, sessionId, columns, say 
   say([
     ...wrapNote("The last request to the model, estimated:", columns(), "dim"),
     ...[...parts, ["all", total] as const].map((part) => renderShare(part, total)),
-    ...(fromProvider === null
-      ? []
-      : [lineOf(`  Its provider counted ${fromProvider.toLocaleString("en-US")} tokens.`, "dim")]),
+    ...(fromProvider === null ? [] : [lineOf(`  Its provider counted ${formatNumber(fromProvider)} tokens.`, "dim")]),
     ...wrapNote(await describeOmitted(agent, sessionId), columns(), "dim"),
     ...(broke === null ? [] : wrapNote(broke, columns(), "dim")),
   ]);
@@ -48,7 +46,7 @@ export async function runContextCommand({ agent, store, sessionId, columns, say 
 function renderShare([name, tokens]: TokenShare, total: number): Line {
   return [
     spanOf(`  ${name.padEnd(18)}`, "dim"),
-    spanOf(`${tokens.toLocaleString("en-US").padStart(7)} tokens`),
+    spanOf(`${formatNumber(tokens).padStart(7)} tokens`),
     spanOf(total === 0 || name === "all" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
   ];
 }

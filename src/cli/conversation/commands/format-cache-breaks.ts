@@ -4,7 +4,7 @@
 import { type CacheBreak, textOfCacheBreak } from "../../../core/index.js";
 import type { CacheLoss } from "../../../models/index.js";
 import { formatDollars } from "../../render/format-closing-line.js";
-import { formatCount } from "../../terminal/text.js";
+import { formatCount, formatNumber } from "../../terminal/text.js";
 
 /** For `/context`: the last break. */
 export function formatLastBreak(step: number, loss: CacheLoss): string {
@@ -44,6 +44,6 @@ function addCost(sum: number, costUsd: number | undefined): number | null {
 
 function formatLossPrice({ tokens, usd }: LossSum): string | null {
   if (tokens === 0) return null;
-  const tokensText = tokens === 1 ? "1 token was" : `${tokens.toLocaleString("en-US")} tokens were`;
+  const tokensText = tokens === 1 ? "1 token was" : `${formatNumber(tokens)} tokens were`;
   return `${tokensText} charged again${usd === null ? "" : `, for about ${formatDollars(usd)}`}`;
 }

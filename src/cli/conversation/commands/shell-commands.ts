@@ -7,7 +7,7 @@ import { createShellTool } from "../../../tools/index.js";
 import { createDataPart } from "../../agent/attachments.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Redaction } from "../../terminal/redaction.js";
-import { toOneLine, truncate } from "../../terminal/text.js";
+import { formatNumber, toOneLine, truncate } from "../../terminal/text.js";
 import { renderOutput } from "../lines/call-lines.js";
 import type { SessionControl } from "../session-control.js";
 
@@ -70,7 +70,7 @@ async function runInFolder(command: string, root: string, signal: AbortSignal): 
 function abridgeOutput(output: string): string {
   if (output.length <= maxAttached) return output;
   const half = maxAttached / 2;
-  const left = (output.length - maxAttached).toLocaleString("en-US");
+  const left = formatNumber(output.length - maxAttached);
   return `${output.slice(0, half)}\n(… ${left} characters left out …)\n${output.slice(-half)}`;
 }
 

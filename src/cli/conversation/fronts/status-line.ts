@@ -5,7 +5,7 @@ import type { Usage } from "../../../index.js";
 import type { Mode } from "../../permissions/mode.js";
 import { formatDollars } from "../../render/format-closing-line.js";
 import { type Line, lineOf, measureLine, spanOf } from "../../screen/line.js";
-import { formatDuration, toOneLine } from "../../terminal/text.js";
+import { formatDuration, formatNumber, toOneLine } from "../../terminal/text.js";
 import { formatWaits } from "../../wait-text.js";
 import type { ViewState } from "../view/view.js";
 
@@ -80,7 +80,7 @@ function appendFitting(head: Line, facts: readonly string[], columns: number): L
 
 export function formatTokens({ inputTokens, outputTokens }: Usage): string {
   if (inputTokens === undefined && outputTokens === undefined) return "";
-  return `${((inputTokens ?? 0) + (outputTokens ?? 0)).toLocaleString("en-US")} tokens`;
+  return `${formatNumber((inputTokens ?? 0) + (outputTokens ?? 0))} tokens`;
 }
 
 export function formatCost({ costUsd, partial }: Usage): string {

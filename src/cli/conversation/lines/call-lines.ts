@@ -8,6 +8,7 @@ import { formatCallTitle } from "../../render/format-call.js";
 import { type Line, lineOf, measureLine, spanOf, wrapLine } from "../../screen/line.js";
 import {
   formatDuration,
+  formatNumber,
   hasFailedCommand,
   summarizeResult,
   toOneLine,
@@ -74,7 +75,7 @@ export function renderRunningCall(call: OpenCall, columns: number, limit: number
   const hidden = lines.length - kept.length;
   return [
     head,
-    lineOf(`  … ${hidden.toLocaleString("en-US")} ${hidden === 1 ? "line" : "lines"} above`, "dim"),
+    lineOf(`  … ${formatNumber(hidden)} ${hidden === 1 ? "line" : "lines"} above`, "dim"),
     ...kept.map(renderOutputLine),
   ];
 }
@@ -155,7 +156,7 @@ function abridge(lines: readonly string[], first: number, last: number): readonl
   const end = lines.length - last;
   if (end - first <= 1) return lines;
   const left = end - first + countOmittedLines(lines.slice(first, end)) + countDiscardedLines(lines);
-  return [...lines.slice(0, first), `… ${left.toLocaleString("en-US")} lines left out`, ...lines.slice(end)];
+  return [...lines.slice(0, first), `… ${formatNumber(left)} lines left out`, ...lines.slice(end)];
 }
 
 /** Counts the lines that omission marks represent (`formatOmittedOutput` in src/context/prompts.ts). */

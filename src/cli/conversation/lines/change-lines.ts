@@ -10,7 +10,7 @@
 import { diffArrays, diffWordsWithSpace } from "diff";
 import type { FileEdit } from "../../../core/index.js";
 import { type Line, type Span, spanOf } from "../../screen/line.js";
-import { sanitizeStrictly } from "../../terminal/text.js";
+import { formatNumber, sanitizeStrictly } from "../../terminal/text.js";
 import type { TextStyle } from "../../terminal/text-style.js";
 
 /** The time to compare lines and words; milliseconds. */
@@ -166,7 +166,7 @@ export function diffInFile(file: string, { before, after, all }: Omit<FileEdit, 
   return {
     lines: [
       ...shown.flatMap(({ lines }, at) => (at === 0 ? lines : [gap, ...lines])),
-      ...(left > 0 ? [note(`… and ${left.toLocaleString("en-US")} more places, replaced in the same way`)] : []),
+      ...(left > 0 ? [note(`… and ${formatNumber(left)} more places, replaced in the same way`)] : []),
       ...(others === "" ? [] : [note(`The old text also occurs in ${others}`)]),
     ],
     added: shown.reduce((sum, { added }) => sum + added, 0),

@@ -14,7 +14,7 @@ import { formatFailedAttempt } from "../../render/format-failed-attempt.js";
 import { formatRedaction } from "../../render/format-redaction.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { nameAsStarted } from "../../terminal/started-as.js";
-import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
+import { formatNumber, sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
 import type { AskingAgent } from "../view/fold.js";
@@ -102,7 +102,7 @@ function renderReplyChoices({ why, schema }: OpenQuestion, width: number): reado
     ),
     ...(choices.length === shown.length
       ? []
-      : [lineOf(`    … ${(choices.length - shown.length).toLocaleString("en-US")} more, which /approve lists`, "dim")]),
+      : [lineOf(`    … ${formatNumber(choices.length - shown.length)} more, which /approve lists`, "dim")]),
   ];
 }
 

@@ -4,7 +4,7 @@
 import type { FamilyItem, Json, PublicEvent } from "../../../index.js";
 import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
-import { formatCount, toOneLine, truncate } from "../../terminal/text.js";
+import { formatCount, formatNumber, toOneLine, truncate } from "../../terminal/text.js";
 import { renderDecision } from "../lines/view-lines.js";
 import { type AgentWork, type AskingAgent, appendLines, type FoldState, updateCall } from "./fold.js";
 
@@ -92,7 +92,7 @@ function addWork(fold: FoldState, callKey: string, change: (work: AgentWork) => 
 
 /** `2 calls · 1,200 tokens · shell npm test` */
 function formatWork({ calls, tokens, activity }: AgentWork): string {
-  const tokensText = tokens === 0 ? "" : `${tokens.toLocaleString("en-US")} tokens`;
+  const tokensText = tokens === 0 ? "" : `${formatNumber(tokens)} tokens`;
   const parts = [formatCount(calls, "call"), tokensText, activity];
   return parts.filter((part) => part !== "").join(" · ");
 }
