@@ -21,8 +21,15 @@ import { userHome } from "./path-pattern.js";
 import { findPlanVerdict, isPlanning, planReason } from "./plan-mode.js";
 import { resolveProjectFolder } from "./project-folder.js";
 import { onlyReads, readsInputsBelow } from "./reading-commands.js";
-import { reminderQuestion } from "./reminder-question.js";
-import { formatRuleSource, parseRule, personTool, type Rule, toPermissionRule, writesFiles } from "./rule.js";
+import {
+  formatRuleSource,
+  parseRule,
+  personTool,
+  type Rule,
+  reminderQuestion,
+  toPermissionRule,
+  writesFiles,
+} from "./rule.js";
 import { openRuleFile, type parseRuleLists, type RuleFile } from "./rule-file.js";
 import { createOffers, type RuleOffers } from "./rule-offers.js";
 import type { CallToDecide } from "./rule-test.js";

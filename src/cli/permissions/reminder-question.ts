@@ -4,11 +4,7 @@
  */
 import { isObject } from "../../core/data/is-object.js";
 import { createClient, type Json, type PublicEvent, type Store } from "../../index.js";
-import { reminderTool } from "./rule.js";
-
-/** The question is in the log, so other processes also recognize it. */
-export const reminderQuestion =
-  "A reminder or the end of an agent started this run, and you have not written to it since.";
+import { reminderQuestion, reminderTool } from "./rule.js";
 
 /** Returns the question about a call that sets a reminder in a run to which no person has written; undefined for other calls. */
 export async function findReminderQuestion(

@@ -60,6 +60,10 @@ export const planTool = "finish_plan";
 /** The tool with which the model sends itself a message later. */
 export const reminderTool = "remind_me";
 
+/** The question about a reminder that a run without a person sets. It is in the log, so that other processes recognize it. */
+export const reminderQuestion =
+  "A reminder or the end of an agent started this run, and you have not written to it since.";
+
 const knownTools = [
   ...pathFields.keys(),
   ...[
