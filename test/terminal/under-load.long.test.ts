@@ -13,14 +13,14 @@ type Row = { readonly what: string; readonly keys: number; readonly p50: number;
 const mostTimesAtRest = 400;
 const mostMegabytes = 250;
 
-test("keys answer and memory stays bounded while much output, long answers and a long history are shown", {
+test("keys answer and memory stays bounded while much output, long answers, four agents and a long history are shown", {
   ...verifies("CHAT-1#view"),
   timeout: 300_000,
 }, async () => {
   const { stdout } = await promisify(execFile)(process.execPath, ["bench/main.mjs", "terminal", "--json"]);
   const rows = JSON.parse(stdout) as readonly Row[];
   const [atRest, ...underLoad] = rows;
-  expect(underLoad).toHaveLength(4);
+  expect(underLoad).toHaveLength(5);
   for (const { what, keys, p50, megabytes } of rows) {
     expect(keys, what).toBeGreaterThan(0);
     expect(p50 / (atRest?.p50 ?? 0), what).toBeLessThan(mostTimesAtRest);
