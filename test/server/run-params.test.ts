@@ -6,6 +6,7 @@ import { z } from "zod";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { createServer, createToken, type ServerOptions } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { startTestServer } from "./rig.js";
 
@@ -59,4 +60,32 @@ test("params of a server that are not an object are the server's failure", verif
   expect(() =>
     createServer({ store: createMemoryStore(), agents: [], token: createToken(), params: {} as never }),
   ).toThrow("must be a function");
+});
+
+test("a request for another agent keeps its agent, even if its session began while its params were chosen", async () => {
+  const store = createMemoryStore();
+  const agents = ["north", "south"].map((name) =>
+    createAgent({ name, store, model: createScriptedModel(() => ({ text: `I am ${name}.` })) }),
+  );
+  const asked = createDeferred();
+  const begun = createDeferred();
+  const { ask } = await startTestServer({
+    store,
+    agents,
+    params: async ({ agent }) => {
+      if (agent === "south") {
+        asked.resolve();
+        await begun.promise;
+      }
+      return {};
+    },
+  });
+  const begin = (agent: string) => ask("POST", "/v1/sessions", { agent, input: "Go.", sessionId: "s" });
+  const south = begin("south");
+  await asked.promise;
+  await begin("north");
+  begun.resolve();
+  const { runId } = (await south).json;
+  const { json } = await ask("GET", `/v1/sessions/s/runs/${runId}?wait=30`);
+  expect(json).toMatchObject({ status: "completed", text: "I am south." });
 });

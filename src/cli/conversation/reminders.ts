@@ -74,7 +74,7 @@ export function createReminders(
 
   function retryLater(error: unknown): void {
     report(null, error);
-    failing = new Set([null]);
+    failing = new Set([...failing, null]);
     if (!isClosed) alarm.set(Date.now() + retryAfterMs);
   }
 

@@ -17,6 +17,7 @@ import {
   type ToolOutput,
   type UserMessage,
 } from "../../index.js";
+import { untilAborted } from "../../platform/until-aborted.js";
 import { decideByRules } from "../permissions/decide.js";
 import { applyHookVerdict, type HookVerdicts } from "../permissions/hook-verdicts.js";
 import { modeOf } from "../permissions/mode.js";
@@ -160,44 +161,69 @@ const modeNames = { ask: "default", edits: "acceptEdits", plan: "plan" } as cons
 /** The maximum number of sessions that are remembered as started. The hook of a forgotten session is called again. */
 const maxStarted = 10_000;
 
+/** A call of the hook for a session. `isTaken`: a run has got its answer, or waits for it. */
+type SessionStart = { readonly answer: Promise<HookAnswer>; isTaken: boolean };
+
 /**
  * Calls the hook in each process, before the first run of a session. If the process continues a run that another one began, it calls the
  * hook before the first command, for its variables. The next run then gets the text of that answer.
+ *
+ * The call belongs to the session: a run or a command that is aborted stops waiting for it, and the next one waits again.
  */
 function createSessionStart(
   { matches, async }: ResolvedHook,
   run: RunHook,
   { store, sessionVariables }: CreateHooksDeps,
 ): Points {
-  /** The sessions for which the hook was called, with the answer if no run has got it yet. */
-  const started = new Map<string, Promise<HookAnswer> | null>();
-  const rememberStart = (sessionId: string, answer: Promise<HookAnswer> | null) => {
-    const [oldest] = started.keys();
-    if (started.size >= maxStarted && oldest !== undefined) started.delete(oldest);
-    started.set(sessionId, answer);
-  };
-  const call = async (source: "startup" | "resume", context: StartedSession): Promise<HookAnswer> => {
+  const starts = new Map<string, SessionStart>();
+
+  async function call(context: StartedSession, source: "startup" | "resume"): Promise<HookAnswer> {
     if (!matches([source])) return {};
     // Nothing waits for a command in the background, so what it writes would be lost.
     if (async) return run({ source }, context);
     const runWithFile = (path: string) => run({ source }, context, { CLAUDE_ENV_FILE: path });
     return sessionVariables.collect(context.sessionId, runWithFile);
-  };
+  }
+
+  async function callBeforeRun(context: StartedSession): Promise<HookAnswer> {
+    const messages = await createClient({ store }).session(context.sessionId).messages();
+    return call(context, messages.some(({ role }) => role === "assistant") ? "resume" : "startup");
+  }
+
+  function findStart(
+    context: StartedSession,
+    callHook: (context: StartedSession) => Promise<HookAnswer>,
+  ): SessionStart {
+    const { sessionId } = context;
+    const known = starts.get(sessionId);
+    if (known !== undefined) return known;
+    const [oldest] = starts.keys();
+    if (starts.size >= maxStarted && oldest !== undefined) starts.delete(oldest);
+    // The hook has a time limit of its own.
+    const answer = trackNotification(callHook({ ...context, signal: new AbortController().signal }));
+    // The run that takes the answer reports a failure.
+    answer.catch(() => {});
+    const start = { answer, isTaken: false };
+    starts.set(sessionId, start);
+    return start;
+  }
+
   sessionVariables.onLoad(async (context) => {
     if (async) return;
-    if (!started.has(context.sessionId)) rememberStart(context.sessionId, call("resume", context));
-    await started.get(context.sessionId);
+    const { answer } = findStart(context, (session) => call(session, "resume"));
+    await untilAborted(answer, context.signal);
   });
   return {
     async beforeRun({ input }, context) {
-      const { sessionId } = context;
-      const earlier = started.get(sessionId);
-      if (earlier === null) return undefined;
-      rememberStart(sessionId, null);
-      if (earlier !== undefined) return toRunChange(input, await earlier);
-      const messages = await createClient({ store }).session(sessionId).messages();
-      const source = messages.some(({ role }) => role === "assistant") ? "resume" : "startup";
-      return toRunChange(input, await call(source, context));
+      const start = findStart(context, callBeforeRun);
+      if (start.isTaken) return undefined;
+      start.isTaken = true;
+      try {
+        return toRunChange(input, await untilAborted(start.answer, context.signal));
+      } catch (error) {
+        if (context.signal.aborted) start.isTaken = false;
+        throw error;
+      }
     },
   };
 }

@@ -36,7 +36,10 @@ export function createQuietGitShell(
     ...defaultShell,
     async *execute(input, context) {
       const isQuiet = await onlyReadsGit(input.command, root);
-      const { execute } = chooseShell(isQuiet, await loadVariables(context));
+      const variables = await loadVariables(context);
+      // The wait can be long, and a command in the background does not look at the signal.
+      context.signal.throwIfAborted();
+      const { execute } = chooseShell(isQuiet, variables);
       const result = await execute?.(input, context);
       if (typeof result === "object" && result !== null && Symbol.asyncIterator in result) return yield* result;
       return result;

@@ -170,11 +170,11 @@ export function formatAge(ms: number): string {
 }
 
 /**
- * Formats an integer with commas. `toLocaleString` does the same, but its first call takes 10 to 60 ms, because Node then loads its tables
+ * Formats a number with commas, as an integer. `toLocaleString` does the same, but its first call takes 10 to 60 ms, because Node then loads its tables
  * of languages.
  */
 export function formatNumber(value: number): string {
-  return String(value).replace(/\B(?=(?:\d{3})+$)/g, ",");
+  return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 /** `1 line`, `2 lines`, `12,000 lines`. */

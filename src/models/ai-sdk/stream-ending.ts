@@ -62,12 +62,15 @@ export function readUsage(value: unknown): Usage {
 }
 
 /**
- * Many servers that speak the API of chat completions have no prompt cache, and send no `prompt_tokens_details`. The AI SDK then gives 0
- * tokens as read, which would count as a cache that broke in each call.
+ * Many servers that speak the API of chat completions have no prompt cache, and report no cached tokens. The AI SDK then gives 0 tokens as
+ * read, which would count as a cache that broke in each call. The fields are those that its providers read.
  */
 function isCacheReported(raw: unknown, read: unknown): boolean {
   if (read !== 0 || !isObject(raw) || raw.prompt_tokens === undefined) return true;
-  return isObject(raw.prompt_tokens_details);
+  const details = [raw.prompt_tokens_details, raw.prompt_token_details].map(
+    (one) => isObject(one) && one.cached_tokens,
+  );
+  return [...details, raw.prompt_cache_hit_tokens, raw.num_cached_tokens].some((count) => typeof count === "number");
 }
 
 /** The AI SDK has no field for these tokens, so they are read from what Anthropic and Bedrock send. Undefined if there were none. */

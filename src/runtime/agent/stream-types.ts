@@ -185,7 +185,10 @@ export type EventsOptions = {
       readonly signal: AbortSignal;
     },
   ) => AsyncGenerator<StreamItem, void, undefined>;
-  /** The session as the caller has just read it, for example its summary, to save a read. Default: the session is read. */
+  /**
+   * The session as the caller has just read it, for example its summary. If it has not begun (`seq` is 0), it is not read again.
+   * Default: the session is read.
+   */
   readonly seen?: Pick<SessionSummary, "seq" | "info">;
   readonly signal?: AbortSignal;
 };

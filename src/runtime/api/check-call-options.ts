@@ -51,7 +51,8 @@ const eventRules: OptionTable<EventsOptions> = {
   joinDeltas: aBoolean,
   itemsOf: aFunction,
   seen: {
-    accepts: (value) => anObject.accepts(value) && ["seq", "info"].every((name) => Object.hasOwn(Object(value), name)),
+    accepts: (value) =>
+      anObject.accepts(value) && Object.hasOwn(Object(value), "info") && integerFrom(0).accepts(Object(value).seq),
     expected: "a summary of the session: { seq, info }",
   },
   signal: aSignal,

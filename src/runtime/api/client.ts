@@ -20,6 +20,7 @@ import { createHolder } from "../../platform/holder.js";
 import type { Clock, MakeId } from "../../ports/clock.js";
 import type { ToolSpecification } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
+import { createLazyItems } from "../../stream/lazy-items.js";
 import type { AbortMethod, Answers } from "../agent/answer-types.js";
 import { checkPostedOptions, checkSessionId, checkSteerOptions } from "../agent/check-run-options.js";
 import { createCheckedClock } from "../agent/checked-clock.js";
@@ -289,13 +290,15 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
   };
 }
 
-async function* clientEvents(
+function clientEvents(
   id: string,
   deps: ClientDeps,
   options: OneSessionOptions,
 ): AsyncGenerator<StreamItem, void, undefined> {
-  checkCall.clientEvents(options);
-  yield* await readItemsNow(id, deps, options);
+  return createLazyItems(() => {
+    checkCall.clientEvents(options);
+    return readItemsNow(id, deps, options);
+  });
 }
 
 /** A separate function, so that a consumer that waits for a long time does not keep the initial state in memory. */

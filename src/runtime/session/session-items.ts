@@ -91,7 +91,8 @@ export type ReadSession = {
 
 /** @param known returns the state of the session */
 export async function readSession({ seen }: EventsOptions, known: () => Promise<State>): Promise<ReadSession> {
-  if (seen !== undefined && seen.info !== null) return { seq: seen.seq, binding: seen.info, state: known };
+  // Zero is never ahead of the log. Another number is, if the session was deleted and began again since, and would hide events.
+  if (seen?.seq === 0 && seen.info !== null) return { seq: seen.seq, binding: seen.info, state: known };
   const state = await known();
   return { seq: state.seq, binding: state.session, state: async () => state };
 }

@@ -139,7 +139,8 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
       return;
     }
     if (!canChangeHolder(event) && (holder !== "none" || currentConnection !== null)) return;
-    if (!deps.isDrivenHere(sessionId)) return void refresh();
+    // A read that is under way may return an earlier holder, so it is repeated.
+    if (isRefreshing || !deps.isDrivenHere(sessionId)) return void refresh();
     holder = "here";
     disconnect();
     setLive("here");

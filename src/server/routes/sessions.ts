@@ -276,7 +276,8 @@ async function beginSession({ request, principal, body }: RouteRequest, context:
   const sendOptions = {
     ...(await chooseParams(context, { principal, request }, agent)),
     ...(key === null ? {} : { runId: key }),
-    ...(sessionExists ? {} : { seen: null }),
+    // An id that a client chose may have come to exist in the meantime, with another agent.
+    ...(sessionId === undefined && !sessionExists ? { seen: null } : {}),
     ...pickRoot(agents.get(agent)),
     ...context.settings.traceOf(request),
   };

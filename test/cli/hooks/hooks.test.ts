@@ -293,6 +293,34 @@ describe("Hooks of a run", verifies("CHAT-6#events"), () => {
     expect(world.read("root/sources")).toBe('"source":"startup"\n"source":"resume"\n');
   });
 
+  test("hold a command back until it has its variables, or for ever if the run is aborted meanwhile", async () => {
+    const command =
+      'case "$(cat)" in *startup*) exit 0;; esac; touch begun; until [ -e go ]; do sleep 0.05; done; ' +
+      'echo "export STAGE=blue" >> "$CLAUDE_ENV_FILE"; echo Resumed.';
+    const world = createHookWorld({
+      [own]: hooksFile("SessionStart", { command }),
+      "config/pawl/pawl.config.json": JSON.stringify({ shell: { sandbox: "off" } }),
+    });
+    const held = call("shell", { command: "touch ran", background: true });
+    const first = world.start([held], { allowShell: true });
+    await first.agent.run("One.", { sessionId: "s" });
+    const [pending] = await first.agent.session("s").pendingApprovals();
+    await first.agent.shutdown({ graceMs: 0 });
+    const print = call("shell", { command: "echo stage is $STAGE" });
+    const { agent, model } = world.start([print, done], { allowShell: true, allow: ["shell"] });
+    const session = agent.session("s");
+    await session.answer(pending?.callKey ?? "", { type: "approve" });
+    const resumed = session.resume();
+    await vi.waitFor(() => expect(world.read("root/begun")).toBe(""), { timeout: 20_000 });
+    await session.abort();
+    await resumed;
+    world.write("root/go", "");
+    await agent.run("Two.", { sessionId: "s" });
+    expect(JSON.stringify(model.requests[0]?.messages)).toContain("[hook] Resumed.");
+    expect(JSON.stringify(model.requests[1]?.messages)).toContain("stage is blue");
+    expect(world.read("root/ran")).toBe(null);
+  });
+
   test("refuse a message, or add to it", async () => {
     const command = 'if grep -q secret; then echo "no secrets" >&2; exit 2; fi; echo Be brief.';
     const world = createHookWorld({ [own]: hooksFile("UserPromptSubmit", { command }) });
