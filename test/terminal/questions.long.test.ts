@@ -45,12 +45,13 @@ describe("several questions of one tool", () => {
       await person.sees("ready");
       person.type("work\r");
       const first = await person.sees("? write_file new1.txt, shown above");
-      expect(first).not.toContain("new2.txt");
-      expect(first).not.toContain("new3.txt");
+      // A call that is just being decided may be on the screen by its name.
+      expect(first).not.toContain("path: new2.txt");
+      expect(first).not.toContain("path: new3.txt");
       await readable();
       person.type("y");
       const second = await person.sees("? write_file new2.txt, shown above");
-      expect(second).not.toContain("new3.txt");
+      expect(second).not.toContain("path: new3.txt");
       expect(second.lastIndexOf("path: new2.txt")).toBeGreaterThan(second.lastIndexOf("path: new1.txt"));
       await readable();
       person.type("n");
