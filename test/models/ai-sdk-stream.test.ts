@@ -432,7 +432,14 @@ test("a server without a prompt cache has not missed it", verifies("COST-4"), as
   };
   expect(await usageOf({ prompt_tokens: 3_000 })).not.toHaveProperty("cacheReadTokens");
   expect(await usageOf({ prompt_tokens: 3_000, prompt_tokens_details: null })).not.toHaveProperty("cacheReadTokens");
-  expect(await usageOf({ prompt_tokens: 3_000, prompt_tokens_details: {} })).toMatchObject({ cacheReadTokens: 0 });
+  expect(await usageOf({ prompt_tokens: 3_000, prompt_tokens_details: {} })).not.toHaveProperty("cacheReadTokens");
+  for (const reported of [
+    { prompt_tokens_details: { cached_tokens: 0 } },
+    { prompt_token_details: { cached_tokens: 0 } },
+    { prompt_cache_hit_tokens: 0 },
+    { num_cached_tokens: 0 },
+  ])
+    expect(await usageOf({ prompt_tokens: 3_000, ...reported })).toMatchObject({ cacheReadTokens: 0 });
   expect(await usageOf({ prompt_tokens: 3_000 }, 2_000)).toMatchObject({ cacheReadTokens: 2_000 });
   expect(await usageOf({ input_tokens: 3_000 })).toMatchObject({ cacheReadTokens: 0 });
 });

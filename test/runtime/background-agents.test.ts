@@ -103,12 +103,14 @@ describe("an agent in the background", () => {
   });
 
   test("read_agent says what it does, and gives its answer", async () => {
+    const begun = createGate();
     const gate = createGate();
     const steps: ScriptedStep[] = [start("x")];
     const editor = createEditor({
       parent: steps,
       child: [{ calls: [{ name: "look" }] }, { text: "A catch." }],
       look: async () => {
+        begun.open();
         await gate.opened;
         return "found";
       },
@@ -116,6 +118,7 @@ describe("an agent in the background", () => {
     steps.push({ text: "Later." });
     await editor.agent.run("Go.", { sessionId: "p" });
     const childId = await editor.findChildId();
+    await begun.opened;
     steps.push(read(), read(childId), read("other"), { text: "It works." });
     await editor.agent.run("How far?", { sessionId: "p" });
     const seen = textsOf(editor.parentModel, 5);
