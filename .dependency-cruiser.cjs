@@ -2,7 +2,7 @@
 
 const { rooms, programs } = require("./scripts/rooms.cjs");
 
-/** The modules of the package's entry points that a program may use, `isObject`, the key of a call, the alarm, and the ignore rules, which trust in a folder needs. */
+/** The modules of the package's entry points that a program may use, `isObject`, the key of a call, the alarm, `untilAborted`, and the ignore rules, which trust in a folder needs. */
 const publicEntries =
   "^src/(index|inspect|store|core/index|core/data/(call-key|is-object)|platform/(alarm|until-aborted)|stores/sqlite/index|stores/postgres/index|models/index|evals/index|webhooks/index|notices/index|tools/index|tools/files/ignore-rules|tools/mcp/index|tools/a2a/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
 

@@ -315,7 +315,7 @@ const programs = [
   {
     room: "view",
     about:
-      "the fold of a session's stream, and the answers to a question: what every front end shows; runs in Node and in the browser",
+      "the fold of a session's stream, the answers to a question, and numbers as text: what every front end shows; runs in Node and in the browser",
     uses: ["stream", "`freeze` and `call-key` of `core/data`"],
     isPage: true,
   },

@@ -174,7 +174,6 @@ const modules = {
       formatInput: (text) => cliText.formatInput({ command: text }),
       formatDuration: "of a number",
       formatAge: "of a number",
-      formatNumber: "of a number",
       formatCount: "of a number",
       formatJsonLine: cliText.formatJsonLine,
       parseDollars: cliText.parseDollars,

@@ -4,9 +4,10 @@
  */
 import { PawlError, type UserPart } from "../../index.js";
 import type { McpResourceContent, McpServer } from "../../tools/mcp/index.js";
+import { formatNumber } from "../../view/format-number.js";
 import { findServer } from "../mcp/resolve-servers.js";
 import type { StartedServer, StartedServers } from "../mcp/start-servers.js";
-import { formatCount, formatNumber, sanitizeStrictly, toOneLine, truncate } from "../terminal/text.js";
+import { formatCount, sanitizeStrictly, toOneLine, truncate } from "../terminal/text.js";
 import { createDataPart, fileMediaTypes, listMentions } from "./attachments.js";
 
 /** The maximum size of a resource's text in a message; characters. A longer one is cut. */

@@ -9,9 +9,9 @@ import { mkdirSync, realpathSync, renameSync, statSync, writeFileSync } from "no
 import { dirname } from "node:path";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
+import { formatNumber } from "../../view/format-number.js";
 import { maxConfigurationBytes } from "../files/configuration-folder.js";
 import { readSmallText } from "../files/small-file.js";
-import { formatNumber } from "../terminal/text.js";
 import { parseConfiguration, settingNames } from "./configuration.js";
 import { type SettingKind, settingTable } from "./setting-table.js";
 import { stripComments } from "./strip-comments.js";

@@ -5,7 +5,7 @@
  * 2. Anything but a regular file is refused. A pipe might never end.
  */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
-import { formatNumber } from "../terminal/text.js";
+import { formatNumber } from "../../view/format-number.js";
 
 export type SmallFile =
   | { readonly type: "file"; readonly bytes: Buffer }

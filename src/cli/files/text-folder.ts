@@ -6,7 +6,8 @@
  */
 import { type Dirent, opendirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { formatNumber, toOneLine } from "../terminal/text.js";
+import { formatNumber } from "../../view/format-number.js";
+import { toOneLine } from "../terminal/text.js";
 import { decodeText, readFolderFile, resolveInFolder } from "./folder-file.js";
 import { readSmallText } from "./small-file.js";
 

@@ -114,12 +114,14 @@ type RunHook = (
   variables?: Variables,
 ) => Promise<HookAnswer>;
 
+/** The signal of commands that end by their own time limit only. */
+const noSignal = new AbortController().signal;
+
 function createRunner(
   hook: ResolvedHook,
   agent: string | null,
   { root, store, topSessions, onCommand }: CreateHooksDeps,
 ): RunHook {
-  const noSignal = new AbortController().signal;
   return async (fields, { sessionId, data, signal }, variables = {}) => {
     checkHookTrust(hook, root);
     const top = await topSessions.find({ sessionId, data });
@@ -200,7 +202,7 @@ function createSessionStart(
     const [oldest] = starts.keys();
     if (starts.size >= maxStarted && oldest !== undefined) starts.delete(oldest);
     // The hook has a time limit of its own.
-    const answer = trackNotification(callHook({ ...context, signal: new AbortController().signal }));
+    const answer = trackNotification(callHook({ ...context, signal: noSignal }));
     // The run that takes the answer reports a failure.
     answer.catch(() => {});
     const start = { answer, isTaken: false };

@@ -24,12 +24,10 @@ export type SessionVariables = {
    * @throws Error that names the lines that were refused; the other variables are kept
    */
   readonly collect: <Result>(sessionId: string, run: (path: string) => Promise<Result>) => Promise<Result>;
-  /** The variables of a session; undefined if there are none. */
-  readonly find: (sessionId: string) => Variables | undefined;
   /** Adds a function that `load` awaits. It calls a hook that this process has not called for the session. */
   readonly onLoad: (callHook: (session: StartedSession) => Promise<unknown>) => void;
   /**
-   * The variables of the session of a command. A run that another process began has called the hooks there, so they are called here before
+   * The variables of the session of a command; undefined if there are none. A run that another process began has called the hooks there, so they are called here before
    * its first command. The hook reports a failure at the session's next run.
    */
   readonly load: (session: StartedSession) => Promise<Variables | undefined>;
@@ -75,7 +73,6 @@ export function createSessionVariables(): SessionVariables {
         rmSync(folder, { recursive: true, force: true });
       }
     },
-    find: (sessionId) => bySession.get(sessionId),
     onLoad: (callHook) => void callHooks.push(callHook),
     async load(session) {
       for (const callHook of callHooks) await callHook(session).catch(() => {});

@@ -7,11 +7,12 @@
 import { resolve } from "node:path";
 import { type AnyTool, createRedaction, estimateTokens, PawlError } from "../../index.js";
 import { connectMcpServer, type McpServer, type McpServerOptions, type McpTransport } from "../../tools/mcp/index.js";
+import { formatNumber } from "../../view/format-number.js";
 import { installCommand } from "../installation.js";
 import type { ToolVersion } from "../permissions/rule-test.js";
 import type { FindVersion } from "../permissions/tool-version.js";
 import { listSecrets } from "../terminal/redaction.js";
-import { formatCount, formatNumber } from "../terminal/text.js";
+import { formatCount } from "../terminal/text.js";
 import { canLogIn, storedLogin } from "./logins.js";
 import { openServerSandbox } from "./open-server-sandbox.js";
 import type { ResolvedServer } from "./resolve-servers.js";

@@ -3,8 +3,9 @@
  */
 import { textOfEnd } from "../../core/index.js";
 import type { Reason, RunResult, Usage } from "../../index.js";
+import { formatNumber } from "../../view/format-number.js";
 import { shortId } from "../files/session-store.js";
-import { formatCount, formatDuration, formatNumber, sanitize, toOneLine } from "../terminal/text.js";
+import { formatCount, formatDuration, sanitize, toOneLine } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
 import { formatWaits } from "../wait-text.js";
 import { type CacheSavings, formatCacheShare, noSavings } from "./cache-savings.js";

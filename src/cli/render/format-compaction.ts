@@ -2,7 +2,8 @@
  * The line about a compaction: how much it saved, or why it failed.
  */
 import type { PublicEvent } from "../../index.js";
-import { formatCount, formatNumber, toOneLine } from "../terminal/text.js";
+import { formatNumber } from "../../view/format-number.js";
+import { formatCount, toOneLine } from "../terminal/text.js";
 
 type CompactedEvent = Extract<PublicEvent, { readonly type: "compacted" }>;
 

@@ -2,9 +2,10 @@
  * Renders the sessions that work or wait as a table. On a narrow screen, each session takes two lines, with its work on the second.
  */
 import { basename } from "node:path";
+import { formatNumber } from "../../view/format-number.js";
 import type { RunningSession } from "../agent/running-sessions.js";
 import { shortId } from "../files/session-store.js";
-import { formatAge, formatNumber, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
+import { formatAge, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
 import { formatDollars } from "./format-closing-line.js";
 
 type Options = {

@@ -3,7 +3,8 @@
  *
  * A long paste is represented by one character. It is shown as `[pasted 120 lines]` and sent in full.
  */
-import { formatNumber, sanitize, toOneLine } from "../terminal/text.js";
+
+import { formatCount, sanitize, toOneLine } from "../terminal/text.js";
 import { splitGraphemes } from "./line.js";
 
 export type Draft = {
@@ -60,7 +61,7 @@ export function formatText(text: string, pastes: readonly string[]): string {
   return text.replaceAll("\t", "    ").replace(pastePattern, (character) => {
     const pasted = pastes[(character.codePointAt(0) ?? 0) - firstPaste] ?? "";
     const lines = pasted.split("\n").length;
-    return lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${formatNumber(pasted.length)} characters]`;
+    return lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${formatCount(pasted.length, "character")}]`;
   });
 }
 

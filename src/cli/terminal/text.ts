@@ -5,6 +5,7 @@
  */
 import { escapeCharacter, showHidden } from "../../core/index.js";
 import type { Json } from "../../index.js";
+import { formatNumber } from "../../view/format-number.js";
 
 /**
  * Control characters, characters that reorder or hide text, and lone surrogates. Excluded are newlines, tabs, and joiners of
@@ -167,14 +168,6 @@ export function formatAge(ms: number): string {
   if (minutes < 60) return `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   return hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`;
-}
-
-/**
- * Formats a number with commas, as an integer. `toLocaleString` does the same, but its first call takes 10 to 60 ms, because Node then loads its tables
- * of languages.
- */
-export function formatNumber(value: number): string {
-  return String(Math.round(value)).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
 /** `1 line`, `2 lines`, `12,000 lines`. */

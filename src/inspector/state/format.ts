@@ -1,6 +1,7 @@
 /**
  * Formats numbers and times. Unknown values are shown as unknown, never as 0.
  */
+import { formatNumber } from "../../view/format-number.js";
 
 export const unknownMark = "–";
 
@@ -69,7 +70,7 @@ export function formatShortCount(count: number | null | undefined): string {
 
 /** 8,412 */
 export function formatCount(count: number | null | undefined): string {
-  return count === null || count === undefined ? unknownMark : String(count).replace(/\B(?=(?:\d{3})+$)/g, ",");
+  return count === null || count === undefined ? unknownMark : formatNumber(count);
 }
 
 /** In US dollars. Costs below a cent keep two significant digits. */

@@ -112,10 +112,7 @@ function emptyIfDeleted(error: unknown): readonly ToolSpecification[] {
   throw error;
 }
 
-function toAfterOption({
-  questionId,
-  ...position
-}: ApprovalPosition): NonNullable<NonNullable<Parameters<typeof pendingApprovals>[1]>["after"]> {
+function toAfterOption({ questionId, ...position }: ApprovalPosition) {
   return questionId === "" ? position : { ...position, questionId };
 }
 

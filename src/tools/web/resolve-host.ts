@@ -3,6 +3,7 @@
  */
 import dns, { type LookupAddress } from "node:dns";
 import { isIP, type LookupFunction } from "node:net";
+import { untilAborted } from "../../platform/until-aborted.js";
 
 /** @throws the signal's reason as soon as it is aborted; Error if there is no such host */
 export async function resolveAddresses(host: string, signal: AbortSignal): Promise<readonly LookupAddress[]> {
@@ -10,17 +11,7 @@ export async function resolveAddresses(host: string, signal: AbortSignal): Promi
   if (family !== 0) return [{ address: host, family }];
   signal.throwIfAborted();
   // A lookup cannot be aborted, but the wait for it can.
-  let stopListening = () => {};
-  const aborted = new Promise<never>((_, reject) => {
-    const onAbort = () => reject(signal.reason);
-    signal.addEventListener("abort", onAbort, { once: true });
-    stopListening = () => signal.removeEventListener("abort", onAbort);
-  });
-  try {
-    return await Promise.race([dns.promises.lookup(host, { all: true }), aborted]);
-  } finally {
-    stopListening();
-  }
+  return untilAborted(dns.promises.lookup(host, { all: true }), signal);
 }
 
 /** A lookup that always returns the checked addresses, so that the name is not resolved again. */

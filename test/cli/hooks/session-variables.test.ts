@@ -3,8 +3,11 @@
  */
 import { appendFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createSessionVariables } from "../../../src/cli/hooks/session-variables.js";
+import { createSessionVariables, type SessionVariables } from "../../../src/cli/hooks/session-variables.js";
 import { verifies } from "../../verifies.js";
+
+const load = (variables: SessionVariables, sessionId: string) =>
+  variables.load({ sessionId, data: {}, signal: new AbortController().signal });
 
 test("a session keeps its variables while a thousand others start", verifies("CHAT-6#events"), async () => {
   const variables = createSessionVariables();
@@ -12,7 +15,7 @@ test("a session keeps its variables while a thousand others start", verifies("CH
     variables.collect(sessionId, async (path) => appendFileSync(path, `export ID=${sessionId}\n`));
   await collect("first");
   for (let count = 0; count < 1_000; count += 1) await collect(`other-${count}`);
-  expect(variables.find("first")).toEqual({ ID: "first" });
+  expect(await load(variables, "first")).toEqual({ ID: "first" });
 });
 
 test.each([
@@ -37,7 +40,7 @@ test.each([
     const collect = variables.collect("s", async (path) => appendFileSync(path, `export ${name}=x\n`));
     await expect(collect, name).rejects.toThrow(`${name} is reserved`);
   }
-  expect(variables.find("s")).toBe(undefined);
+  expect(await load(variables, "s")).toBe(undefined);
 });
 
 test("a hook can set other variables", verifies("CHAT-6#events"), async () => {
@@ -49,5 +52,5 @@ test("a hook can set other variables", verifies("CHAT-6#events"), async () => {
   await variables.collect("s", async (path) =>
     appendFileSync(path, names.map((name) => `export ${name}=x\n`).join("")),
   );
-  expect(Object.keys(variables.find("s") ?? {})).toEqual(names);
+  expect(Object.keys((await load(variables, "s")) ?? {})).toEqual(names);
 });

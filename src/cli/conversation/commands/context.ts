@@ -11,9 +11,10 @@ import {
 } from "../../../index.js";
 import { modelRequests, type TraceRecordOf } from "../../../inspect.js";
 import { cacheLoss } from "../../../models/index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import { formatCompaction } from "../../render/format-compaction.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
-import { formatCount, formatNumber, toOneLine } from "../../terminal/text.js";
+import { formatCount, toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./command-context.js";
 import { formatLastBreak } from "./format-cache-breaks.js";

@@ -3,8 +3,9 @@
  */
 import { type CacheBreak, textOfCacheBreak } from "../../../core/index.js";
 import type { CacheLoss } from "../../../models/index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import { formatDollars } from "../../render/format-closing-line.js";
-import { formatCount, formatNumber } from "../../terminal/text.js";
+import { formatCount } from "../../terminal/text.js";
 
 /** For `/context`: the last break. */
 export function formatLastBreak(step: number, loss: CacheLoss): string {

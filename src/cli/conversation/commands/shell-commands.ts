@@ -4,10 +4,11 @@
  */
 import type { ToolContext } from "../../../index.js";
 import { createShellTool } from "../../../tools/index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import { createDataPart } from "../../agent/attachments.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Redaction } from "../../terminal/redaction.js";
-import { formatNumber, toOneLine, truncate } from "../../terminal/text.js";
+import { toOneLine, truncate } from "../../terminal/text.js";
 import { renderOutput } from "../lines/call-lines.js";
 import type { SessionControl } from "../session-control.js";
 

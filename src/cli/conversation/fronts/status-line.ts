@@ -2,10 +2,11 @@
  * The last row of the screen: the activity in progress, and the usage so far.
  */
 import type { Usage } from "../../../index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import type { Mode } from "../../permissions/mode.js";
 import { formatDollars } from "../../render/format-closing-line.js";
 import { type Line, lineOf, measureLine, spanOf } from "../../screen/line.js";
-import { formatDuration, formatNumber, toOneLine } from "../../terminal/text.js";
+import { formatDuration, toOneLine } from "../../terminal/text.js";
 import { formatWaits } from "../../wait-text.js";
 import type { ViewState } from "../view/view.js";
 

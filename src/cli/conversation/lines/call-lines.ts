@@ -3,12 +3,13 @@
  */
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import { todoTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { type Line, lineOf, measureLine, spanOf, wrapLine } from "../../screen/line.js";
 import {
+  formatCount,
   formatDuration,
-  formatNumber,
   hasFailedCommand,
   summarizeResult,
   toOneLine,
@@ -73,11 +74,7 @@ export function renderRunningCall(call: OpenCall, columns: number, limit: number
   if (outputLines < 2) return [head];
   const kept = lines.slice(1 - outputLines);
   const hidden = lines.length - kept.length;
-  return [
-    head,
-    lineOf(`  … ${formatNumber(hidden)} ${hidden === 1 ? "line" : "lines"} above`, "dim"),
-    ...kept.map(renderOutputLine),
-  ];
+  return [head, lineOf(`  … ${formatCount(hidden, "line")} above`, "dim"), ...kept.map(renderOutputLine)];
 }
 
 /** The note of a running call: all of it if that leaves half of the columns to the title, otherwise its most important part. */

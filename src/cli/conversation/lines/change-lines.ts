@@ -9,8 +9,9 @@
  */
 import { diffArrays, diffWordsWithSpace } from "diff";
 import type { FileEdit } from "../../../core/index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import { type Line, type Span, spanOf } from "../../screen/line.js";
-import { formatNumber, sanitizeStrictly } from "../../terminal/text.js";
+import { sanitizeStrictly } from "../../terminal/text.js";
 import type { TextStyle } from "../../terminal/text-style.js";
 
 /** The time to compare lines and words; milliseconds. */

@@ -2,6 +2,7 @@
  * Renders the events of a session other than text and calls: questions, failures, notes and ends.
  */
 import type { Json, PublicEvent, PublicEventOf, RunResult } from "../../../index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import { formatDecision } from "../../decisions/format-decision.js";
 import { formatQuestionTitle } from "../../decisions/question-title.js";
 import { formatChoiceMark, listReplyChoices } from "../../decisions/reply-choices.js";
@@ -14,7 +15,7 @@ import { formatFailedAttempt } from "../../render/format-failed-attempt.js";
 import { formatRedaction } from "../../render/format-redaction.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { nameAsStarted } from "../../terminal/started-as.js";
-import { formatNumber, sanitize, sanitizeStrictly } from "../../terminal/text.js";
+import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
 import type { AskingAgent } from "../view/fold.js";

@@ -2,9 +2,10 @@
  * Shows the items of agents that the session called: asks their questions, and shows their work on the line of the call.
  */
 import type { FamilyItem, Json, PublicEvent } from "../../../index.js";
+import { formatNumber } from "../../../view/format-number.js";
 import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
-import { formatCount, formatNumber, toOneLine, truncate } from "../../terminal/text.js";
+import { formatCount, toOneLine, truncate } from "../../terminal/text.js";
 import { renderDecision } from "../lines/view-lines.js";
 import { type AgentWork, type AskingAgent, appendLines, type FoldState, updateCall } from "./fold.js";
 
