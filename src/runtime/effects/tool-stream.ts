@@ -8,6 +8,7 @@
  */
 import { capPreliminaryOutput } from "../../context/tool-output.js";
 import type { ToolOutput } from "../../core/data/message.js";
+import type { Clock } from "../../ports/clock.js";
 import { formatError } from "../lib/error-text.js";
 import { yieldTurn } from "../lib/event-loop.js";
 import { toToolOutput } from "../tools/to-json.js";
@@ -30,7 +31,7 @@ export type StreamReading = {
 };
 
 /** @param onOutput called with each preliminary result, in order */
-export function readStream(stream: Stream, onOutput: (output: ToolOutput) => void): StreamReading {
+export function readStream(stream: Stream, clock: Clock, onOutput: (output: ToolOutput) => void): StreamReading {
   const iterator = Symbol.asyncIterator in stream ? stream[Symbol.asyncIterator]() : stream;
   let ending: Promise<unknown> | undefined;
   const stop = () => {
@@ -44,7 +45,7 @@ export function readStream(stream: Stream, onOutput: (output: ToolOutput) => voi
       if (done === true) break;
       last = value;
       if (ending === undefined) onOutput(toPreliminary(value));
-      const turn = yieldTurn();
+      const turn = yieldTurn(clock);
       if (turn !== undefined) await turn;
     }
     const value = await ending;

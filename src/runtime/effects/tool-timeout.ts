@@ -66,7 +66,8 @@ export function withTimeout(
     });
     const follow = (given: unknown): unknown => {
       if (reading !== undefined || !isStream(given)) return given;
-      reading = readStream(given, (output) => publishPreliminary(context.subscribers, context.memory, callKey, output));
+      const { subscribers, memory, parts } = context;
+      reading = readStream(given, parts.clock, (output) => publishPreliminary(subscribers, memory, callKey, output));
       if (isTimedOut || cancellation.isCancelled) reading.stop();
       return reading.result;
     };

@@ -77,7 +77,7 @@ export function streamMessage(assembly: MessageAssembly, request: ModelRequest, 
         publish(addDelta(assembly, next.value));
         if (assembly.end !== null) finish();
         if (isOver) break;
-        const turn = yieldTurn();
+        const turn = yieldTurn(clock);
         if (turn !== undefined) await turn;
       }
       if (!isOver) {
