@@ -12,7 +12,7 @@ import { runInNewContext } from "node:vm";
 import { createAgent } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { chart } from "./chart.mjs";
-import { modelOf, read, summariser } from "./long-talk.mjs";
+import { modelOf, read, summarizer } from "./long-talk.mjs";
 import { reconnects, runStarts } from "./reconnects.mjs";
 import { machine, median, table } from "./report.mjs";
 
@@ -35,7 +35,7 @@ async function measure(steps, parts) {
     tools: [read],
     store,
     limits: { maxSteps: steps + 10, maxCompactions: steps },
-    compaction: { model: summariser },
+    compaction: { model: summarizer },
     onCompacted() {
       compactions += 1;
     },
@@ -68,7 +68,7 @@ async function measure(steps, parts) {
     const { status, reason } = await agent.run("Look at every file.", { sessionId: "long" });
     if (status !== "completed") throw new Error(`the run is ${status} (${reason})`);
     const load = performance.now();
-    const again = createAgent({ model: modelOf(0), tools: [read], store, compaction: { model: summariser } });
+    const again = createAgent({ model: modelOf(0), tools: [read], store, compaction: { model: summarizer } });
     await again.run("And now?", { sessionId: "long" });
     return { rows, compactions, loadMs: performance.now() - load };
   } finally {

@@ -21,8 +21,8 @@ export function modelOf(steps) {
   };
 }
 
-export const summariser = {
-  id: "summariser",
+export const summarizer = {
+  id: "summarizer",
   async *stream() {
     yield {
       kind: "text-delta",

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createAgent } from "../dist/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
-import { modelOf, read, summariser } from "./long-talk.mjs";
+import { modelOf, read, summarizer } from "./long-talk.mjs";
 
 const sessionId = "long";
 const repetitions = 51;
@@ -42,7 +42,7 @@ export async function runStarts(counts) {
     const model = talking(() => {
       calledAt = performance.now();
     });
-    const agent = createAgent({ model, store, compaction: { model: summariser }, limits: { maxCompactions: 100 } });
+    const agent = createAgent({ model, store, compaction: { model: summarizer }, limits: { maxCompactions: 100 } });
     const start = async (sessionId) => {
       const before = performance.now();
       completed(await agent.run("And now?", { sessionId }));
@@ -108,7 +108,7 @@ async function longTalk(path, count) {
   const open = () => openSqliteStore({ path, synchronous: "normal" });
   const limits = { maxSteps: count + 10, maxCompactions: count };
   const agentOn = (store) =>
-    createAgent({ model: modelOf(count), tools: [read], store, limits, compaction: { model: summariser } });
+    createAgent({ model: modelOf(count), tools: [read], store, limits, compaction: { model: summarizer } });
   const store = await open();
   const agent = agentOn(store);
   completed(await agent.run("Look at every file.", { sessionId }));

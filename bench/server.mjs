@@ -17,7 +17,7 @@ import { createAgent, createMemoryStore, defineTool } from "../dist/index.js";
 import { createServer, createToken } from "../dist/server/index.js";
 import { openSqliteStore } from "../dist/stores/sqlite/index.js";
 import { inFolder } from "./folder.mjs";
-import { modelOf, read, summariser } from "./long-talk.mjs";
+import { modelOf, read, summarizer } from "./long-talk.mjs";
 import { median } from "./report.mjs";
 import { textOf, writeSection } from "./server-page.mjs";
 
@@ -86,7 +86,7 @@ async function places(counts, repetitions) {
         tools: [read],
         store,
         limits,
-        compaction: { model: summariser },
+        compaction: { model: summarizer },
       });
       const { status } = await agent.run("Look at every file.", { sessionId: "long" });
       if (status !== "completed") throw new Error(`the run is ${status}`);

@@ -19,7 +19,7 @@ const reader = createScriptedModel(({ modelCallIndex: chapter }) =>
     ? { calls: [{ name: "read", input: { chapter } }], usage: {} }
     : { text: "The gardener did it.", usage: {} },
 );
-const summariser = createScriptedModel(() => ({
+const summarizer = createScriptedModel(() => ({
   text: "## Keep\n- Find out who did it.\n\n## Summary\nMany stormy nights so far.",
 }));
 
@@ -28,7 +28,7 @@ const agent = createAgent({
   model: reader,
   tools: [read],
   store,
-  compaction: { contextWindow: 4_000, model: summariser },
+  compaction: { contextWindow: 4_000, model: summarizer },
   onCompacted: ({ tokensBefore, tokensAfter }) =>
     console.log(`Summed up: ${tokensBefore} tokens are now ${tokensAfter}.`),
 });

@@ -51,7 +51,7 @@ const agent = createAgent({
   store,
 });
 
-const result = await agent.run("Summarise the report", { sessionId: "report" });
+const result = await agent.run("Summarize the report", { sessionId: "report" });
 console.log(result.text);
 assert.equal(result.text, "Done.");
 

@@ -47,8 +47,8 @@ export async function buildClients() {
 }
 
 /**
- * highlight.js prepares a language anew for each text that it colours, although the language is prepared already: two classes, whose
- * descriptions V8 keeps until a full collection. The conversation colours each line, so that is 1 kB of garbage a line, and a third of the
+ * highlight.js prepares a language anew for each text that it colors, although the language is prepared already: two classes, whose
+ * descriptions V8 keeps until a full collection. The conversation colors each line, so that is 1 kB of garbage a line, and a third of the
  * time (decision 0105).
  */
 const compiledOnce = {

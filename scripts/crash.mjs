@@ -50,7 +50,7 @@ const samplesInJob = 250;
 /** The tools of the reference scenarios, and those of the program that is killed. */
 const ways = {
   look: "`rerun`, it only reads",
-  keyed: "`rerun`, with a key that is honoured",
+  keyed: "`rerun`, with a key that is honored",
   once: "`fail`",
   alone: "`rerun`, without a key",
   traceable: "`reconcile`",
@@ -75,7 +75,7 @@ const ways = {
 const killedWays = {
   look: "`rerun`, it only reads",
   charge: "`fail`",
-  book: "`rerun`, with a key that is honoured",
+  book: "`rerun`, with a key that is honored",
   trace: "`reconcile`",
 };
 

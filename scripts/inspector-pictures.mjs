@@ -28,7 +28,7 @@ const names = [
 ];
 const tests = names.map((name) => `test/inspector/${name}.long.test.ts`);
 
-/** A picture of the pages → the picture of a test: screen, size and colours. */
+/** A picture of the pages → the picture of a test: screen, size and colors. */
 const shown = {
   "answered.png": "answered-middle-light",
   "arabic.png": "arabic-middle-light",
@@ -94,8 +94,8 @@ const sizes = [
   ["middle", 1024, 768],
   ["narrow", 390, 844],
 ];
-const colours = ["light", "dark"];
-const picturesOf = (screen) => sizes.flatMap(([size]) => colours.map((colour) => `${screen}-${size}-${colour}`));
+const colors = ["light", "dark"];
+const picturesOf = (screen) => sizes.flatMap(([size]) => colors.map((color) => `${screen}-${size}-${color}`));
 
 const isTaken = process.argv.includes("--taken");
 if (!isTaken) rmSync(taken, { recursive: true, force: true });

@@ -4,7 +4,7 @@
  */
 import { consequences, effects, formatVersion, initialState, transition, transitionTable } from "../dist/core/index.js";
 
-/** One run summarises after its first step. The other runs long and must call the done tool. */
+/** One run summarizes after its first step. The other runs long and must call the done tool. */
 const brief = {
   maxSteps: 1,
   maxErrors: 20,

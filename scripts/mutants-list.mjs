@@ -678,7 +678,7 @@ export const mutants = [
     tests: "test/runtime/held-questions.test.ts",
   },
   {
-    name: "an abandoned compaction keeps calling the summariser",
+    name: "an abandoned compaction keeps calling the summarizer",
     file: "src/runtime/effects/compact.ts",
     find: "abort(ownCancellation);",
     replace: "",

@@ -1,5 +1,5 @@
 /**
- * Every behaviour that this project owes its users, as data. An id never changes its meaning.
+ * Every behavior that this project owes its users, as data. An id never changes its meaning.
  *
  * A test cites the rows that it proves (`verifies("LOOP-3")`, or a part of one: `verifies("SEC-5#library")`). A run of tests fails when a
  * citation names no row. `npm run requirements` fails while no passing test of the two sets cites a row that is owed.
@@ -88,7 +88,7 @@ const rows = {
     "`beforeStop` and output checks may refuse an answer for good: reason `output_refused`; the refused text is not in the result.",
   // STRM: streams and events
   "STRM-1":
-    "Whatever the provider sends is normalised to `MessageDelta {runId, modelCallIndex, attempt, seq, kind, …}`: `start` first; `seq` strictly increasing within an attempt; exactly one `done` or `error` last in each attempt. The start of an attempt is committed before its first delta, so attempts never repeat a number, after a kill too.",
+    "Whatever the provider sends is normalized to `MessageDelta {runId, modelCallIndex, attempt, seq, kind, …}`: `start` first; `seq` strictly increasing within an attempt; exactly one `done` or `error` last in each attempt. The start of an attempt is committed before its first delta, so attempts never repeat a number, after a kill too.",
   "STRM-2":
     "Deltas are de-duplicated by (`runId`, `modelCallIndex`, `attempt`, `seq`); repeated, out-of-order and late ones change nothing; a new attempt replaces the partial message of the old. The message is committed only on `done`.",
   "STRM-3": "A snapshot of the partial message can be had at any moment; snapshot + later deltas = final message.",
@@ -112,7 +112,7 @@ const rows = {
   "RTRY-1":
     "A failure becomes a typed `ModelFailure` of one kind: `rate_limit, overloaded, timeout, network, context_overflow, quota, auth, invalid_request, content_filter, provider, cancelled`; from the provider's error (status, code, headers), not from a message match where a code exists.",
   "RTRY-2":
-    "`RetryPolicy` is an interface: (failure, attempt, elapsed) → wait or give up; one can be given per model. The default looks at the kind first: retried are `rate_limit, overloaded, timeout, network` and `provider` with 500, 502, 503, 504, 529; never quota, auth, invalid requests; `context_overflow` compacts instead. Base 2 s, doubling, cap 30 s, jitter; at most 5 retries of one call; `Retry-After` honoured up to 60 s, beyond it give up at once. `retry: { maxRetries, baseDelayMs, maxDelayMs, statusCodes }` adjusts it.",
+    "`RetryPolicy` is an interface: (failure, attempt, elapsed) → wait or give up; one can be given per model. The default looks at the kind first: retried are `rate_limit, overloaded, timeout, network` and `provider` with 500, 502, 503, 504, 529; never quota, auth, invalid requests; `context_overflow` compacts instead. Base 2 s, doubling, cap 30 s, jitter; at most 5 retries of one call; `Retry-After` honored up to 60 s, beyond it give up at once. `retry: { maxRetries, baseDelayMs, maxDelayMs, statusCodes }` adjusts it.",
   "RTRY-3":
     "A retry keeps the same `modelCallIndex`; completed calls are not run again; failed attempts' usage is counted.",
   "RTRY-4":
@@ -139,7 +139,7 @@ const rows = {
   "TOOL-3":
     "Arguments that are not JSON: the call event carries `{ _raw }`; the tool is run with the raw text only if it has `executeRaw`; otherwise an error result says where parsing failed. Arguments that fail the schema get an error result that lists what failed. | B4.2",
   "TOOL-4":
-    "A tool that throws, times out (10 min) or returns what cannot be stored gives a result with `isError` and the text `Error: …`; its siblings are kept. Values are normalised first (Date, Map, BigInt, cycles cut and marked); only the rest is an error. | B4.3 P32",
+    "A tool that throws, times out (10 min) or returns what cannot be stored gives a result with `isError` and the text `Error: …`; its siblings are kept. Values are normalized first (Date, Map, BigInt, cycles cut and marked); only the rest is an error. | B4.3 P32",
   "TOOL-5":
     "Every call ends in exactly one recorded result, whatever happens: done, error, denied, blocked, skipped, not run, aborted, interrupted. Provider ids that repeat within a message, a run or a session never mix two calls; what a provider is sent has unique ids.",
   "TOOL-6": "A call whose result is recorded is never executed again.",
@@ -181,10 +181,10 @@ const rows = {
   "CTX-3":
     "Compaction by two triggers: before a call when the estimate or the last usage passes `triggerRatio` (0.75) of the budget, and forced on `length` or a provider's overflow error. `compactionAttempts` counts over the run; one that does not shrink counts double; at `maxCompactions` (20 a run, 2 in a row without a model call between) it stops: the call is still made, and only an overflow then ends with `context_limit`.",
   "CTX-4":
-    "Compaction never parts a call from its result, in the kept tail or in the summariser's input; keeps the last turns (4, fewer if they alone do not fit); the summariser gets no tools; an empty or larger summary changes nothing; its failure does not fail the run; what a model sees always ends in a user or tool message.",
+    "Compaction never parts a call from its result, in the kept tail or in the summarizer's input; keeps the last turns (4, fewer if they alone do not fit); the summarizer gets no tools; an empty or larger summary changes nothing; its failure does not fail the run; what a model sees always ends in a user or tool message.",
   "CTX-5":
     "Compaction appends an event; nothing is deleted: the full history stays readable, and a fork from before it sees the old messages.",
-  "CTX-6": "`compaction: { auto: false }` is honoured on overflow too.",
+  "CTX-6": "`compaction: { auto: false }` is honored on overflow too.",
   "CTX-7": "Token counts: from the provider's usage where known, estimated between (pluggable tokenizer).",
   "CTX-8":
     "Old tool results may be trimmed oldest first to a total budget, off by default (it breaks prompt caches), with a reference to the full text.",
@@ -375,7 +375,7 @@ const rows = {
     "Prices of several hundred models by exact id, with long-context tiers and both cache lifetimes, generated with a date from a maintained source; the author's prices win; unknown is never zero; the bill equals the provider's rules.",
   "COST-5":
     "Many tools: `defer: true` on tools and MCP servers; the model finds them by `find_tools`; the list of tools never changes within a session; approvals, recovery, events and replay see the real call; what was found survives kill, fork and compaction.",
-  "COST-6": "Every field of an AI SDK 6 or 7 tool is honoured or warned of by name.",
+  "COST-6": "Every field of an AI SDK 6 or 7 tool is honored or warned of by name.",
   "EVAL-1":
     "A recorded session becomes a case by one command, redacted; cases by hand; tools answer from the record or from functions; nothing outside runs.",
   "EVAL-2":
@@ -419,7 +419,7 @@ const partsOf: { readonly [id in Id]?: readonly string[] } = {
   "TOOL-1": ["schema", "context", "recover", "ai-sdk", "external"],
   "TOOL-2": ["lookup", "loop"],
   "TOOL-3": ["position", "issues", "raw"],
-  "TOOL-4": ["thrown", "timeout", "normalised", "unstorable"],
+  "TOOL-4": ["thrown", "timeout", "normalized", "unstorable"],
   "TOOL-5": ["results", "ids"],
   // part-1: run, sessions, resume, abort, doctor; part-2: approvals, approve, deny, steer, fork, worker; then replay, and trace.
   "CLI-4": ["part-1", "part-2", "replay", "trace"],

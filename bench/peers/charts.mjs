@@ -1,5 +1,5 @@
 /**
- * Charts as SVG: bars on a scale of powers of ten, one for each contender, Pawl's in its own colour.
+ * Charts as SVG: bars on a scale of powers of ten, one for each contender, Pawl's in its own color.
  */
 import { labelOf } from "./tables.mjs";
 

@@ -92,7 +92,7 @@ async function inTurns(some, workload, { node, tell }, settings) {
 const optionsFor = (options, name) => (typeof options === "function" ? options(name) : options);
 
 /** Applies `summary` to the results of each row. */
-function summarised(rows, summary) {
+function summarized(rows, summary) {
   return rows.map(({ name, results, failure }) =>
     failure === undefined ? { name, ...summary(results) } : { name, failure },
   );
@@ -106,7 +106,7 @@ function toldOf(tell, workload, rows, line) {
 async function measureW1(context) {
   const { size, on, tell } = context;
   const options = size.W1;
-  const times = summarised(await inTurns(on("W1"), "W1", context, { rounds: size.rounds, options }), (results) => ({
+  const times = summarized(await inTurns(on("W1"), "W1", context, { rounds: size.rounds, options }), (results) => ({
     ...perUnit(results, options.steps),
   }));
   const counted = await inTurns(on("W1"), "W1-counts", context, { rounds: 1, options: size["W1-counts"] });
@@ -128,13 +128,13 @@ async function measureW2(context) {
   const rounds = size.rounds;
   const usOf = (deltas) => (results) => perUnit(results, deltas);
   const { deltas } = size.W2;
-  const rows = summarised(await inTurns(on("W2"), "W2", context, { rounds, options: size.W2 }), usOf(deltas));
+  const rows = summarized(await inTurns(on("W2"), "W2", context, { rounds, options: size.W2 }), usOf(deltas));
   toldOf(tell, "W2", withRatio(rows, "us"), ({ us }) => `${us.toFixed(2)} µs a delta`);
   const own = on("W2").filter(({ name }) => name === "floor" || name === "pawl");
   const lengths = [];
   for (const count of size["W2-lengths"].deltas) {
     const options = { ...size["W2-lengths"], deltas: count };
-    const each = summarised(await inTurns(own, "W2", context, { rounds: Math.min(3, rounds), options }), usOf(count));
+    const each = summarized(await inTurns(own, "W2", context, { rounds: Math.min(3, rounds), options }), usOf(count));
     lengths.push({ deltas: count, rows: withRatio(each, "us") });
   }
   return { deltas, rows: withRatio(rows, "us"), lengths };
@@ -146,7 +146,7 @@ async function measureW3(context) {
   // A run of seconds has enough steps by itself: chance does not change its figures much.
   const isEnough = (results) => results.some(({ ms }) => ms > 2_000);
   const turns = await inTurns(on("W3"), "W3", context, { rounds: size.rounds, options, isEnough });
-  const rows = summarised(turns, (results) => {
+  const rows = summarized(turns, (results) => {
     const points = options.points.map((_, index) => medianOrNull(results.map(({ points }) => points[index])));
     const [{ capped }] = results;
     return { points, growth: growthOf(options.points, points), ...(capped === undefined ? {} : { capped }) };
@@ -172,7 +172,7 @@ async function measureW4(context) {
     const rows = [];
     for (const one of on(workload))
       rows.push(...(await inTurns([one], workload, context, { rounds: 1, options, limitMs: 180_000 })));
-    const kept = summarised(rows, ([{ heap, resident }]) => ({ kilobytes: heap / 1024, resident: resident / 1024 }));
+    const kept = summarized(rows, ([{ heap, resident }]) => ({ kilobytes: heap / 1024, resident: resident / 1024 }));
     return toldOf(tell, workload, kept, ({ kilobytes }) => `${kilobytes.toFixed(1)} KB a run`);
   };
   return { runs: size.W4.runs, tool: await measure("W4-tool"), person: await measure("W4-person") };
@@ -186,14 +186,14 @@ async function measureW5(context) {
     const shape = await shapeOfPawl(context, { steps, synchronous, warmUpMs: 0 });
     if (shape.failure !== undefined) return { failure: shape.failure };
     const options = { steps, synchronous, shape, warmUpMs };
-    const rows = summarised(await inTurns(on("W5"), "W5", context, { rounds, options }), (results) => ({
+    const rows = summarized(await inTurns(on("W5"), "W5", context, { rounds, options }), (results) => ({
       us: (median(results.map(({ ms }) => ms)) * 1000) / steps,
       bytes: medianOrNull(results.map(({ bytes }) => bytes)),
       growth: medianOrNull(results.map(({ growth }) => growth)),
       ...(results[0].fileBytes === undefined ? {} : { fileBytes: median(results.map(({ fileBytes }) => fileBytes)) }),
     }));
     const many = { ...size["W5-sessions"], synchronous, shape };
-    const sessions = summarised(
+    const sessions = summarized(
       await inTurns(on("W5-sessions"), "W5-sessions", context, { rounds: many.rounds, options: many }),
       (results) => ({ perSecond: median(results.map(({ perSecond }) => perSecond)) }),
     );

@@ -2,7 +2,7 @@
  * A simple bank: an HTTP service that books transfers in a ledger on disk. It is slow at times, and finishes a
  * request even if its client is gone, as real services do.
  *
- *     POST /transfers               books one; with `honoursKeys`, once for each `idempotency-key`
+ *     POST /transfers               books one; with `honorsKeys`, once for each `idempotency-key`
  * GET /transfers?reference=… the transfer that was booked under a reference
  */
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
@@ -26,9 +26,9 @@ export type Bank = {
   readonly close: () => Promise<void>;
 };
 
-export type BankOptions = { readonly file: string; readonly honoursKeys: boolean; readonly seed: string };
+export type BankOptions = { readonly file: string; readonly honorsKeys: boolean; readonly seed: string };
 
-export async function startBank({ file, honoursKeys, seed }: BankOptions): Promise<Bank> {
+export async function startBank({ file, honorsKeys, seed }: BankOptions): Promise<Bank> {
   const bookings = [...readLedger(file)];
   const byKey = new Map(bookings.flatMap((booking) => (booking.key === null ? [] : [[booking.key, booking] as const])));
   const ledger = openSync(file, "a");
@@ -40,7 +40,7 @@ export async function startBank({ file, honoursKeys, seed }: BankOptions): Promi
   const delayMs = () => (chance.next() < 0.05 ? chance.between(100, slowestMs - 100) : chance.between(0, 20));
 
   function book(order: Order & { readonly reference: string }, key: string | null): Booking {
-    const known = honoursKeys && key !== null ? byKey.get(key) : undefined;
+    const known = honorsKeys && key !== null ? byKey.get(key) : undefined;
     if (known !== undefined) return known;
     const { from, to, cents, reference } = order;
     const booking: Booking = { number: bookings.length + 1, from, to, cents, reference, key };

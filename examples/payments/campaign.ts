@@ -54,7 +54,7 @@ export async function runCampaign(options: CampaignOptions): Promise<Outcome> {
   const startedAt = performance.now();
   const ledger = join(folder, `${way.name}.ledger`);
   const file = join(folder, `${way.name}.db`);
-  const bank = await startBank({ file: ledger, honoursKeys: way.honoursKeys, seed: plan.seed });
+  const bank = await startBank({ file: ledger, honorsKeys: way.honorsKeys, seed: plan.seed });
   const store = await openSqliteStore({ path: file });
   try {
     const kills = await work({ ...options, store, teller: { file, bank: bank.url, way: way.name, plan } });

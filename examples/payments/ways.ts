@@ -9,7 +9,7 @@ export type Way = {
   readonly name: WayName;
   readonly what: string;
   /** Whether the bank books one idempotency key once. */
-  readonly honoursKeys: boolean;
+  readonly honorsKeys: boolean;
   /** The results that a transfer may have; any other is a defect. */
   readonly may: { readonly repeat: boolean; readonly lose: boolean };
 };
@@ -19,38 +19,38 @@ export type WayName = "keys" | "rerun" | "fail" | "reconcile" | "reconcile-late"
 export const ways: readonly Way[] = [
   {
     name: "keys",
-    what: 'recover: "rerun", the bank honours idempotency keys',
-    honoursKeys: true,
+    what: 'recover: "rerun", the bank honors idempotency keys',
+    honorsKeys: true,
     may: { repeat: false, lose: false },
   },
   {
     name: "rerun",
     what: 'recover: "rerun", no keys',
-    honoursKeys: false,
+    honorsKeys: false,
     may: { repeat: true, lose: false },
   },
   {
     name: "fail",
     what: 'recover: "fail" (the default), no keys',
-    honoursKeys: false,
+    honorsKeys: false,
     may: { repeat: false, lose: true },
   },
   {
     name: "reconcile",
     what: "reconcile asks the bank at once, no keys",
-    honoursKeys: false,
+    honorsKeys: false,
     may: { repeat: true, lose: false },
   },
   {
     name: "reconcile-late",
     what: "reconcile waits until the bank must be done, no keys",
-    honoursKeys: false,
+    honorsKeys: false,
     may: { repeat: false, lose: false },
   },
   {
     name: "ask",
     what: 'recover: "ask": a person looks at the statement, no keys',
-    honoursKeys: false,
+    honorsKeys: false,
     may: { repeat: false, lose: false },
   },
 ];

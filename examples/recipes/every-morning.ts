@@ -18,7 +18,7 @@ const readIssues = defineTool({
   execute: () => ["The queue loses its last item", "A dark theme"],
 });
 
-/** Stands for a service that honours idempotency keys: a call that runs again after a kill posts the same message. */
+/** Stands for a service that honors idempotency keys: a call that runs again after a kill posts the same message. */
 const postReport = defineTool({
   name: "post_report",
   description: "Posts the report to the team's channel.",

@@ -11,7 +11,7 @@ const refund = defineTool({
   input: { type: "object", properties: { order: { type: "string" } }, required: ["order"] },
   needsApproval: true,
   sequential: true,
-  recover: "rerun", // with the same key, which the bank honours
+  recover: "rerun", // with the same key, which the bank honors
   execute: ({ order }, { idempotencyKey }) => bank.refund(String(order), idempotencyKey),
 });
 

@@ -1,5 +1,5 @@
 /**
- * What both loops work with: a model, a person, a bank that honours idempotency keys, and a file for the messages of the plain loop.
+ * What both loops work with: a model, a person, a bank that honors idempotency keys, and a file for the messages of the plain loop.
  * Each writes down what it was asked for in `happened.txt`. KILL_AT names the point at which the process kills itself.
  */
 import { randomUUID } from "node:crypto";

@@ -50,8 +50,8 @@ export function createChaosAgent({ seed, journal, store }) {
       execute: async (_, { ask }) => ({ answered: (await ask({ message: "How many?" })).type }),
     }),
   ];
-  const summariser = {
-    id: "summariser",
+  const summarizer = {
+    id: "summarizer",
     async *stream() {
       yield { kind: "text-delta", id: "t", text: "It was talked about." };
       yield { kind: "done", finishReason: { unified: "stop" }, usage: {} };
@@ -64,7 +64,7 @@ export function createChaosAgent({ seed, journal, store }) {
     store,
     leaseMs: 5_000,
     retry: { baseDelayMs: 1, maxDelayMs: 10 },
-    compaction: { contextWindow: 500, keepTurns: 1, model: summariser },
+    compaction: { contextWindow: 500, keepTurns: 1, model: summarizer },
   });
 }
 

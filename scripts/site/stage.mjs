@@ -4,7 +4,7 @@
  * A page keeps its path in the project, so that relative links stay as they are. Three things change:
  *
  * 1. README.md becomes index.md. The README of the project becomes the first page, below what scripts/site/home.md says.
- * 2. A link to a file that is no page (an example, a test) leads to a page that shows this file, with the colours of its language. A link
+ * 2. A link to a file that is no page (an example, a test) leads to a page that shows this file, with the colors of its language. A link
  *    to a folder leads to the README in it; without one, only the text of the link stays.
  * 3. Braces that the generator would take for its own are escaped.
  */

@@ -39,9 +39,9 @@ export type CompactionOptions<ModelLike = Model> = {
   readonly keepTurns?: number;
   /** The model that writes the summary. Default: the agent's own model. */
   readonly model?: ModelLike;
-  /** The summariser's instructions, in place of the built-in ones. */
+  /** The summarizer's instructions, in place of the built-in ones. */
   readonly prompt?: string;
-  /** Added to the summariser's instructions. */
+  /** Added to the summarizer's instructions. */
   readonly directives?: string;
 };
 

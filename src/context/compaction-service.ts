@@ -1,5 +1,5 @@
 /**
- * The built-in compaction service: decides when to compact a conversation and where to cut it, and has a model summarise the part before
+ * The built-in compaction service: decides when to compact a conversation and where to cut it, and has a model summarize the part before
  * the cut.
  *
  * 1. The last turns are kept unchanged. If they do not fit, fewer turns are kept, but at least the last steps of the last turn.

@@ -6,7 +6,7 @@
 import type { FilePart } from "../core/data/message.js";
 import type { SourceChange, SourceReference } from "../core/machine/sources.js";
 
-/** The summariser's instructions, unless the agent's author sets others. `parseSummary` in summary.ts parses these headings. */
+/** The summarizer's instructions, unless the agent's author sets others. `parseSummary` in summary.ts parses these headings. */
 const summaryInstructions = `You sum up the conversation of an agent with its user, so that the agent can go on from your summary alone.
 
 Answer in this form and with nothing else:
@@ -96,7 +96,7 @@ export function formatFile({ mediaType, filename }: Pick<FilePart, "mediaType" |
   return `[${mediaType} ${filename ?? "file"}]`;
 }
 
-/** Replaces the middle of a string that is too long for the summariser. */
+/** Replaces the middle of a string that is too long for the summarizer. */
 export function formatOmittedCharacters(count: number): string {
   return `[… ${count} characters left out …]`;
 }

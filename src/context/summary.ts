@@ -1,7 +1,7 @@
 /**
- * Formats the summariser's input, and parses its answer.
+ * Formats the summarizer's input, and parses its answer.
  *
- * 1. The summariser gets the conversation as one text, without tools. Any model can therefore summarise what another model said.
+ * 1. The summarizer gets the conversation as one text, without tools. Any model can therefore summarize what another model said.
  * 2. Each call is followed by its result, however much of both is omitted to make them fit.
  */
 import type { AssistantPart, Message, ToolMessage, UserPart } from "../core/data/message.js";

@@ -1,5 +1,5 @@
 /**
- * Recognises addresses of this machine.
+ * Recognizes addresses of this machine.
  */
 
 /** @param host a host name or an IP address; IPv6 addresses with or without brackets */

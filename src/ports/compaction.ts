@@ -28,7 +28,7 @@ export type CompactionView = ContextSize & {
   readonly estimator: TokenEstimator;
 };
 
-/** The part of a conversation that is to be summarised. */
+/** The part of a conversation that is to be summarized. */
 export type CompactionTask = {
   /** The messages to replace. */
   readonly messages: readonly Message[];
@@ -36,7 +36,7 @@ export type CompactionTask = {
   readonly earlier: Summary | null;
   /** The size of the conversation, and its budget. */
   readonly size: ContextSize;
-  /** The maximum size of a request to the summariser itself, in tokens. */
+  /** The maximum size of a request to the summarizer itself, in tokens. */
   readonly summariserBudget: number;
   /** Counts tokens. */
   readonly estimator: TokenEstimator;
@@ -44,14 +44,14 @@ export type CompactionTask = {
   readonly kept?: number;
   /** What the person who requested this compaction asked to keep. */
   readonly keep?: string;
-  /** Calls the summariser, without tools. Resolves to the text of its answer; rejects if it fails permanently. */
+  /** Calls the summarizer, without tools. Resolves to the text of its answer; rejects if it fails permanently. */
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
   /**
    * Sends the agent's model the whole conversation as in the last call, followed by an instruction. The provider reads the conversation
    * from its prompt cache, which costs a fraction of sending it as text. Resolves to the text of the answer, or to null if the model called
    * a tool or the request was refused: use `ask` then. Rejects if it fails permanently.
    *
-   * Absent if another model summarises, if the conversation is unlikely to be in the cache, or if the context window has no room for it.
+   * Absent if another model summarizes, if the conversation is unlikely to be in the cache, or if the context window has no room for it.
    */
   readonly askBehind?: (instruction: string) => Promise<string | null>;
 };
@@ -59,7 +59,7 @@ export type CompactionTask = {
 /** The request for a summary. */
 export type SummaryPrompt = {
   readonly systemPrompt: string;
-  /** The text to summarise. */
+  /** The text to summarize. */
   readonly text: string;
 };
 
@@ -80,6 +80,6 @@ export type CompactionService = {
   readonly isDue: (size: ContextSize) => boolean;
   /** Returns one of `cuts`, or null if a cut would gain too little. */
   readonly cutOf: (view: CompactionView) => number | null;
-  /** Summarises the messages. Counts as failed after 30 minutes. */
+  /** Summarizes the messages. Counts as failed after 30 minutes. */
   readonly sumUp: (task: CompactionTask) => Promise<Summary>;
 };

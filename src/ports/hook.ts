@@ -301,7 +301,7 @@ export type Hook<Deps = unknown, Params = unknown> = {
   /** Called after a failed attempt. May retry the call or give it up. */
   readonly onError?: HookFunction<FailureSubject, Nothing | "retry" | "giveUp", Deps, Params>;
   /**
-   * Called before a conversation is compacted. `{ keep }` is what the summary must also preserve, in words for the summariser.
+   * Called before a conversation is compacted. `{ keep }` is what the summary must also preserve, in words for the summarizer.
    * `{ skip: reason }` leaves the conversation as it is. It is ignored if `trigger` is `auto`, because without compaction the run would end
    * when the context window is full.
    */

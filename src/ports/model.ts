@@ -54,7 +54,7 @@ export type RequestIdentity = {
   readonly attempt: number;
 };
 
-/** A request to a model. A model that cannot honour a setting reports that in the `warnings` of its first delta. */
+/** A request to a model. A model that cannot honor a setting reports that in the `warnings` of its first delta. */
 export type ModelRequest = RequestIdentity &
   ModelSettings & {
     /** Sent once, before the conversation. */
@@ -68,7 +68,7 @@ export type ModelRequest = RequestIdentity &
     /** The same array from one call to the next, as long as the tools do not change. */
     readonly tools: readonly ToolSpecification[];
     readonly toolChoice?: ToolChoice;
-    /** "compaction": the model is to summarise a conversation. Absent: a step of the run. */
+    /** "compaction": the model is to summarize a conversation. Absent: a step of the run. */
     readonly purpose?: "compaction";
     readonly providerOptions?: RunOptions["providerOptions"];
     /**

@@ -61,7 +61,7 @@ export async function driveFamily(sessionId: string, deps: DriveDeps, signal: Ab
     return work.due;
   };
   const worker = createWorker({
-    // A drive of one family fires no schedules. The worker recognises the agents' store by its `commit`.
+    // A drive of one family fires no schedules. The worker recognizes the agents' store by its `commit`.
     store: overrideMembers<Store>(store, { due, schedules: undefined, commit: store.commit }),
     agents,
     onReport,

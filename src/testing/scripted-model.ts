@@ -18,7 +18,7 @@ export type ScriptedStep = {
   readonly finish?: FinishReason["unified"];
   /** Default: 10 input tokens and 5 output tokens. */
   readonly usage?: Usage;
-  /** Warnings about parts of the request that the model could not honour. */
+  /** Warnings about parts of the request that the model could not honor. */
   readonly warnings?: readonly string[];
   /** Ends the answer, after its reasoning, text and calls have been streamed. */
   readonly error?: ModelFailure;

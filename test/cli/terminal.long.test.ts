@@ -210,7 +210,7 @@ describe("what a terminal is shown", () => {
   });
 });
 
-/** The text without colours and carriage returns. */
+/** The text without colors and carriage returns. */
 function plain(text: string): string {
   return text.replace(/\u001b\[[\d;]*[A-Za-z]/g, "").replace(/\r+\n/g, "\n");
 }

@@ -20,7 +20,7 @@ function talking(steps: number): Script {
 
 async function run(steps: number, summaries: Script, maxCompactions = 20) {
   const model = createScriptedModel(talking(steps));
-  const summariser = createScriptedModel(summaries, { id: "summariser" });
+  const summarizer = createScriptedModel(summaries, { id: "summarizer" });
   const store = createMemoryStore();
   const agent = createAgent({
     model,
@@ -28,7 +28,7 @@ async function run(steps: number, summaries: Script, maxCompactions = 20) {
     store,
     retry: { maxRetries: 0 },
     limits: { maxCompactions, maxSteps: 1_000 },
-    compaction: { contextWindow: 4_000, reservedOutput: 1_000, model: summariser },
+    compaction: { contextWindow: 4_000, reservedOutput: 1_000, model: summarizer },
   });
   const stream = agent.runStream("Talk.", { sessionId: "s" });
   const events = filterEventsOfType(filterEvents(await collect(stream)), "compacted");
@@ -37,7 +37,7 @@ async function run(steps: number, summaries: Script, maxCompactions = 20) {
     .session("s")
     .state()
     .then((view) => ({ state: view }));
-  return { result, events, requests: model.requests, asked: summariser.requests, state, store };
+  return { result, events, requests: model.requests, asked: summarizer.requests, state, store };
 }
 
 type Ran = Awaited<ReturnType<typeof run>>;
@@ -91,7 +91,7 @@ function unchanged(code: string) {
 
 const cases: readonly Case[] = [
   {
-    what: "summarises 35 times in a row, and keeps a decision each time",
+    what: "summarizes 35 times in a row, and keeps a decision each time",
     steps: 320,
     summaries: growing,
     maxCompactions: 35,
@@ -155,7 +155,7 @@ function rowOf({ what }: Case, ran: Ran): readonly string[] {
 
 const rows = new Map<string, readonly string[]>();
 
-describe("a summariser that", verifies("CTX-3", "CTX-4"), () => {
+describe("a summarizer that", verifies("CTX-3", "CTX-4"), () => {
   test.each(cases)("$what", async (one) => {
     const ran = await run(one.steps, one.summaries(), one.maxCompactions);
     one.hold(ran);
@@ -171,7 +171,7 @@ describe("a summariser that", verifies("CTX-3", "CTX-4"), () => {
     const page = {
       file: "compaction.md",
       command: "node scripts/compaction-page.mjs",
-      columns: ["A summariser that", "Compactions", "The run", "What the model sees at the end"],
+      columns: ["A summarizer that", "Compactions", "The run", "What the model sees at the end"],
     };
     if (rows.size === cases.length)
       expectTable(

@@ -90,8 +90,8 @@ describe("the tools that read the rest of an output", () => {
   ] as const;
   test.each(summaries)("after the compaction %j: %j", verifies("TOOL-9"), async (summary, offered) => {
     const words = "A sentence of some length that fills the window. ".repeat(60);
-    const summariser = createScriptedModel(() => ({ text: summary }), { id: "summariser" });
-    const compaction = { contextWindow: 3_000, model: summariser };
+    const summarizer = createScriptedModel(() => ({ text: summary }), { id: "summarizer" });
+    const compaction = { contextWindow: 3_000, model: summarizer };
     const store = createMemoryStore();
     const carryOn = async (input: string, steps: readonly ScriptedStep[]) => {
       const model = createScriptedModel(steps);
@@ -101,7 +101,7 @@ describe("the tools that read the rest of an output", () => {
     };
     expect(await carryOn("Go", [ask, { text: "Seen.", usage: {} }])).toEqual([["give"], all]);
     for (let turn = 0; turn < 4; turn += 1) await carryOn(words, [{ text: words, usage: {} }]);
-    expect(summariser.requests.length).toBeGreaterThan(0);
+    expect(summarizer.requests.length).toBeGreaterThan(0);
     // Another agent reads the log from the compaction on, and comes to the same.
     expect(await carryOn("Later", [{ text: "Later.", usage: {} }])).toEqual([offered]);
   });

@@ -82,7 +82,7 @@ describe("the one plan", () => {
     ["What is in src/deep?", list("src/deep")],
     ["Read README.md.", read("README.md")],
     ["Count the lines of ./src/cart.ts, and of notes.txt!", read("src/cart.ts"), read("notes.txt")],
-    ["Summarise src/ and README.md", list("src"), read("README.md")],
+    ["Summarize src/ and README.md", list("src"), read("README.md")],
     ['Find "the colour" in notes.txt', search("the colour", "notes.txt")],
     ["Find `x = 1` and `y = 2`", search("x = 1", "."), search("y = 2", ".")],
     ["Where is totalOf used?", search("totalOf", ".")],
@@ -265,7 +265,7 @@ describe("a conversation", () => {
     expect(text).toContain("Please ask again.");
   });
 
-  test("that is compacted, with the demo model as its own summariser, goes on", async () => {
+  test("that is compacted, with the demo model as its own summarizer, goes on", async () => {
     const { tools } = createWorld({ "long.txt": "A line of many words in a file.\n".repeat(120) });
     const agent = createAgent({ model: createDemoModel(), tools, compaction: { contextWindow: 16_000 } });
     let compactions = 0;

@@ -1,5 +1,5 @@
 /**
- * The fields of a tool of the AI SDK, made by its own `tool()`: each is honoured, or warned of by name. Each version runs these tests.
+ * The fields of a tool of the AI SDK, made by its own `tool()`: each is honored, or warned of by name. Each version runs these tests.
  */
 import type { jsonSchema, tool } from "ai";
 import { describe, expect, onTestFinished, test } from "vitest";

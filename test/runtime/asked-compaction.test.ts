@@ -15,11 +15,11 @@ const id = { sessionId: "s" } as const;
 const summary = { text: "## Keep\n- the plan\n\n## Summary\nSo far." };
 
 function begin(store: Store, options: Partial<AgentOptions> = {}, summaries: Script = () => summary) {
-  const summariser = createScriptedModel(summaries);
+  const summarizer = createScriptedModel(summaries);
   const model = createScriptedModel(() => ({ text: long, usage: {} }));
-  const compaction = { contextWindow: 100_000, model: summariser };
+  const compaction = { contextWindow: 100_000, model: summarizer };
   const agent = createAgent({ model, store, compaction, ...options });
-  return { agent, model, summariser, session: agent.session("s") };
+  return { agent, model, summarizer, session: agent.session("s") };
 }
 
 async function talk({ agent }: Pick<ReturnType<typeof begin>, "agent">): Promise<void> {
@@ -30,13 +30,13 @@ const made = expect.objectContaining({ type: "compacted", summary: "So far.", re
 const unchanged = (code: string) => ({ type: "unchanged", fault: expect.objectContaining({ code }) });
 
 describe.each(localStores)("in $name", ({ open }) => {
-  test("a session at rest is summed up at once, and the summariser is told what to keep", proven, () =>
+  test("a session at rest is summed up at once, and the summarizer is told what to keep", proven, () =>
     withStore(open, async (store) => {
       const { session, ...first } = begin(store);
       await talk(first);
       const before = await session.state();
       expect(await session.compact({ keep: "the colour of the door", by: "Ada" })).toEqual(made);
-      expect(first.summariser.requests[0]?.systemPrompt).toContain("the colour of the door");
+      expect(first.summarizer.requests[0]?.systemPrompt).toContain("the colour of the door");
       expect(await session.state()).toEqual({
         ...before,
         restarts: 0,
@@ -59,7 +59,7 @@ describe.each(localStores)("in $name", ({ open }) => {
       expect(await session.replay()).toMatchObject({ difference: null });
       const asked = [];
       for await (const request of modelRequests(store, "s")) if (request.purpose === "compaction") asked.push(request);
-      expect(asked).toEqual(first.summariser.requests);
+      expect(asked).toEqual(first.summarizer.requests);
       expect(await store.verify()).toEqual([]);
     }),
   );
@@ -98,8 +98,8 @@ describe.each(localStores)("in $name", ({ open }) => {
       gate.open("open");
       expect(await asked).toEqual(made);
       expect(await run).toMatchObject({ status: "completed" });
-      expect(holder.summariser.requests).toHaveLength(1);
-      expect(other.summariser.requests).toHaveLength(0);
+      expect(holder.summarizer.requests).toHaveLength(1);
+      expect(other.summarizer.requests).toHaveLength(0);
       // The request of the run and the result that no model had seen are still there.
       const messages = JSON.stringify(model.requests.at(-1)?.messages);
       for (const text of ["So far.", "wait for it", "open"]) expect(messages).toContain(text);
@@ -133,7 +133,7 @@ test("an abort stops it, and the conversation stays as it was", proven, async ()
   await talk(first);
   const messages = await session.messages();
   const outcome = session.compact();
-  await until(async () => first.summariser.requests.length > 0);
+  await until(async () => first.summarizer.requests.length > 0);
   await session.abort({ by: "Ada" });
   expect(await outcome).toEqual(unchanged("aborted"));
   expect(await session.messages()).toEqual(messages);
@@ -144,7 +144,7 @@ test("a run before an aborted compaction keeps its end", proven, async () => {
   const { session, ...first } = begin(store, {}, () => ({ wait: new Promise(() => {}) }));
   await talk(first);
   const outcome = session.compact();
-  await until(async () => first.summariser.requests.length > 0);
+  await until(async () => first.summarizer.requests.length > 0);
   await session.abort();
   await outcome;
   // The same id asks for the same run again, in this process and in another one.
@@ -158,7 +158,7 @@ test("several who ask get the same answer", proven, async () => {
   const { session, ...first } = begin(createMemoryStore());
   await talk(first);
   expect(await Promise.all([session.compact(), session.compact()])).toEqual([made, made]);
-  expect(first.summariser.requests).toHaveLength(1);
+  expect(first.summarizer.requests).toHaveLength(1);
 });
 
 test("a run that waits for a person is compacted when it goes on", proven, async () => {
@@ -198,8 +198,8 @@ test("what cannot be made smaller stays as it is, and says why", proven, async (
 });
 
 test("without compaction on its own, it is made if somebody asks", proven, async () => {
-  const summariser = createScriptedModel([summary]);
-  const { session, ...first } = begin(createMemoryStore(), { compaction: { auto: false, model: summariser } });
+  const summarizer = createScriptedModel([summary]);
+  const { session, ...first } = begin(createMemoryStore(), { compaction: { auto: false, model: summarizer } });
   await talk(first);
   expect(await session.compact()).toEqual(made);
 });
@@ -209,7 +209,7 @@ test("a fork leaves it to its source", proven, async () => {
   const { session, ...first } = begin(createMemoryStore(), {}, () => ({ ...summary, wait: wait.promise }));
   await talk(first);
   const outcome = session.compact();
-  await until(async () => first.summariser.requests.length > 0);
+  await until(async () => first.summarizer.requests.length > 0);
   const fork = await session.fork({ sessionId: "copy" });
   expect(await fork.state()).toMatchObject({ status: "completed" });
   expect(await fork.state()).not.toHaveProperty("compactionAsked");
@@ -224,7 +224,7 @@ test("its options are checked, and the wait ends when its signal is aborted", pr
   await expect(session.compact({ directives: "x" } as never)).rejects.toThrow("keep");
   const stop = new AbortController();
   const outcome = session.compact({ signal: stop.signal });
-  await until(async () => first.summariser.requests.length > 0);
+  await until(async () => first.summarizer.requests.length > 0);
   stop.abort(new Error("enough"));
   await expect(outcome).rejects.toThrow("enough");
   await session.abort();

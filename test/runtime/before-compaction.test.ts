@@ -11,10 +11,10 @@ const proven = verifies("HOOK-1", "CTX-3");
 const long = "A sentence of some length that fills the window. ".repeat(20);
 
 function begin(store: Store, hooks: readonly Hook[], contextWindow = 100_000) {
-  const summariser = createScriptedModel(() => ({ text: "So far." }));
+  const summarizer = createScriptedModel(() => ({ text: "So far." }));
   const model = createScriptedModel(() => ({ text: long, usage: {} }));
-  const agent = createAgent({ model, store, hooks, compaction: { contextWindow, model: summariser } });
-  return { agent, summariser, session: agent.session("s") };
+  const agent = createAgent({ model, store, hooks, compaction: { contextWindow, model: summarizer } });
+  return { agent, summarizer, session: agent.session("s") };
 }
 
 async function talk(agent: ReturnType<typeof begin>["agent"], runs: number): Promise<void> {
@@ -34,11 +34,11 @@ test(
       { name: "a", beforeCompaction: () => ({ keep: "the plan" }) },
       { name: "b", beforeCompaction: (subject) => void subjects.push(subject) },
     ];
-    const { agent, summariser, session } = begin(store, hooks);
+    const { agent, summarizer, session } = begin(store, hooks);
     await talk(agent, 3);
     expect(await session.compact({ keep: "the door" })).toMatchObject({ type: "compacted", summary: "So far." });
     expect(subjects).toEqual([{ trigger: "manual", keep: "the door\nthe plan", tokensBefore: expect.any(Number) }]);
-    expect(summariser.requests[0]?.systemPrompt).toContain("the door\nthe plan");
+    expect(summarizer.requests[0]?.systemPrompt).toContain("the door\nthe plan");
     expect(await readRecords(store)).toMatchObject([
       [
         { name: "a", hook: "beforeCompaction", outcome: "changed" },
@@ -53,11 +53,11 @@ test(
 
 test("skip one that a person requested, and the conversation stays as it is", proven, async () => {
   const store = createMemoryStore();
-  const { agent, summariser, session } = begin(store, [{ name: "a", beforeCompaction: () => ({ skip: "not now" }) }]);
+  const { agent, summarizer, session } = begin(store, [{ name: "a", beforeCompaction: () => ({ skip: "not now" }) }]);
   await talk(agent, 3);
   const before = await session.messages();
   expect(await session.compact()).toMatchObject({ type: "unchanged", fault: { code: "refused", message: "not now" } });
-  expect(summariser.requests).toEqual([]);
+  expect(summarizer.requests).toEqual([]);
   expect(await session.messages()).toEqual(before);
   expect(await session.state()).not.toHaveProperty("compactionAsked");
 });
@@ -131,7 +131,7 @@ test("are called again if the process ends before the summary is stored", proven
   await first.agent.shutdown({ graceMs: 1 });
   const second = begin(store, [{ name: "a", beforeCompaction: () => ({ keep: "the plan" }) }]);
   await second.session.resume();
-  expect(second.summariser.requests).toHaveLength(1);
-  expect(second.summariser.requests[0]?.systemPrompt).toContain("the plan");
+  expect(second.summarizer.requests).toHaveLength(1);
+  expect(second.summarizer.requests[0]?.systemPrompt).toContain("the plan");
   expect(await readRecords(store)).toMatchObject([[{ name: "a", outcome: "changed" }]]);
 });

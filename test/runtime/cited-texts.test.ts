@@ -48,8 +48,8 @@ test("what hooks see, and the answer as data", proven, async () => {
   expect(seen).toEqual(['{"n": 1}']);
 });
 
-test("what the summariser of a compaction reads", proven, async () => {
-  const summariser = createScriptedModel([{ text: "It was explained." }], { id: "summariser" });
+test("what the summarizer of a compaction reads", proven, async () => {
+  const summarizer = createScriptedModel([{ text: "It was explained." }], { id: "summarizer" });
   const model = createScriptedModel([
     { deltas: cited },
     { text: "It clicks. ".repeat(600), usage: {} },
@@ -58,10 +58,10 @@ test("what the summariser of a compaction reads", proven, async () => {
   const agent = createAgent({
     model,
     tools: [createEchoTool().tool],
-    compaction: { contextWindow: 2_000, model: summariser, keepTurns: 1 },
+    compaction: { contextWindow: 2_000, model: summarizer, keepTurns: 1 },
   });
   for (const input of ["What is a pawl?", "And what does it do?", "Go on"]) await agent.run(input, { sessionId: "s" });
-  expect(textOf(summariser.requests[0]?.messages[0] ?? { role: "user", parts: [] })).toContain(`[agent]\n${joined}`);
+  expect(textOf(summarizer.requests[0]?.messages[0] ?? { role: "user", parts: [] })).toContain(`[agent]\n${joined}`);
 });
 
 test("the parts of a user's message stand on lines of their own: a person wrote them apart", proven, () => {

@@ -50,13 +50,13 @@ async function run(
   compaction: AgentOptions["compaction"] = {},
 ): Promise<Ran> {
   const model = createScriptedModel(script);
-  const summariser = createScriptedModel(summaries, { id: "summariser" });
+  const summarizer = createScriptedModel(summaries, { id: "summarizer" });
   const store = createMemoryStore();
-  const settings = compaction === null ? null : { contextWindow: 2_000, model: summariser, ...compaction };
+  const settings = compaction === null ? null : { contextWindow: 2_000, model: summarizer, ...compaction };
   const agent = createAgent({ model, tools: [createEchoTool().tool], store, compaction: settings, ...more });
   const stream = agent.runStream("Talk.", { sessionId: "s" });
   const events = filterEvents(await collect(stream));
-  return { result: await stream.result, events, requests: model.requests, asked: summariser.requests, store };
+  return { result: await stream.result, events, requests: model.requests, asked: summarizer.requests, store };
 }
 
 const overflow: ScriptedStep = { error: { kind: "context_overflow", message: "too long", statusCode: 400 } };
@@ -105,8 +105,8 @@ describe("a conversation that grows too long", () => {
         return scripted.stream(request, signal);
       },
     };
-    const summariser = createScriptedModel(() => short, { id: "summariser" });
-    const agent = createAgent({ model, tools: [createEchoTool().tool], compaction: { model: summariser } });
+    const summarizer = createScriptedModel(() => short, { id: "summarizer" });
+    const agent = createAgent({ model, tools: [createEchoTool().tool], compaction: { model: summarizer } });
     const events = filterEvents(await collect(agent.runStream("Talk.", { sessionId: "s" })));
     expect(filterEventsOfType(events, "compacted").length).toBeGreaterThan(1);
   });
@@ -205,7 +205,7 @@ describe("what was replaced", () => {
     const { events, result } = await run(talking(12), busy, { retry });
     expect(filterEventsOfType(events, "compacted")[0]).toMatchObject({
       summary: "It was talked about.",
-      model: "summariser",
+      model: "summarizer",
     });
     expect(asked).toBeGreaterThan(1);
     expect(result.usage.inputTokens).toBeGreaterThan(0);
@@ -218,7 +218,7 @@ describe("what was replaced", () => {
   });
 });
 
-test("a service that took too long asks the summariser nothing any more", verifies("CTX-4"), async () => {
+test("a service that took too long asks the summarizer nothing any more", verifies("CTX-4"), async () => {
   const clock = createWatchedClock();
   let goOn = () => {};
   const late = new Promise<void>((resolve) => {
@@ -239,12 +239,12 @@ test("a service that took too long asks the summariser nothing any more", verifi
       return { summary: "Late.", retained: [] };
     },
   };
-  const summariser = createScriptedModel([short]);
+  const summarizer = createScriptedModel([short]);
   const agent = createAgent({
     model: createScriptedModel(talking(2)),
     tools: [createEchoTool().tool],
     clock,
-    compaction: { contextWindow: 2_000, model: summariser },
+    compaction: { contextWindow: 2_000, model: summarizer },
     services: { compaction: service },
   });
   const result = agent.run("Talk.");
@@ -253,7 +253,7 @@ test("a service that took too long asks the summariser nothing any more", verifi
   expect(await result).toMatchObject({ status: "completed" });
   goOn();
   expect(await told).toMatchObject({ message: "The compaction is no longer wanted." });
-  expect(summariser.requests).toEqual([]);
+  expect(summarizer.requests).toEqual([]);
 });
 
 describe("with a model whose provider caches prompts", () => {

@@ -153,8 +153,8 @@ describe.each(localStores)("in $name, the texts of context sources", ({ open }) 
         modelCallIndex < 16
           ? { text: words, calls: [{ ...look, input: { n: modelCallIndex } }], usage: {} }
           : { text: "Done.", usage: {} };
-      const summariser = createScriptedModel(() => ({ text: "It was talked about." }));
-      const compaction = { contextWindow: 2_000, model: summariser };
+      const summarizer = createScriptedModel(() => ({ text: "It was talked about." }));
+      const compaction = { contextWindow: 2_000, model: summarizer };
       const { source, loads } = createEdited();
       const tools = [{ ...createEchoTool().tool, needsApproval: true }];
       const sent = [];

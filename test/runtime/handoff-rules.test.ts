@@ -394,8 +394,8 @@ describe("a filter", proven, () => {
     const hello: ScriptedStep = { text: "Hello.", usage: {} };
     const looking = (id: number) => ({ calls: [{ name: "look", input: { id } }] });
     const steps = Array.from({ length: 12 }, (_, id): ScriptedStep => ({ ...looking(id), usage: {} }));
-    const summariser = createScriptedModel(() => ({ text: "Orders were looked up." }), { id: "summariser" });
-    const compaction = { contextWindow: 1_200, model: summariser };
+    const summarizer = createScriptedModel(() => ({ text: "Orders were looked up." }), { id: "summarizer" });
+    const compaction = { contextWindow: 1_200, model: summarizer };
     const agents = handing(
       { filter: "last_turn" },
       {

@@ -93,13 +93,13 @@ function talkative(store: Store, filter: NonNullable<Handoffs[number]["filter"]>
     triage: createScriptedModel(({ modelCallIndex }) => steps[modelCallIndex - 1] ?? toBilling),
     billing: refunding(),
   };
-  const summariser = createScriptedModel(() => ({ text: "Orders were looked up." }), { id: "summariser" });
+  const summarizer = createScriptedModel(() => ({ text: "Orders were looked up." }), { id: "summarizer" });
   const billing: Agent = createAgent({
     name: "billing",
     model: models.billing,
     store,
     tools: [refund],
-    compaction: { contextWindow: 2_000, model: summariser },
+    compaction: { contextWindow: 2_000, model: summarizer },
   });
   const triage: Agent = createAgent({
     name: "triage",

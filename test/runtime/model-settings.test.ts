@@ -112,7 +112,7 @@ describe("settings", () => {
     expect(failed).toMatchObject({ outcome: "refused", message: expect.stringContaining(why) });
   });
 
-  test("that a model cannot honour are warnings, and no failure", verifies("LOOP-16"), async () => {
+  test("that a model cannot honor are warnings, and no failure", verifies("LOOP-16"), async () => {
     const store = createMemoryStore();
     const warned: ScriptedStep = { text: "Done.", warnings: ["topK: not here", "seed"] };
     const agent = createAgent({ model: createScriptedModel([warned]), settings: { topK: 3, seed: 1 }, store });

@@ -279,8 +279,8 @@ async function requestsOfLongTalk(words: number): Promise<readonly ModelRequest[
       yield { kind: "done", finishReason, usage: {} };
     },
   };
-  const summariser = createScriptedModel(() => ({ text: "Much was said." }), { id: "summariser" });
-  const compaction = { contextWindow: 16_000, model: summariser };
+  const summarizer = createScriptedModel(() => ({ text: "Much was said." }), { id: "summarizer" });
+  const compaction = { contextWindow: 16_000, model: summarizer };
   await createAgent({ model, tools: [createEchoTool().tool], compaction }).run("Talk.");
   return requests;
 }

@@ -83,7 +83,7 @@ function failingAfter(inner: Store, commits: number | undefined): Store {
 async function play(plan: readonly PlannedRun[]) {
   const inner = createMemoryStore();
   const model = createScriptedModel((request) => say(plan, request));
-  const summariser = createScriptedModel(() => ({ text: "It was talked about." }));
+  const summarizer = createScriptedModel(() => ({ text: "It was talked about." }));
   const agentOver = (store: Store) =>
     createAgent({
       model,
@@ -91,7 +91,7 @@ async function play(plan: readonly PlannedRun[]) {
       systemPrompt: "Act.",
       store,
       retry: { decide: () => ({ retryInMs: 0 }) },
-      compaction: { contextWindow: 1_300, model: summariser },
+      compaction: { contextWindow: 1_300, model: summarizer },
       canExecuteTool: fatedPermission,
     });
   for (const [index, { steerAt, abortAt, diesAt }] of plan.entries()) {
@@ -114,7 +114,7 @@ async function play(plan: readonly PlannedRun[]) {
     }
     expect(["completed", "aborted", "failed"]).toContain(result.status);
   }
-  return { requests: model.requests, summaries: summariser.requests.length };
+  return { requests: model.requests, summaries: summarizer.requests.length };
 }
 
 /** Nobody can be told anything where the store has given out. */

@@ -49,8 +49,8 @@ const tolerance = 2;
 /** A session with a small window, whose runs take one step. */
 function createTalk(store: Store) {
   const model: Model = createScriptedModel(() => ({ text: words, usage: {} }));
-  const summariser = createScriptedModel(() => ({ text: "It was talked about." }), { id: "summariser" });
-  const agent = () => createAgent({ model, store, compaction: { contextWindow: 2_000, model: summariser } });
+  const summarizer = createScriptedModel(() => ({ text: "It was talked about." }), { id: "summarizer" });
+  const agent = () => createAgent({ model, store, compaction: { contextWindow: 2_000, model: summarizer } });
   const owner = agent();
   const run = async () => {
     const { status } = await owner.run("And now?", { sessionId });

@@ -135,7 +135,7 @@ describe("a run with a history", verifies("LOOP-19"), () => {
   });
 
   test("of many messages is many entries; a compaction cuts between them", async () => {
-    const summaries = createScriptedModel(() => ({ text: "They talked." }), { id: "summariser" });
+    const summaries = createScriptedModel(() => ({ text: "They talked." }), { id: "summarizer" });
     const compaction = { contextWindow: 20_000, model: summaries };
     const { agent, model, store } = agentWith({ compaction });
     const words = "Words about the sea, and what is behind it. ".repeat(40);

@@ -308,7 +308,7 @@ describe("another process decides alike", verifies("LOOP-18"), () => {
       if (modelCallIndex === 3 && attempt === 1) return overflow;
       return modelCallIndex < 9 ? talks({ modelCallIndex }) : { text: "Done." };
     });
-    const summaries = createScriptedModel(() => ({ text: "It was talked about." }), { id: "summariser" });
+    const summaries = createScriptedModel(() => ({ text: "It was talked about." }), { id: "summarizer" });
     const stopWhen = ({ steps }: StepView) => {
       asked.push(steps);
       return false;

@@ -40,7 +40,7 @@ function createHeldStore() {
 test("a summary is not asked for again if its run was aborted meanwhile", verifies("LOOP-9", "CTX-4"), async () => {
   const { store, hold, letGo } = createHeldStore();
   const clock = createTestClock();
-  const summariser = createScriptedModel([{ error: { kind: "overloaded", message: "529" } }, { text: "Short." }]);
+  const summarizer = createScriptedModel([{ error: { kind: "overloaded", message: "529" } }, { text: "Short." }]);
   const agent = createAgent({
     model: createScriptedModel(({ modelCallIndex }) => ({
       text: `${modelCallIndex}: ${"A sentence that fills the window. ".repeat(20)}`,
@@ -52,10 +52,10 @@ test("a summary is not asked for again if its run was aborted meanwhile", verifi
     clock,
     leaseMs,
     retry: { maxRetries: 3, baseDelayMs: 2 * leaseMs },
-    compaction: { contextWindow: 2_000, model: summariser },
+    compaction: { contextWindow: 2_000, model: summarizer },
   });
   const running = agent.run("Talk.", { sessionId: "s" });
-  await expect.poll(() => summariser.requests.length).toBe(1);
+  await expect.poll(() => summarizer.requests.length).toBe(1);
   await settled();
   hold();
   // The wait for the second attempt ends, and nobody can say whether the lease is over.
@@ -66,7 +66,7 @@ test("a summary is not asked for again if its run was aborted meanwhile", verifi
   letGo();
   expect(await running).toMatchObject({ status: "aborted" });
   await settled();
-  expect(summariser.requests).toHaveLength(1);
+  expect(summarizer.requests).toHaveLength(1);
 });
 
 test(

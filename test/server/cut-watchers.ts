@@ -52,13 +52,13 @@ async function* streamDeltas(request: AttemptId, kind: RunKind): AsyncGenerator<
 
 export function createTalker(store: Store, kind: RunKind) {
   const model = createScriptedModel((request) => ({ deltas: streamDeltas(request, kind) as never }), { record: false });
-  const summariser = createScriptedModel(() => ({ text: "It was talked about." }), { record: false });
+  const summarizer = createScriptedModel(() => ({ text: "It was talked about." }), { record: false });
   return createAgent({
     name: "talker",
     store,
     model,
     tools: [createEchoTool().tool, createPayTool([])],
-    compaction: { contextWindow: kind.lags ? 8_000 : 1_500, model: summariser },
+    compaction: { contextWindow: kind.lags ? 8_000 : 1_500, model: summarizer },
     retry: { baseDelayMs: 1, maxDelayMs: 1 },
   });
 }

@@ -1,5 +1,5 @@
 /**
- * The documentation as a site, built and read in Chromium: in three sizes, and in light and dark colours, with nothing loaded from elsewhere.
+ * The documentation as a site, built and read in Chromium: in three sizes, and in light and dark colors, with nothing loaded from elsewhere.
  */
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
@@ -15,7 +15,7 @@ const sizes = [
   [1024, 768],
   [390, 844],
 ] as const;
-/** Every size in light colours, and one in dark ones. */
+/** Every size in light colors, and one in dark ones. */
 const cases = [
   ...sizes.map(([width, height]) => ({ width, height, colorScheme: "light" as const })),
   { width: 1440, height: 900, colorScheme: "dark" as const },

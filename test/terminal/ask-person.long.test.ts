@@ -11,7 +11,7 @@ const keys = verifies("CHAT-2#keys");
 const readable = () => new Promise((done) => setTimeout(done, 450));
 const model = ["--model", "openai-compatible/test"];
 
-/** A model that asks for a colour, and ends. */
+/** A model that asks for a color, and ends. */
 async function startModel(options: readonly string[] | undefined = ["red", "blue"], question = "Which colour?") {
   const input = { question, ...(options.length === 0 ? {} : { options }) };
   const server = await startProviderServer("openai-chat", [

@@ -297,13 +297,13 @@ test(
     const tokensOf = (screen: string, part: string) => Number(new RegExp(`${part} +(\\d+) tokens`).exec(screen)?.[1]);
     const textOf = (at: number) => JSON.stringify(requests[at]?.body.messages);
     person.type("/compact\r");
-    await person.sees("There is nothing to summarise yet.");
+    await person.sees("There is nothing to summarize yet.");
     person.type("first\r");
     await person.sees(/It is long\.[\s\S]*ready/);
     person.type("second\r");
     await person.sees(/Second answer\.[\s\S]*ready/);
     person.type("/compact the port of the server\r");
-    await person.sees(/Summarised \d+ messages[\s\S]*ready/);
+    await person.sees(/Summarized \d+ messages[\s\S]*ready/);
     expect(textOf(2)).toContain("the port of the server");
     person.type("third\r");
     await person.sees(/Third answer\.[\s\S]*ready/);
@@ -311,7 +311,7 @@ test(
     expect(textOf(3)).not.toContain("It is long. It is long.");
     person.type("/context\r");
     await person.sees(
-      /The last request to the model, estimated[\s\S]*Summarised \d+ messages to make room[\s\S]*ready/,
+      /The last request to the model, estimated[\s\S]*Summarized \d+ messages to make room[\s\S]*ready/,
     );
     const screen = await person.screen();
     // 40 times about 6 tokens, beside a prompt that is at least as long.

@@ -8,7 +8,7 @@ import { createWorld, type World } from "../cli/pawl.js";
 import { verifies } from "../verifies.js";
 import { openPawl } from "./pseudo-terminal.js";
 
-/** What moves the cursor, erases, or colours. */
+/** What moves the cursor, erases, or colors. */
 const controls = /\x1b\[/;
 const colours = /\x1b\[[\d;]*m/;
 

@@ -29,7 +29,7 @@ const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", i
 const answer = (text: string) => ({ type: "answer", text }) as const;
 const readable = () => new Promise((done) => setTimeout(done, 450));
 
-/** What moves the cursor, erases, or colours. */
+/** What moves the cursor, erases, or colors. */
 const controls = /\x1b\[/;
 
 describe.each([

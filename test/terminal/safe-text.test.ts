@@ -1,6 +1,6 @@
 /**
  * What could rewrite a screen, hide text or pass for something else does nothing in the places that show names of files, code in
- * colours, what joined a message, and lists to choose from. The view's own places are in view.test.ts.
+ * colors, what joined a message, and lists to choose from. The view's own places are in view.test.ts.
  */
 import { describe, expect, test } from "vitest";
 import { composeMessage, createDataPart } from "../../src/cli/agent/attachments.js";

@@ -84,7 +84,7 @@ function OneMessage({ message, chat }: { readonly message: Message; readonly cha
           case "data-pawl-compacted":
             return (
               <p key={key} className="aside">
-                The beginning of the conversation was summarised.
+                The beginning of the conversation was summarized.
               </p>
             );
           default:

@@ -1,5 +1,5 @@
 /**
- * The settings of the site's generator. Nothing is loaded from another origin: search, fonts and colours are files of the site.
+ * The settings of the site's generator. Nothing is loaded from another origin: search, fonts and colors are files of the site.
  */
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";

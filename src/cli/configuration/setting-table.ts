@@ -155,8 +155,8 @@ export const settingTable: { readonly [key: string]: SettingRule } = {
   },
   "ui.theme": {
     kind: { type: "one of", choices: themes },
-    about: "auto: the colours of the terminal, if it has some. none: no colours.",
-    effect: "sets the colours of the conversation",
+    about: "auto: the colors of the terminal, if it has some. none: no colors.",
+    effect: "sets the colors of the conversation",
   },
   "ui.screenReader": {
     kind: { type: "yes or no" },

@@ -28,7 +28,7 @@ export function findProgram(name: string, root: string): ProgramLocation | null 
   return null;
 }
 
-/** Whether a path is the folder or below it. Both are absolute and normalised. */
+/** Whether a path is the folder or below it. Both are absolute and normalized. */
 export function isWithinFolder(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 }

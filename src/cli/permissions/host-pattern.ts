@@ -50,7 +50,7 @@ function createAddressTest(
   return (hostName) => isIP(hostName) !== 0 && list.check(hostName, isIPv4(hostName) ? "ipv4" : "ipv6");
 }
 
-/** The URL parser has already normalised case, punycode and the form of IP addresses. */
+/** The URL parser has already normalized case, punycode and the form of IP addresses. */
 function normalizeHost({ hostname }: URL, verdict: Verdict): string {
   const plain = hostname.replace(/^\[(.*)\]$/, "$1");
   return verdict === "allow" ? plain : plain.replace(/\.$/, "");

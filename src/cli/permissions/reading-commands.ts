@@ -119,7 +119,7 @@ function listAttachedValues(word: string): readonly string[] {
 /** How a program handles a folder that is named to it. */
 type FolderPolicy = "read" | "not read" | "refused";
 
-/** Most programs open a path as it is. A few, such as Git, normalise it first, so both paths must be readable. */
+/** Most programs open a path as it is. A few, such as Git, normalize it first, so both paths must be readable. */
 function canRead(path: string, folder: string, access: ReadingAccess, folderPolicy: FolderPolicy): boolean {
   const paths = new Set([followPath(folder, path), resolve(folder, path)]);
   return [...paths].every((absolute) => canOpen(absolute, access, folderPolicy));

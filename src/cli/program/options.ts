@@ -37,7 +37,7 @@ export function addModelOptions(command: Command): Command {
     );
 }
 
-/** Limits and behaviour of a new run. */
+/** Limits and behavior of a new run. */
 export function addRunOptions(command: Command): Command {
   return command
     .option("--max-steps <count>", "end the run after this many model calls", parsePositive)

@@ -30,29 +30,29 @@ export function formatClosingLine(
   ];
   if (elapsedMs !== null) facts.push(formatDuration(Math.max(0, elapsedMs)));
   facts.push(`session ${sanitize(shortId(result.sessionId))}`);
-  const { colour, text } = describeEnding(result);
-  return `${style(colour, text)} ${style("dim", `· ${facts.join(" · ")}`)}`;
+  const { color, text } = describeEnding(result);
+  return `${style(color, text)} ${style("dim", `· ${facts.join(" · ")}`)}`;
 }
 
-function describeEnding(result: RunResult): { readonly colour: "green" | "yellow" | "red"; readonly text: string } {
+function describeEnding(result: RunResult): { readonly color: "green" | "yellow" | "red"; readonly text: string } {
   switch (result.status) {
     case "completed":
-      return { colour: "green", text: describeCompletion(result) };
+      return { color: "green", text: describeCompletion(result) };
     case "failed":
-      return { colour: "red", text: `failed (${result.reason}): ${toOneLine(textOfEnd(result.reason, result.error))}` };
+      return { color: "red", text: `failed (${result.reason}): ${toOneLine(textOfEnd(result.reason, result.error))}` };
     case "aborted":
       return {
-        colour: "yellow",
+        color: "yellow",
         text: result.reason === "aborted" ? "aborted" : `stopped (${result.reason}): ${formatReason(result.reason)}`,
       };
     case "awaiting_human":
-      return { colour: "yellow", text: `waiting for ${formatCount(result.approvals.length, "answer")}` };
+      return { color: "yellow", text: `waiting for ${formatCount(result.approvals.length, "answer")}` };
     case "waiting":
-      return { colour: "yellow", text: formatWaits(result.waits) };
+      return { color: "yellow", text: formatWaits(result.waits) };
     case "interrupted": {
       const why = result.error === undefined ? "" : `: ${toOneLine(result.error.message)}`;
       const lossNote = result.resumable ? "" : ". Nothing of the request was kept: run it again";
-      return { colour: "yellow", text: `interrupted (${result.reason})${why}${lossNote}` };
+      return { color: "yellow", text: `interrupted (${result.reason})${why}${lossNote}` };
     }
   }
 }

@@ -18,11 +18,11 @@ export function formatCompaction({
   if (summary === undefined) {
     // Outside of a run, a person requested the compaction.
     const outcome =
-      runId === undefined ? "The conversation stays as it is" : "The conversation could not be summarised";
+      runId === undefined ? "The conversation stays as it is" : "The conversation could not be summarized";
     return `${outcome}${fault === undefined ? "" : `: ${toOneLine(fault.message)}`}`;
   }
   const subject = replaced === undefined ? "the conversation so far" : formatCount(replaced.messages, "message");
-  return `Summarised ${subject} to make room${formatSizes(tokensBefore, tokensAfter)}.`;
+  return `Summarized ${subject} to make room${formatSizes(tokensBefore, tokensAfter)}.`;
 }
 
 function formatSizes(before: number | undefined, after: number | undefined): string {

@@ -24,7 +24,7 @@ function formatFailedModelCall(
   const nextSteps = {
     retry: `Trying again in ${formatDuration(retryInMs)}.`,
     fallback: `Continuing with ${sanitize(nextModel ?? "the next model")}.`,
-    compact: "Summarising the conversation to make room.",
+    compact: "Summarizing the conversation to make room.",
     give_up: formatRetryAfter(failure.retryAfterMs),
   };
   return `Model call failed (${failure.kind}, attempt ${attempt}): ${endSentence(toOneLine(failure.message))} ${nextSteps[next]}`;

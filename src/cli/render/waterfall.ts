@@ -30,13 +30,13 @@ type Section = { readonly title: string; readonly rows: readonly Row[] };
 type Layout = { readonly label: number; readonly bar: number; readonly figure: number; readonly note: number };
 
 const kindStyles: {
-  readonly [kind in Kind]: { readonly mark: string; readonly colour: TextStyle; readonly noun: string };
+  readonly [kind in Kind]: { readonly mark: string; readonly color: TextStyle; readonly noun: string };
 } = {
-  model: { mark: "█", colour: "cyan", noun: "model" },
-  tool: { mark: "▓", colour: "green", noun: "tools" },
-  step: { mark: "▒", colour: "green", noun: "tool steps" },
-  hook: { mark: "░", colour: "yellow", noun: "hooks" },
-  wait: { mark: "·", colour: "dim", noun: "waiting" },
+  model: { mark: "█", color: "cyan", noun: "model" },
+  tool: { mark: "▓", color: "green", noun: "tools" },
+  step: { mark: "▒", color: "green", noun: "tool steps" },
+  hook: { mark: "░", color: "yellow", noun: "hooks" },
+  wait: { mark: "·", color: "dim", noun: "waiting" },
 };
 const waitWidth = 6;
 
@@ -231,12 +231,12 @@ function mergeIntervals(intervals: readonly TraceSpan[]): readonly TraceSpan[] {
 }
 
 function renderRow(row: Row, toCell: (time: number) => number, layout: Layout, style: StyleText): string {
-  const { mark, colour } = kindStyles[row.kind];
+  const { mark, color } = kindStyles[row.kind];
   const start = Math.min(layout.bar - 1, Math.floor(toCell(row.startedAt)));
   const length = Math.max(1, Math.round(toCell(endOf(row)) - toCell(row.startedAt)));
   const bar = row.notRun === true ? "" : mark.repeat(Math.min(length, layout.bar - start));
   const after = " ".repeat(layout.bar - start - bar.length);
-  const shown = `${" ".repeat(start)}${bar === "" ? "" : style(row.failed === true ? "red" : colour, bar)}${after}`;
+  const shown = `${" ".repeat(start)}${bar === "" ? "" : style(row.failed === true ? "red" : color, bar)}${after}`;
   const figure = row.notRun === true ? "" : formatDuration(row.durationMs);
   const label = padText(truncate(sanitize(row.label), layout.label), layout.label);
   return `  ${label} ${shown} ${figure.padStart(layout.figure)}  ${truncate(toOneLine(row.note), layout.note)}`.trimEnd();
@@ -248,10 +248,10 @@ function padText(text: string, width: number): string {
 
 /** The total time of each kind of activity. Activities that ran in parallel count in full. */
 function formatTotals(rows: readonly Row[], style: StyleText): string {
-  const all = Object.entries(kindStyles).flatMap(([kind, { mark, colour, noun }]) => {
+  const all = Object.entries(kindStyles).flatMap(([kind, { mark, color, noun }]) => {
     const ownRows = rows.filter((row) => row.kind === kind && row.notRun !== true);
     const total = ownRows.reduce((sum, row) => sum + row.durationMs, 0);
-    return ownRows.length === 0 ? [] : [`${style(colour, mark)} ${noun} ${formatDuration(total)}`];
+    return ownRows.length === 0 ? [] : [`${style(color, mark)} ${noun} ${formatDuration(total)}`];
   });
   return all.join("   ");
 }

@@ -36,7 +36,7 @@ export type DriveOptions = FolderAgentFlags & {
   readonly json?: true;
 };
 
-/** Limits and behaviour of a new run. */
+/** Limits and behavior of a new run. */
 export type NewRunOptions = {
   readonly maxSteps?: number;
   readonly maxTokens?: number;

@@ -31,7 +31,7 @@ type NextAfterFailure = Extract<StreamItem, { readonly type: "attempt_failed" }>
 const namesAfterFailure: { readonly [Next in NextAfterFailure]: (attempt: number) => string } = {
   retry: (attempt) => `attempt ${attempt} of the model call`,
   fallback: () => "the next model",
-  compact: () => "summarising the conversation",
+  compact: () => "summarizing the conversation",
   give_up: () => "ending the run",
 };
 

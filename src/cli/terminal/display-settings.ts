@@ -1,5 +1,5 @@
 /**
- * Reads the display settings from the person's own `pawl.config.json`, for the first frame and the colours, before the program
+ * Reads the display settings from the person's own `pawl.config.json`, for the first frame and the colors, before the program
  * loads and reads the whole configuration. The rest of the file is ignored, and its errors are not reported here.
  */
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * Colours and styles of text, on a terminal only.
+ * Colors and styles of text, on a terminal only.
  */
 import { styleText } from "node:util";
 
@@ -28,7 +28,7 @@ export const plainText: StyleText = (_, text) => text;
 
 export const themes = ["auto", "none"] as const;
 
-/** `auto`: the colours of the terminal, if it supports any. `none`: no colours and no styles. */
+/** `auto`: the colors of the terminal, if it supports any. `none`: no colors and no styles. */
 export type Theme = (typeof themes)[number];
 
 export function isTheme(value: unknown): value is Theme {
@@ -37,7 +37,7 @@ export function isTheme(value: unknown): value is Theme {
 
 /**
  * Returns plain text if the stream is not a terminal, if `NO_COLOR` is set (https://no-color.org), if `TERM` is `dumb`, or if the
- * theme is `none`. `FORCE_COLOR` overrides all of these, as in Node: `0` turns colours off, other known values turn them on.
+ * theme is `none`. `FORCE_COLOR` overrides all of these, as in Node: `0` turns colors off, other known values turn them on.
  */
 export function createStyleText(
   stream: { readonly isTTY?: boolean },
@@ -46,12 +46,12 @@ export function createStyleText(
 ): StyleText {
   const { NO_COLOR: noColor = "", FORCE_COLOR: forceColor, TERM } = environment;
   const isStyledByDefault = stream.isTTY === true && noColor === "" && TERM !== "dumb" && theme !== "none";
-  const isStyled = forceColor === undefined ? isStyledByDefault : colourForcingValues.has(forceColor);
+  const isStyled = forceColor === undefined ? isStyledByDefault : colorForcingValues.has(forceColor);
   // `styleText` would check standard output, and the stream may be standard error.
   return isStyled
     ? (style, text) => styleText(styleFormats[style] as Format, text, { validateStream: false })
     : plainText;
 }
 
-/** Values of `FORCE_COLOR` that turn colours on; all others turn them off. */
-const colourForcingValues: ReadonlySet<string> = new Set(["", "1", "2", "3", "true"]);
+/** Values of `FORCE_COLOR` that turn colors on; all others turn them off. */
+const colorForcingValues: ReadonlySet<string> = new Set(["", "1", "2", "3", "true"]);

@@ -7,7 +7,7 @@
  * and a change of the model take precedence.
  *
  * - `tools`, `system_prompt`, `messages`: these changed.
- * - `compaction`, `handoff`: the conversation was summarised, or was handed to another agent.
+ * - `compaction`, `handoff`: the conversation was summarized, or was handed to another agent.
  * - `model`: another model answered. It has its own cache.
  * - `tool_choice`, `settings`, `images`: the tool choice or the reasoning effort changed, or the first image was added, and the
  *   provider read less than before.
@@ -36,7 +36,7 @@ const reasons: { readonly [Reason in CacheBreak]: string } = {
   tools: "the tools changed",
   system_prompt: "the system prompt changed",
   messages: "earlier messages changed",
-  compaction: "the conversation was summarised",
+  compaction: "the conversation was summarized",
   handoff: "another agent took over",
   model: "another model answered",
   tool_choice: "the tool choice changed",

@@ -1,5 +1,5 @@
 /**
- * Recognises the input of a file-editing tool: an input with a string to find and its replacement.
+ * Recognizes the input of a file-editing tool: an input with a string to find and its replacement.
  */
 import { isObject } from "./is-object.js";
 import type { Json } from "./message.js";

@@ -206,7 +206,7 @@ export type Usage = {
 
 /** Why the model stopped: a reason from a closed set, and the provider's own term. */
 export type FinishReason = {
-  /** The reason, normalised across providers. */
+  /** The reason, normalized across providers. */
   readonly unified: "stop" | "length" | "content-filter" | "tool-calls" | "error" | "other";
   /** The provider's own term. */
   readonly raw?: string;
@@ -224,7 +224,7 @@ export type Fault = {
   readonly cause?: string;
 };
 
-/** The kind of a failed attempt, normalised across providers. The retry policy is based on it. */
+/** The kind of a failed attempt, normalized across providers. The retry policy is based on it. */
 export type ModelFailureKind =
   | "rate_limit"
   | "overloaded"

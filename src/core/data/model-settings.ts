@@ -5,7 +5,7 @@
 /** How much a model reasons before it answers, from not at all to as much as it can. */
 export type ReasoningEffort = "provider-default" | "none" | "minimal" | "low" | "medium" | "high" | "xhigh" | "max";
 
-/** Settings of a model call. All are optional. A model that cannot honour a setting reports a warning. */
+/** Settings of a model call. All are optional. A model that cannot honor a setting reports a warning. */
 export type ModelSettings = {
   /** 0 or more. A higher value makes answers more varied. */
   readonly temperature?: number;

@@ -45,7 +45,7 @@ export type AfterFailure =
 export type SummaryRequest = {
   /** The blob of the system prompt. */
   readonly prompt: string;
-  /** The blob of the text to summarise. */
+  /** The blob of the text to summarize. */
   readonly text: string;
   /**
    * The text is an instruction: the model was sent the conversation with the system prompt and tools of the previous call, followed by the

@@ -129,7 +129,7 @@ export function omittedResultText(bytes: number, seq: number | undefined): strin
   return `[This result, of ${bytes} bytes, is left out here by now.${reference}]`;
 }
 
-/** Replaces the messages that a compaction summarised. `retained` are texts that are kept word for word. */
+/** Replaces the messages that a compaction summarized. `retained` are texts that are kept word for word. */
 export function summaryText(summary: string, retained: readonly string[]): string {
   const retainedText =
     retained.length === 0 ? "" : `Kept word for word:\n${retained.map((item) => `- ${item}`).join("\n")}\n\n`;

@@ -1,5 +1,5 @@
 /**
- * Icons of states. Each has a distinct shape, so that colours are not needed to distinguish them.
+ * Icons of states. Each has a distinct shape, so that colors are not needed to distinguish them.
  */
 import type { ComponentChildren } from "preact";
 

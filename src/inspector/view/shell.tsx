@@ -164,7 +164,7 @@ function ThemeButton() {
     document.documentElement.dataset.theme = theme;
     localStorage.setItem("pawl.theme", theme);
   }, [theme]);
-  const label = `Colours: ${theme}`;
+  const label = `Colors: ${theme}`;
   return (
     <button
       type="button"

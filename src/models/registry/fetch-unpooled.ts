@@ -39,7 +39,7 @@ function sendRequest(
   return new Promise((resolve, reject) => {
     // Without an agent, Node opens a connection for this request and asks the server to close it afterwards.
     const request = startRequest(url, { method, headers, agent: false, ...(signal && { signal }) }, resolve);
-    // The same error as the global `fetch`, so that callers recognise it.
+    // The same error as the global `fetch`, so that callers recognize it.
     request.on("error", (cause) => reject(signal?.aborted ? signal.reason : new TypeError("fetch failed", { cause })));
     request.end(body ?? undefined);
   });

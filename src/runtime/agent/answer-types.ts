@@ -50,7 +50,7 @@ export type AnswerOptions = {
   readonly questionId?: string | undefined;
   /**
    * The id of the request that carries the answer, at most 200 characters. The log records it, so `hasAnswerFrom` of a client's
-   * session recognises a request that is sent again: what it answered may be over, and another call may wait by now.
+   * session recognizes a request that is sent again: what it answered may be over, and another call may wait by now.
    */
   readonly requestId?: string | undefined;
 };

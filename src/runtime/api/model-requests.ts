@@ -14,7 +14,7 @@ import type { ModelRequest } from "../../ports/model.js";
 import type { Store } from "../../ports/store.js";
 import { checkSessionId } from "../agent/check-run-options.js";
 import { createRequest } from "../effects/model-request.js";
-import { createFollowUpRequest, createSummaryRequest } from "../effects/summarise.js";
+import { createFollowUpRequest, createSummaryRequest } from "../effects/summarize.js";
 import { createCheckedStore } from "../log/checked-store.js";
 import { throwNoSession } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";

@@ -3,7 +3,7 @@
  *
  * 1. Whatever fails, there is exactly one event, and the run continues (CTX-4).
  * 2. A summary that is empty, or not smaller than the messages that it replaces, changes nothing.
- * 3. The hooks are called before the summariser. After a crash both are called again.
+ * 3. The hooks are called before the summarizer. After a crash both are called again.
  */
 
 import { defined } from "../../core/data/defined.js";
@@ -27,7 +27,7 @@ import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { queueData } from "../work/prompt-blobs.js";
 import { pickValidatedParams } from "../work/run-params.js";
 import { buildRequest } from "./model-request.js";
-import { createSummariser, type LastRequest, type Summariser } from "./summarise.js";
+import { createSummarizer, type LastRequest, type Summarizer } from "./summarize.js";
 
 type CompactedBody = Omit<EventOf<"compacted">, "at">;
 
@@ -54,10 +54,10 @@ export async function compact(
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation, cancellation.reason));
   const last = summaryModel.model === stepModel.model ? await findLastRequest(effect, context, size) : null;
-  const summariser = createSummariser(effect, summaryModel, context, ownCancellation, last);
+  const summarizer = createSummarizer(effect, summaryModel, context, ownCancellation, last);
   const startedAt = context.now();
   const budget = parts.compaction.computeBudget(summaryModel.model).tokens;
-  const made = await summarize({ cut, keep }, summariser, budget, compaction, context);
+  const made = await summarize({ cut, keep }, summarizer, budget, compaction, context);
   stopListening();
   // A service that took too long must not call the model any more.
   abort(ownCancellation);
@@ -68,8 +68,8 @@ export async function compact(
     ...("code" in made ? { fault: made } : applySummary(cut, made, state, context, tokensBefore)),
     model: summaryModel.model.id,
     timing: { startedAt, durationMs: Math.max(0, context.now() - startedAt) },
-    ...pickRequests(summariser),
-    ...defined({ usage: summariser.usage() }),
+    ...pickRequests(summarizer),
+    ...defined({ usage: summarizer.usage() }),
     ...hooks,
   };
 }
@@ -96,7 +96,7 @@ async function planCompaction(
   return runCoroutine(callBeforeCompaction(subject, context, cancellation));
 }
 
-function pickRequests({ requests }: Summariser): Pick<CompactedBody, "requests"> {
+function pickRequests({ requests }: Summarizer): Pick<CompactedBody, "requests"> {
   const sent = requests().filter(({ attempts }) => attempts > 0);
   return sent.length === 0 ? {} : { requests: sent };
 }
@@ -133,12 +133,12 @@ function createFault(code: string, message: string): Fault {
   return { code, message, retryable: false };
 }
 
-/** How long a compaction service may take, with all attempts of its summariser. */
+/** How long a compaction service may take, with all attempts of its summarizer. */
 const sumUpTimeoutMs = 30 * 60_000;
 
 async function summarize(
   { cut, keep }: { readonly cut: number; readonly keep: string | undefined },
-  { ask, askBehind }: Summariser,
+  { ask, askBehind }: Summarizer,
   summariserBudget: number,
   service: CompactionService,
   context: EffectContext,

@@ -2,7 +2,7 @@
  * The `beforeCompaction` hooks: what a summary must also preserve, and whether a requested compaction is skipped.
  *
  * 1. Only a compaction that a person requested can be skipped. Without the others, a run would end when the context window is full.
- * 2. The `compacted` event names the hooks and has the request to the summariser, so a replay does not call them again.
+ * 2. The `compacted` event names the hooks and has the request to the summarizer, so a replay does not call them again.
  */
 import { defined } from "../../core/data/defined.js";
 import type { HookRecord } from "../../core/machine/event.js";
@@ -55,7 +55,7 @@ function createCall({ keep, ...subject }: CompactionStartSubject): HookCall<Choi
   };
 }
 
-/** @throws Error if the text is too long for the summariser */
+/** @throws Error if the text is too long for the summarizer */
 function joinKept(before: string | undefined, added: string): string {
   if (added.length > maxKeepCharacters)
     throw new Error(`keep has ${added.length} characters; it may have at most ${maxKeepCharacters}`);

@@ -1,7 +1,7 @@
 /**
  * A store in memory: for tests, and for sessions that do not have to outlive their process.
  *
- * It serialises nothing and does not copy events, so callers must not change what they have committed or posted. Returned data is frozen
+ * It serializes nothing and does not copy events, so callers must not change what they have committed or posted. Returned data is frozen
  * when it is first returned, so that commits do not pay for it.
  */
 import { deepFreeze } from "../../core/data/freeze.js";

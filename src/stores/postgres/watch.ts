@@ -1,7 +1,7 @@
 /**
  * Changes by other processes: reported by `NOTIFY`, and also found by polling, because a notification may be lost.
  *
- * 1. A notification is sent after a commit, never within it, because the server would serialise the commits.
+ * 1. A notification is sent after a commit, never within it, because the server would serialize the commits.
  * 2. A poll begins at the horizon of the previous poll: the oldest transaction that was in flight then. It therefore finds every row that
  *    has become visible since, in whatever order.
  * 3. Changes that a poll cannot find (too many at once, or a server that was reset to an earlier state) are reported as a gap.

@@ -161,7 +161,7 @@ async function openFolderAt<Result>(
   }
 }
 
-/** Whether `path` is `folder` or lies below it. Both must be absolute and normalised. */
+/** Whether `path` is `folder` or lies below it. Both must be absolute and normalized. */
 export function isWithin(folder: string, path: string): boolean {
   return path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 }

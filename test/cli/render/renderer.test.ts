@@ -513,7 +513,7 @@ describe("progress", () => {
     const failed = { modelCallIndex: 1, attempt: 1, model: "m", failure: { kind: "overloaded", message: "" } } as const;
     const progress = createProgress();
     progress.update(event("attempt_failed", { ...failed, next: "compact" }), 0);
-    expect(progress.line(5_000)).toBe("… summarising the conversation, 5.0 s");
+    expect(progress.line(5_000)).toBe("… summarizing the conversation, 5.0 s");
     progress.update(event("compacted", { reason: "overflow" } as never), 6_000);
     expect(progress.line(8_000)).toBe("… the model, 2.0 s");
     progress.update(event("attempt_failed", { ...failed, next: "fallback" }), 10_000);

@@ -28,7 +28,7 @@ import {
 } from "./family.js";
 import { createHooks, drawHookHabits, type HookHabits } from "./hooks.js";
 import type { ModelHabits } from "./model.js";
-import { createModel, createSummariser } from "./model.js";
+import { createModel, createSummarizer } from "./model.js";
 import { createReader, type ProcessOptions, startProcess } from "./processes.js";
 import { createSteppedTools, drawSteppedTools } from "./stepped-tools.js";
 import { drawTimedHabits, type TimedHabits } from "./timed.js";
@@ -228,7 +228,7 @@ function createProcessOptions(world: World, { sameHost, habits, own }: Profile):
           : {
               compaction: {
                 contextWindow: habits.window,
-                ...(hasCache ? {} : { model: createSummariser(world, process) }),
+                ...(hasCache ? {} : { model: createSummarizer(world, process) }),
               },
             }),
         ...(extras.hasSources ? { context: { sources: [createSource(world, process, extras)] } } : {}),

@@ -242,7 +242,7 @@ function editedInput(answer: Extract<Event, { type: "answered" }>["answer"]): nu
   return typeof input === "object" && input !== null && "n" in input && typeof input.n === "number" ? input.n : null;
 }
 
-/** Services that honour keys know a step by its key: another step has another one. */
+/** Services that honor keys know a step by its key: another step has another one. */
 function stepsHaveTheirOwnValues({ facts }: History): Breach | undefined {
   for (const fact of facts) {
     if (fact.type !== "step_given" || !("value" in fact.given) || typeof fact.given.value !== "string") continue;

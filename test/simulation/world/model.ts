@@ -31,13 +31,13 @@ export function createModel(
   habits: ModelHabits,
   { id = "simulated", agent }: ModelIdentity = {},
 ): Model {
-  const summariser = createSummariser(world, process);
+  const summarizer = createSummarizer(world, process);
   return {
     id,
     ...(habits.hasCache === true ? { cachesPrompts: true } : {}),
     async *stream(request, signal) {
       if (request.purpose === "compaction") {
-        yield* summariser.stream(request, signal);
+        yield* summarizer.stream(request, signal);
         return;
       }
       world.record({
@@ -62,10 +62,10 @@ export function createModel(
 }
 
 /** Sums up, mostly: it also fails, says nothing, says too much, and asks for tools. */
-export function createSummariser(world: World, process: () => Process): Model {
+export function createSummarizer(world: World, process: () => Process): Model {
   const { chance } = world;
   return {
-    id: "summariser",
+    id: "summarizer",
     async *stream({ sessionId, runId }, signal) {
       world.record({ type: "summary_asked", sessionId, process: process().name, runId });
       const roll = chance.below(12);

@@ -100,7 +100,7 @@ async function runInSequence(step: StepRunner["step"], names: readonly string[])
 async function runStepped({ step, catchStepError }: StepRunner, n: number): Promise<Json> {
   switch (n % 6) {
     case 0:
-      // A service that honours keys gives the same again.
+      // A service that honors keys gives the same again.
       return [await step("one", { keyed: true }), await step("two", { keyed: true }), await step("three")];
     case 1:
       return runInSequence(step, ["page", "page", "page"]);

@@ -8,7 +8,7 @@ import { done } from "../../../src/runtime/tools/done.js";
 import type { Process, World } from "../../../src/testing/world/world.js";
 import { isCounted } from "./invariants-data.js";
 
-/** What changed in the world, by idempotency key: what a service that honours such keys would answer again. */
+/** What changed in the world, by idempotency key: what a service that honors such keys would answer again. */
 export type Ledger = Map<string, string>;
 
 export type ToolDeps = {

@@ -116,7 +116,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "compact",
     takes: "[what to keep]",
-    about: "summarises the conversation, to make room; during a run, before its next model call",
+    about: "summarizes the conversation, to make room; during a run, before its next model call",
     atRest: false,
     run: runCompactCommand,
   },

@@ -80,14 +80,14 @@ const entities: { readonly [entity: string]: string | undefined } = {
   "&#x27;": "'",
 };
 
-/** Parses the nested HTML elements that the library returns. The innermost element with a colour wins. */
+/** Parses the nested HTML elements that the library returns. The innermost element with a color wins. */
 function parseSpans(html: string): readonly Span[] {
   const spans: Span[] = [];
   const styles: (TextStyle | undefined)[] = [];
   for (const [token, name] of html.matchAll(
     /<span class="hljs-([^" ]*)[^"]*">|<\/span>|<span[^>]*>|&[#a-z0-9]+;|[^<&]+|[<&]/g,
   )) {
-    if (token.startsWith("<span")) styles.push(colourByScope[name ?? ""] ?? styles.at(-1));
+    if (token.startsWith("<span")) styles.push(colorByScope[name ?? ""] ?? styles.at(-1));
     else if (token === "</span>") styles.pop();
     else appendSpan(spans, entities[token] ?? token, styles.at(-1));
   }
@@ -111,7 +111,7 @@ function dropPrefix(spans: readonly Span[], length: number): readonly Span[] {
   return kept;
 }
 
-const colourByScope: { readonly [scope: string]: TextStyle | undefined } = {
+const colorByScope: { readonly [scope: string]: TextStyle | undefined } = {
   addition: "green",
   attr: "cyan",
   attribute: "cyan",

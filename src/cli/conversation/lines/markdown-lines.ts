@@ -4,7 +4,7 @@
  * 1. A link shows its address. Images and HTML are shown as text.
  * 2. Prose is wrapped between words at `maxProseColumns` columns at most. Code is not wrapped: the terminal does it, so that copied
  *    code has no extra line breaks.
- * 3. Code has the colours of its language, line by line.
+ * 3. Code has the colors of its language, line by line.
  * 4. Deep nesting is shown as text, so that hostile text takes no more time than plain text.
  */
 import { lexer, type Token, type Tokens } from "marked";

@@ -21,7 +21,7 @@ import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { queueText } from "../work/prompt-blobs.js";
 import { hasAnswered } from "./after-failure.js";
 
-export type Summariser = {
+export type Summarizer = {
   readonly ask: (prompt: SummaryPrompt) => Promise<string>;
   /** Absent if there is no last request to continue. */
   readonly askBehind?: (instruction: string) => Promise<string | null>;
@@ -31,7 +31,7 @@ export type Summariser = {
   readonly requests: () => readonly SummaryRequest[];
 };
 
-/** The error that a summariser throws when it gives up. */
+/** The error that a summarizer throws when it gives up. */
 class SummariserFailure extends Error {
   override readonly name = "SummariserFailure";
   readonly failure: ModelFailure;
@@ -49,13 +49,13 @@ export type LastRequest = { readonly request: ModelRequest; readonly room: numbe
 
 const notWantedFailure: ModelFailure = { kind: "cancelled", message: "The compaction is no longer wanted." };
 
-export function createSummariser(
+export function createSummarizer(
   { runId }: EffectOf<"compact">,
   calledModel: CalledModel,
   context: EffectContext,
   cancellation: Cancellation,
   last: LastRequest | null,
-): Summariser {
+): Summarizer {
   const { sessionId, parts, state, now } = context;
   const { model, retry, timeouts } = calledModel;
   const modelCallIndex = state.status === "idle" ? 0 : state.modelCallIndex;

@@ -77,7 +77,7 @@ describe("normaliseJson", () => {
     ["BigInts in a typed array", new BigInt64Array([1n]), ["1"]],
     ["NUL and lone surrogates", { "\u0000": "\ud800\u0000" }, { "\u0000": "\ud800\u0000" }],
   ];
-  test.each(cases)("writes %s", verifies("TOOL-4#normalised"), (_what, value, plain) => {
+  test.each(cases)("writes %s", verifies("TOOL-4#normalized"), (_what, value, plain) => {
     expect(normaliseJson(value)).toEqual(plain);
   });
 
@@ -86,7 +86,7 @@ describe("normaliseJson", () => {
     expect(normaliseJson([shared, shared])).toEqual([{ a: 1 }, { a: 1 }]);
   });
 
-  test("cuts what lies too deep, and marks it", verifies("TOOL-4#normalised"), () => {
+  test("cuts what lies too deep, and marks it", verifies("TOOL-4#normalized"), () => {
     expect(JSON.stringify(normaliseJson(nested(10_000)))).toContain("[Deeper than 100 levels]");
     expect(JSON.stringify(normaliseJson(nested(100)))).toContain("end");
     expect(normaliseJson(endless)).toBe("[Deeper than 100 levels]");
@@ -148,7 +148,7 @@ describe("normaliseJson", () => {
 
   test(
     "gives JSON whatever it is given, and leaves what is JSON as it is",
-    verifies("TOOL-4#normalised", "SEC-12"),
+    verifies("TOOL-4#normalized", "SEC-12"),
     () => {
       const anything = fc.anything({
         withBigInt: true,
@@ -214,7 +214,7 @@ describe("toToolOutput", () => {
       { type: "json", value: { type: "text", text: "x", size: 1 } },
     ],
   ];
-  test.each(cases)("shows %s", verifies("TOOL-4#normalised"), (_what, value, output) => {
+  test.each(cases)("shows %s", verifies("TOOL-4#normalized"), (_what, value, output) => {
     expect(toToolOutput(value)).toEqual(output);
   });
 });
