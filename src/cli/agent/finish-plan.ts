@@ -49,7 +49,7 @@ export function finishPlan(): AnyTool {
         case "answered":
           if (answer.value === answers.edits) data.set(modeKey, toStoredMode(sessionId, "edits"));
           else data.delete(modeKey);
-          return `The person accepts the plan, and plan mode has ended. Begin with the first step.${keepSteps(plan, data) ? " The plan is in the list of `todo`." : ""}`;
+          return `The person accepts the plan, and plan mode has ended.\nBegin with the first step.${keepSteps(plan, data) ? " The plan is in the list of `todo`." : ""}`;
         case "declined":
           return `The person does not accept the plan${answer.note === undefined ? "" : `: ${answer.note.replace(/\.$/, "")}`}.\nIf they say what is missing, change the plan and show it again. If nobody can be asked, end with the plan as your answer.`;
         case "expired":

@@ -55,7 +55,7 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
   const { front, servers, terminal } = conversation;
   const custom = resolveCommands(configured.trust);
   await showWelcome(conversation, setup, custom);
-  const ownCommands = createOwnCommands(control, root, terminal.redaction);
+  const ownCommands = createOwnCommands(control, root, terminal.redaction, front.columns);
   const talkEnded = new AbortController();
   let end: (how: TalkEnd) => void = () => {};
   const ended = new Promise<TalkEnd>((settle) => {

@@ -57,6 +57,9 @@ export const todoTool = "todo";
 /** The tool with which the model shows its plan in plan mode. */
 export const planTool = "finish_plan";
 
+/** Tools that show the person all of their input in a question. The first line of their result is the answer. */
+export const questionTools: ReadonlySet<string> = new Set([personTool, planTool]);
+
 /** The tool with which the model sends itself a message later. */
 export const reminderTool = "remind_me";
 

@@ -213,7 +213,7 @@ describe("a plan", () => {
     const { mode, todo } = await session.data();
     expect([mode, todo]).toEqual([undefined, undefined]);
     expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain(
-      "plan mode has ended. Begin with the first step.",
+      "plan mode has ended.\\nBegin with the first step.",
     );
   });
 

@@ -9,7 +9,7 @@ import { createDataPart } from "../../agent/attachments.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import type { Redaction } from "../../terminal/redaction.js";
 import { toOneLine, truncate } from "../../terminal/text.js";
-import { renderOutput } from "../lines/call-lines.js";
+import { outputIndent, renderOutput } from "../lines/call-lines.js";
 import type { SessionControl } from "../session-control.js";
 
 /** The timeout of a command; milliseconds. Esc stops it earlier. */
@@ -24,7 +24,13 @@ export type OwnCommands = {
   readonly stop: () => boolean;
 };
 
-export function createOwnCommands(control: SessionControl, root: string, redaction: Redaction): OwnCommands {
+/** @param columns the width of the conversation */
+export function createOwnCommands(
+  control: SessionControl,
+  root: string,
+  redaction: Redaction,
+  columns: () => number,
+): OwnCommands {
   let running: AbortController | null = null;
 
   async function run(command: string): Promise<void> {
@@ -36,7 +42,7 @@ export function createOwnCommands(control: SessionControl, root: string, redacti
     const title: Line = [spanOf("! ", "cyan"), spanOf(command, "bold")];
     control.say([title]);
     control.setOwn({ name: truncate(toOneLine(command), 30), since: Date.now() });
-    const output = await runInFolder(command, root, controller.signal);
+    const output = await runInFolder(command, root, columns() - outputIndent, controller.signal);
     running = null;
     control.setOwn(null);
     control.say(renderOutput(redaction.text(output), keptLines.first, keptLines.last));
@@ -54,10 +60,10 @@ export function createOwnCommands(control: SessionControl, root: string, redacti
 }
 
 /** @returns the output, followed by how the command ended; or why it was stopped, with the output until then */
-async function runInFolder(command: string, root: string, signal: AbortSignal): Promise<string> {
-  const env = Object.fromEntries(
-    Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
+async function runInFolder(command: string, root: string, columns: number, signal: AbortSignal): Promise<string> {
+  const own = Object.entries(process.env).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  // Programs that write to a pipe read the width from COLUMNS.
+  const env = { ...Object.fromEntries(own), COLUMNS: String(Math.max(columns, 20)) };
   const shell = createShellTool({ root, sandbox: "off", env, timeoutMs });
   try {
     // The shell tool reads only the signal from its context.

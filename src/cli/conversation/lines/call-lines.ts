@@ -4,7 +4,7 @@
 import { fileEditIn } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
 import { formatNumber } from "../../../view/format-number.js";
-import { todoTool } from "../../permissions/rule.js";
+import { questionTools, todoTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { type Line, lineOf, measureLine, spanOf, wrapLine } from "../../screen/line.js";
 import {
@@ -92,7 +92,9 @@ const minTitleColumns = 12;
 
 /** Renders a call that has ended. */
 export function renderEndedCall(call: EndedCall, columns: number): readonly Line[] {
-  const { name, input, result, isOk, durationMs, wasAsked } = call;
+  const { name, input, isOk, durationMs, wasAsked } = call;
+  // The other lines tell the model what to do.
+  const result = isOk && questionTools.has(name) ? firstLine(call.result) : call.result;
   // The shell tool succeeded, but the command failed.
   const isSuccessful = isOk && !(name === "shell" && hasFailedCommand(result));
   const durationText = ` · ${formatDuration(durationMs)}`;
@@ -118,6 +120,10 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
   if (name === todoTool && isOk) return [...head, ...abridge(output, maxPlanLines, 0).map(renderOutputLine)];
   if (changes !== null) return wasAsked ? head : [...head, ...limitChanges(changes)];
   return isShort ? head : [...head, ...abridge(output, keptLines.first, keptLines.last).map(renderOutputLine)];
+}
+
+function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
 }
 
 function headWidth(columns: number): number {
@@ -177,7 +183,13 @@ export function renderOutput(text: string, first: number, last: number): readonl
   return abridge(splitOutput(text), first, last).map(renderOutputLine);
 }
 
+/** What stands before each line of an output. */
+const outputMark = "  │ ";
+
+/** How many columns of the conversation an output leaves free. */
+export const outputIndent = outputMark.length;
+
 function renderOutputLine(text: string): Line {
   const short = text.length > maxCharacters ? `${text.slice(0, maxCharacters)}…` : text;
-  return [spanOf("  │ ", "dim"), spanOf(short, "dim")];
+  return [spanOf(outputMark, "dim"), spanOf(short, "dim")];
 }

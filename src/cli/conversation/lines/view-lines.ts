@@ -7,7 +7,7 @@ import { formatDecision } from "../../decisions/format-decision.js";
 import { formatQuestionTitle } from "../../decisions/question-title.js";
 import { formatChoiceMark, listReplyChoices } from "../../decisions/reply-choices.js";
 import { shortId } from "../../files/session-store.js";
-import { personTool, planTool } from "../../permissions/rule.js";
+import { questionTools } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatClosingLine } from "../../render/format-closing-line.js";
 import { formatCompaction } from "../../render/format-compaction.js";
@@ -69,9 +69,6 @@ function wrapIndented(lead: string, line: Line, columns: number): readonly Line[
   );
 }
 
-/** Tools whose input is shown in the question itself. */
-const ownQuestionTools: ReadonlySet<string> = new Set([personTool, planTool]);
-
 /** An input with more values is always shown. */
 const maxComparedValues = 100;
 
@@ -80,7 +77,7 @@ const maxComparedValues = 100;
  * another tool may contain a short value by chance.
  */
 function isAllInQuestion({ why, name, input, question = "", schema }: OpenQuestion): boolean {
-  if (why !== "tool" || !ownQuestionTools.has(name)) return false;
+  if (why !== "tool" || !questionTools.has(name)) return false;
   const values = listValues(input);
   if (values.length === 0 || values.length > maxComparedValues) return false;
   const shown = [question, ...listReplyChoices(schema).map(({ label }) => label)].join("\n");
