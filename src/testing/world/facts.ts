@@ -80,6 +80,15 @@ export type Happening =
       /** The id of the message. */
       readonly id: string;
     }
+  /** In the store: signals were removed that need not be kept any longer. */
+  | {
+      readonly type: "signals_dropped";
+      readonly process: string;
+      /** Signals that are kept until then at most were removed. The clock may have jumped since the request was made. */
+      readonly until: number;
+      /** False if there may be more of them, because one request removes only so many. */
+      readonly isAll: boolean;
+    }
   /** In the store: a signal was sent. */
   | {
       readonly type: "signalled";

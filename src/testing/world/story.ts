@@ -114,6 +114,8 @@ function describeFact(fact: Fact): string {
       return `  store: ${fact.process} posts ${fact.id}`;
     case "signalled":
       return `  store: ${fact.process} sends the signal ${fact.key} ${fact.id}${fact.isNew ? "" : " again"} to ${fact.sessions.join(", ")}`;
+    case "signals_dropped":
+      return `  store: ${fact.process} drops the signals that are kept until ${fact.until}`;
     case "schedule_put":
       return `  store: ${fact.process} puts ${fact.row.id} revision ${fact.row.rev}, due at ${fact.row.dueAt}`;
     case "schedule_fired":

@@ -48,7 +48,12 @@ function createSignals(
         return result;
       }),
     list: (now, options) => read("list signals", () => signals.list(now, options)),
-    drop: (now, limit) => write("drop signals", () => signals.drop(now, limit)),
+    drop: (now, limit) =>
+      write("drop signals", async () => {
+        const dropped = await signals.drop(now, limit);
+        world.record({ type: "signals_dropped", process: process().name, until: now, isAll: dropped < limit });
+        return dropped;
+      }),
   };
 }
 

@@ -39,7 +39,7 @@ function nothingEndsEarly({ log, rows }: History): Breach | undefined {
   return undefined;
 }
 
-/** A wait in the store, and the signal that it got. Unknown: a clock may have removed the one that it was to get. */
+/** A wait in the store, and the signal that it got. Unknown: the one that it was to get may have been removed. */
 type StoredWait = CommittedWait & { readonly sessionId: string; got: Given | "unknown" | null };
 
 /** `isKept`: the signal was there when the wait began. */
@@ -62,9 +62,14 @@ function signalsAreGivenOnce({ facts }: History): Breach | undefined {
     wait.got = { id, isKept };
   };
   for (const fact of facts) {
-    // While the clock was ahead, somebody may have removed what seems to be kept now.
-    if (fact.type === "jumped" && fact.ms < 0) kept = kept.map((signal) => ({ ...signal, isSure: false }));
+    if (fact.type === "signals_dropped") {
+      const { until, isAll } = fact;
+      kept = isAll ? kept.filter(({ keptUntil }) => keptUntil > until) : doubt(kept, (one) => one.keptUntil <= until);
+    }
     if (fact.type === "signalled" && fact.isNew) {
+      const { key, sentAt } = fact;
+      // Some stores remove what need not be kept any longer when a signal with the same key comes.
+      kept = doubt(kept, (signal) => signal.key === key && signal.keptUntil <= sentAt);
       kept = [...kept, { ...fact, isSure: true }];
       const served = new Set<string>();
       for (const wait of open) {
@@ -98,6 +103,11 @@ function signalsAreGivenOnce({ facts }: History): Breach | undefined {
     open = [...open.filter((wait) => wait.sessionId !== sessionId), ...after];
   }
   return undefined;
+}
+
+/** Marks those signals as perhaps removed. */
+function doubt(kept: readonly KeptSignal[], isDoubtful: (signal: KeptSignal) => boolean): readonly KeptSignal[] {
+  return kept.map((signal) => (isDoubtful(signal) ? { ...signal, isSure: false } : signal));
 }
 
 function nameGift({ sessionId, callKey, key }: StoredWait, id: string): string {
