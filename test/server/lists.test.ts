@@ -8,6 +8,7 @@ import { createHolder } from "../../src/platform/holder.js";
 import type { FollowedFrame } from "../../src/server/client/index.js";
 import type { May, Principal } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
 import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 import { pay, withServer } from "./rig.js";
@@ -99,9 +100,12 @@ describe.each(localStores)("lists on $name", ({ open }) => {
 
   test("are one query of the store for a page, with the newest run of each session, its questions and children", async () => {
     await withStore(open, async (store) => {
+      // The newest is first, and no two may be equally new.
+      const clock = createTestClock(Date.now());
       const lead = createAgent({
         name: "lead",
         store,
+        clock,
         tools: [payer(store).asTool({ name: "payer", description: "Pays." })],
         model: createScriptedModel(({ messages }) =>
           messages.at(-1)?.role === "user"
@@ -109,8 +113,16 @@ describe.each(localStores)("lists on $name", ({ open }) => {
             : { text: "Done." },
         ),
       });
-      const writer = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
-      for (const index of [1, 2, 3]) await writer.run("Write.", { sessionId: `w${index}`, runId: `run ${index}` });
+      const writer = createAgent({
+        name: "writer",
+        store,
+        clock,
+        model: createScriptedModel(() => ({ text: "Done." })),
+      });
+      for (const index of [1, 2, 3]) {
+        await writer.run("Write.", { sessionId: `w${index}`, runId: `run ${index}` });
+        await clock.advance(1);
+      }
       await lead.run("Go.", { sessionId: "lead" });
       const counted = countCalls(store);
       await withServer({ store: counted.store }, async ({ ask }) => {
