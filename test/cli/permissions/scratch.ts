@@ -4,10 +4,10 @@
  * The lines are hostile, and the tests may run as root: they run in bubblewrap, without capabilities and with nothing but the
  * scratch folder to write. Without bubblewrap they are not run at all.
  */
-import { execFileSync, spawn, spawnSync } from "node:child_process";
+import { execFile, execFileSync, spawn, spawnSync } from "node:child_process";
 import {
   chmodSync,
-  cpSync,
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
+import { promisify } from "node:util";
 import { quietGit } from "../../../src/cli/permissions/inspect-git-folder.js";
 import { onlyReadsGit } from "../../../src/cli/permissions/quiet-git-shell.js";
 
@@ -75,7 +76,9 @@ const files: { readonly [path: string]: string } = {
   "root/node_modules/@acme/y.js": "// three\n",
 };
 
-/** Makes a scratch folder as a template, and runs each line in a copy of it. */
+const execute = promisify(execFile);
+
+/** Makes a scratch folder as a template, and runs each line in a copy of it that no other line has changed. */
 export function createScratch(): Scratch & { readonly remove: () => void } {
   const base = mkdtempSync(join(tmpdir(), "pawl-corpus-"));
   const template = join(base, "template");
@@ -93,27 +96,32 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
   symlinkSync("packages/pkg", join(root, "short"));
   const git = (...args: readonly string[]) =>
     execFileSync("git", args, { cwd: root, env: createEnvironment(template), stdio: "pipe" });
-  git("init", "-q");
+  git("init", "-q", "--template=");
   git("add", "a.txt", "tracked.txt", "package.json");
   git("commit", "-qm", "one");
   writeFileSync(join(root, "a.txt"), "one\ntwo b:c\nfour\n");
   git("commit", "-qam", "two");
   writeFileSync(join(root, "a.txt"), "one\ntwo b:c\nfive\n");
   execFileSync("tar", ["-cf", "x.tar", "b.txt"], { cwd: root });
-  git("init", "-q", "--bare", "bare");
+  git("init", "-q", "--template=", "--bare", "bare");
   git("--git-dir=bare", "config", "core.bare", "false");
   git("--git-dir=bare", "config", "core.worktree", ".");
   git("--git-dir=bare", "config", "core.fsmonitor", "canary");
   createMergedRepository(join(root, "merged"), template);
   let copyCount = 0;
+  const unchanged: { readonly copy: string; readonly stamps: string }[] = [];
+  async function makeCopy() {
+    copyCount += 1;
+    const copy = join(base, `copy-${copyCount}`);
+    await execute("cp", ["-a", template, copy]);
+    return { copy, stamps: stampsOf(copy) };
+  }
   return {
     base: template,
     root,
     remove: () => rmSync(base, { recursive: true, force: true }),
     async run(line) {
-      copyCount += 1;
-      const copy = join(base, `copy-${copyCount}`);
-      cpSync(template, copy, { recursive: true, verbatimSymlinks: true });
+      const { copy, stamps } = unchanged.pop() ?? (await makeCopy());
       const before = snapshot(copy);
       const quiet = (await onlyReadsGit(line, join(copy, "root"))) ? quietGit : {};
       const output = await runIsolated(line, copy, quiet);
@@ -129,10 +137,22 @@ export function createScratch(): Scratch & { readonly remove: () => void } {
         readOutside: output.includes("OUTSIDE-SECRET"),
         readClosed: output.includes("CLOSED-SECRET"),
       };
-      rmSync(copy, { recursive: true, force: true });
+      if (stampsOf(copy) === stamps) unchanged.push({ copy, stamps });
+      else await execute("rm", ["-rf", copy]);
       return effects;
     },
   };
+}
+
+/** What tells whether anything in a folder was written, made, removed, or made accessible to others. */
+function stampsOf(folder: string): string {
+  const paths = readdirSync(folder, { recursive: true, encoding: "utf8" }).toSorted();
+  return ["", ...paths]
+    .map((path) => {
+      const { ino, mode, size, ctimeMs } = lstatSync(join(folder, path));
+      return `${path} ${ino} ${mode} ${size} ${ctimeMs}`;
+    })
+    .join("\n");
 }
 
 /** A repository whose last commit is a merge, with a merge driver that starts the canary. */
@@ -145,7 +165,7 @@ function createMergedRepository(folder: string, base: string): void {
     git("add", "-A");
     git("commit", "-qm", text);
   };
-  git("init", "-q");
+  git("init", "-q", "--template=");
   writeFileSync(join(folder, ".gitattributes"), "* merge=evil\n");
   commit("base");
   git("checkout", "-qb", "other");
