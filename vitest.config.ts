@@ -5,7 +5,7 @@
  *     *.long.test.ts     long: `npm run test:long`. Crash sweeps, real kills, tests that start many processes, outputs of megabytes.
  *     *.seeds.test.ts    in both: a few seeds in the quick set, all of them in the long set (test/support/sample-count.ts)
  *
- * Continuous integration plays a third of the longest crash sweeps for each commit (test/support/share.ts).
+ * Continuous integration plays a sixth of the longest sweeps for each commit (test/support/share.ts).
  *
  * `npx vitest run test/cli` runs what it names, from both sets. Citations of requirements count over both sets:
  * test/requirements-reporter.ts.

@@ -11,7 +11,7 @@ import { type SimulationReport, simulate } from "./simulate.js";
 
 const { first, seeds } = seedsInShare(
   Number(process.env.PAWL_SEED ?? 1),
-  Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 150, long: 1_000 })),
+  Number(process.env.PAWL_SEEDS ?? pickSampleCount({ quick: 150, long: 2_000 })),
 );
 const inOneTest = 250;
 

@@ -1,7 +1,7 @@
 /**
  * The share of the longest sweeps (crashes, kills, seeds) that a run of the tests plays: all of it, unless PAWL_SHARE says otherwise.
  *
- * Continuous integration sets `PAWL_SHARE=K/3`, with a K that is drawn from the commit: each commit plays a third of the points, and the
+ * Continuous integration sets `PAWL_SHARE=K/6`, with a K that is drawn from the commit: each commit plays a sixth of the points, and the
  * next commits play the others. `npm run test:long` and `npm run crash` play all of them.
  */
 
