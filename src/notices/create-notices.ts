@@ -98,7 +98,6 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   checkOptions("createNotices()", optionRules, options);
   const { allowAddresses = [], timeoutMs = 10_000 } = options;
   const contact = options.push === undefined ? null : checkContact(options.push);
-  const compiled = compileDestinations(destinations);
   const publicRules = createAddressRules([]);
   const hookRules: SendRules = {
     allowed: createAddressRules(allowAddresses),
@@ -110,6 +109,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     public: publicRules,
     option: "push.allowAddresses",
   };
+  const compiled = compileDestinations(destinations, hookRules);
   const ids = compiled.map(({ id }) => id);
   let nextDropAt = Number.NEGATIVE_INFINITY;
   /** The destinations to which an earlier poll still delivers. */

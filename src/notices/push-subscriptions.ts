@@ -13,7 +13,7 @@ import type { Store } from "../ports/store.js";
 import type { PushSubscriptions, SubscribeResult } from "../ports/worker-notices.js";
 import { type CompiledDestination, type NoticeFields, pushPrefix } from "./destinations.js";
 import { requireNotices } from "./require-notices.js";
-import { isDeliverable, type SendRules } from "./send-notice.js";
+import { isDeliverable, readHost, type SendRules } from "./send-notice.js";
 import { areSubscriptionKeys, createVapidHeader, deriveVapidKeys, encryptPush, type VapidKeys } from "./web-push.js";
 
 const keptMs = 30 * 86_400_000;
@@ -154,7 +154,7 @@ function isEndpoint(text: string, rules: SendRules): boolean {
   if (text.length > maxEndpointCharacters || !URL.canParse(text)) return false;
   const url = new URL(text);
   if (!["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "") return false;
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const host = readHost(url);
   return isIP(host) === 0 ? url.protocol === "https:" && host !== "localhost" : isDeliverable(host, url, rules);
 }
 

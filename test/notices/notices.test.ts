@@ -284,10 +284,8 @@ describe("missed slots of a schedule", () => {
 
 describe("a destination", () => {
   test.each<[string, Partial<NoticeDestination>, NoticesOptions, RegExp]>([
-    ["on this machine", {}, {}, /127\.0\.0\.1 gets no notices over http/],
-    ["on this machine, by https", { url: "https://127.0.0.1:9/" }, {}, /127\.0\.0\.1 is not on the public internet/],
-    ["of a cloud's metadata", { url: "https://169.254.169.254/" }, local, /not on the public internet/],
-    ["on the public internet, by http", { url: "http://93.184.216.34/" }, local, /gets no notices over http/],
+    ["on this machine", { url: "http://localhost:9/" }, {}, /localhost gets no notices over http/],
+    ["on this machine, by https", { url: "https://localhost:9/" }, {}, /localhost is not on the public internet/],
     ["that redirects", {}, local, /answered 302/],
   ])("%s is not reached", proven, async (_, destination, options, message) => {
     const { received, url } = await startReceiver(() => 302);
@@ -393,9 +391,22 @@ describe("a destination", () => {
     ["a URL with a password", { url: "https://user:pass@example.org" }],
     ["another scheme", { url: "ftp://example.org" }],
     ["an unknown kind", { kinds: ["run.started"] }],
+    ["an address of this machine", { url: "https://127.0.0.1:9/" }],
+    ["an address of this machine in another notation", { url: "https://0x7f.1/" }],
+    ["an address of this machine, as IPv6", { url: "https://[::ffff:127.0.0.1]/" }],
+    ["an address of a cloud's metadata", { url: "https://169.254.169.254/" }],
+    ["a public address, by http", { url: "http://93.184.216.34/" }],
   ])("with %s is refused", proven, (_, change) => {
     const destination = { id: "desk", url: "https://example.org", secret, ...change };
     expect(() => createNotices([destination])).toThrow(expect.objectContaining({ code: "bad_configuration" }));
+  });
+
+  test("with a private address says how to allow it, and is accepted once it is allowed", proven, () => {
+    const destination = { id: "desk", url: "http://10.1.2.3/hooks?token=hidden", secret };
+    expect(() => createNotices([destination])).toThrow(
+      'createNotices(): the destination "desk" cannot be reached: 10.1.2.3 gets no notices over http. Use https, or add its address to allowAddresses if it is private and yours.',
+    );
+    expect(createNotices([destination], { allowAddresses: ["10.1.0.0/16"] })).toBeDefined();
   });
 
   test("of the same id as another is refused, and so is a store that keeps no notices", proven, async () => {
