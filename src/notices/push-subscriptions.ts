@@ -83,10 +83,15 @@ export async function readPushDestinations(
   contact: string,
   now: number,
 ): Promise<readonly CompiledDestination[]> {
+  return (await dropEndedSubscriptions(store, now)).map((one) => compileSubscription(one, contact));
+}
+
+/** Removes the subscriptions that are over, with their notices. Returns the others. */
+export async function dropEndedSubscriptions(store: Store, now: number): Promise<readonly Stored[]> {
   const stored = await readStored(store);
-  const over = stored.filter(({ subscription }) => subscription.until <= now);
-  for (const { id } of over) await requireNotices(store).removeDestination(id);
-  return stored.filter((one) => !over.includes(one)).map((one) => compileSubscription(one, contact));
+  const hasEnded = ({ subscription }: Stored) => subscription.until <= now;
+  for (const { id } of stored.filter(hasEnded)) await requireNotices(store).removeDestination(id);
+  return stored.filter((one) => !hasEnded(one));
 }
 
 async function readStored(store: Store): Promise<readonly Stored[]> {

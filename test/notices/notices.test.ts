@@ -179,6 +179,23 @@ describe("a notice", () => {
     expect(await bench.outbox.destinations()).toEqual(["other"]);
   });
 
+  test("is removed from each store of which the worker delivers the notices", proven, async () => {
+    const { url } = await startReceiver();
+    const notices = createNotices([{ id: "other", url, secret }], local);
+    const clock = createTestClock();
+    const stores = [createMemoryStore(), createMemoryStore()];
+    for (const store of stores) {
+      await store.notices?.addDestination("desk");
+      const model = createScriptedModel([{ text: "Done." }]);
+      await createAgent({ name: "press", model, store, clock }).run("Go.");
+    }
+    await clock.advance(10 * 86_400_000 + 1);
+    for (const store of stores) {
+      await createWorker({ store, agents: [], clock, notices }).runUntilIdle();
+      expect(await createOutbox({ store }).list()).toEqual([]);
+    }
+  });
+
   test("that its destination did not get for ten days is delivered, not removed", proven, async () => {
     const { received, url } = await startReceiver();
     const bench = createBench({ url });
@@ -343,6 +360,38 @@ describe("a destination", () => {
       { destination: "slow", sessionId: "s1", dueAt: 0, tries: 0 },
       { destination: "slow", sessionId: "s2", dueAt: 0, tries: 0 },
     ]);
+  });
+
+  test.each<[string, boolean]>([
+    ["is looked up with all others in one query", true],
+    ["is looked up alone in a store of your own that has no such query", false],
+  ])("%s", proven, async (_, hasQuery) => {
+    const { received, url } = await startReceiver();
+    const memory = createMemoryStore();
+    const rows = memory.notices;
+    if (rows?.dueForEach === undefined) throw new Error("The store has no such query.");
+    const queries = new Set<string>();
+    const { dueForEach, ...others } = rows;
+    const due: typeof rows.due = (...given) => {
+      queries.add("due");
+      return rows.due(...given);
+    };
+    const countedDueForEach: typeof dueForEach = (...given) => {
+      queries.add("dueForEach");
+      return dueForEach(...given);
+    };
+    const store = {
+      ...memory,
+      notices: { ...others, due, ...(hasQuery ? { dueForEach: countedDueForEach } : {}) },
+    };
+    const destinations = Array.from({ length: 50 }, (_, index) => ({ id: `desk-${index}`, url, secret }));
+    const worker = createWorker({ store, agents: [], notices: createNotices(destinations, local) });
+    await worker.runUntilIdle();
+    await createAgent({ name: "press", model: createScriptedModel([{ text: "Done." }]), store }).run("Go.");
+    await worker.runUntilIdle();
+    expect(received).toHaveLength(50);
+    expect(await createOutbox({ store }).list()).toEqual([]);
+    expect([...queries]).toEqual([hasQuery ? "dueForEach" : "due"]);
   });
 
   test("that does not answer is given up after the timeout", proven, async () => {

@@ -242,6 +242,21 @@ describe("a subscription", () => {
     expect(await bench.outbox.destinations()).toEqual([]);
   });
 
+  test("is removed when it is over, also by a worker that sends to no browsers", proven, async () => {
+    const bench = createBench();
+    const { subscription } = await startPushService();
+    await bench.subscribe(subscription);
+    await bench.agent.run("Pay.", { sessionId: "s" });
+    const worker = createWorker({ store: bench.store, agents: [], clock: bench.clock, notices: createNotices([]) });
+    await bench.clock.advance(29 * dayMs);
+    await worker.runUntilIdle();
+    expect(await bench.outbox.destinations()).toHaveLength(1);
+    await bench.agent.run("Pay.", { sessionId: "t" });
+    await bench.clock.advance(dayMs);
+    await worker.runUntilIdle();
+    expect([await bench.outbox.destinations(), await bench.outbox.list()]).toEqual([[], []]);
+  });
+
   test(
     "too many of a principal takes the place of its oldest, and a store takes no more than 500",
     proven,
