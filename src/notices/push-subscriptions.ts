@@ -144,7 +144,7 @@ function createTitle({ type, data }: NoticeFields): string {
     type === "run.waiting"
       ? `${agent} waits for you: ${tools}`
       : type === "schedule.missed"
-        ? `The schedule ${String(data.scheduleId)} missed ${String(data.count)} of its times`
+        ? `The schedule ${String(data.scheduleId)} missed ${data.isMinimum === true ? "at least " : ""}${String(data.count)} of its times`
         : `A run of ${agent} failed`;
   return title.slice(0, maxTitleCharacters);
 }

@@ -274,11 +274,37 @@ describe("missed slots of a schedule", () => {
       {
         type: "schedule.missed",
         timestamp: new Date(1_180_000).toISOString(),
-        data: { scheduleId: "tick", agent: "cashier", principal: "ann", slot: missed?.slot, count: 2 },
+        data: {
+          scheduleId: "tick",
+          agent: "cashier",
+          principal: "ann",
+          firstSlot: 1_060_000,
+          slot: missed?.slot,
+          count: 2,
+        },
       },
     ]);
     expect(received[0]?.body).not.toMatch(/Mallory/);
     expect(await bench.outbox.list()).toEqual([]);
+  });
+
+  test.each<[string, { readonly everyMs: number } | { readonly cron: string }, object]>([
+    ["of an interval", { everyMs: 60_000 }, { firstSlot: 1_060_000, slot: 60_940_000, count: 999 }],
+    [
+      "of a cron expression",
+      { cron: "* * * * *" },
+      { firstSlot: 1_020_000, slot: 60_900_000, count: 199, isMinimum: true },
+    ],
+  ])("%s give one notice, and one outcome, however many they are", proven, async (_, time, data) => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url, kinds: ["schedule.missed"] });
+    const schedules = createSchedules({ store: bench.store, clock: bench.clock });
+    await schedules.put({ id: "tick", ...time, agent: "cashier", input: "Pay." });
+    await bench.worker.runUntilIdle();
+    await bench.clock.advance(1_000 * 60_000);
+    await Promise.all([bench.worker.runUntilIdle(), bench.createNoticesWorker().runUntilIdle()]);
+    expect(received.map(({ body }) => JSON.parse(body))).toMatchObject([{ type: "schedule.missed", data }]);
+    expect(await schedules.slots("tick")).toMatchObject([{ outcome: "posted" }, { outcome: "missed" }]);
   });
 
   test("are reported without a session if nobody receives the notice", proven, async () => {
