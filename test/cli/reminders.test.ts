@@ -37,11 +37,16 @@ async function takeTurns(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await setImmediate();
 }
 
-/**
- * How many of the next lists of reminders fail, what a reminder contains that cannot be read, what happens when one has been stored, and
- * after which entries the log was read.
- */
-type Faults = { failingLists: number; unreadable: string | null; onStored: () => void; readonly reads: number[] };
+type Faults = {
+  /** How many of the next lists of reminders fail. */
+  failingLists: number;
+  /** What a reminder contains that cannot be read. */
+  unreadable: string | null;
+  /** Called when a reminder has been stored. */
+  onStored: () => void;
+  /** After which entries the log was read since the model was last called. */
+  readonly reads: number[];
+};
 
 /** The store is slow to store a reminder, as a real one is: the terminal sees the step that sets it before it is stored. */
 function createFaultyStore(faults: Faults): Store {
@@ -85,6 +90,7 @@ function createWorld(inputs: readonly Json[]) {
     createFolderAgent({
       ...{ store, permissions, root: base, home: base, allowShell: false, contextFiles: false },
       model: createScriptedModel(({ messages, tools }) => {
+        faults.reads.length = 0;
         // A new day adds a message after the request.
         const since = messages.slice(messages.findLastIndex(({ role }) => role !== "user") + 1);
         const text = since.map((message) => JSON.stringify(message)).join("");
@@ -299,7 +305,6 @@ test("whether a reminder asks is found without reading the earlier runs of its s
   faults.onStored = () => {
     reads = faults.reads.filter((after) => after < seq);
   };
-  faults.reads.length = 0;
   control.send("Remind me.");
   await vi.waitFor(() => expect(reads).not.toBeNull());
   expect(reads).toEqual([]);
