@@ -191,7 +191,9 @@ describe("a notice", () => {
     }
     await clock.advance(10 * 86_400_000 + 1);
     for (const store of stores) {
-      await createWorker({ store, agents: [], clock, notices }).runUntilIdle();
+      const worker = createWorker({ store, agents: [], clock, notices });
+      await worker.runUntilIdle();
+      await worker.runUntilIdle();
       expect(await createOutbox({ store }).list()).toEqual([]);
     }
   });
