@@ -6,10 +6,11 @@
  *     npm run slots -- --store postgres --skew 0   clocks that agree: measures how late everything is, as on SQLite
  *     npm run slots -- --beside FOLDER          a worker of an earlier version too: FOLDER is the `dist` of its build
  *
- * The run of a slot acts, sleeps for 1 to 10 seconds and waits for a signal, which is sent at a random time; a third of them twice. Meanwhile
- * schedules are edited, paused, resumed and removed, and one worker after the other is killed (`kill -9`) or stopped for up to 17 seconds. On
- * PostgreSQL, the clocks of the workers differ by up to two minutes in either direction (`--skew`, in seconds). The processes of a SQLite
- * file are on one machine, which has one clock. A slot may be counted as missed only if enough newer slots were due to run in its place. A seed fixes what happens, not how it interleaves.
+ * The run of a slot acts, sleeps for 1 to 10 seconds and waits for a signal, which is sent at a random time; a third of them twice.
+ * Meanwhile schedules are edited, paused, resumed and removed, and one worker after the other is killed (`kill -9`) or stopped for up to 17
+ * seconds. On PostgreSQL, the clocks of the workers differ by up to two minutes in either direction (`--skew`, in seconds). The processes
+ * of a SQLite file are on one machine, which has one clock. A slot may be counted as missed only if enough newer slots were due to run in
+ * its place. A seed fixes what happens, not how it interleaves.
  */
 import { randomInt } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

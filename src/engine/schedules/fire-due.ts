@@ -89,8 +89,8 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
 }
 
 /**
- * The time up to which slots are fired: the caller's time, or that of a store that keeps time itself, whichever is earlier. Otherwise a process
- * whose clock is ahead would run later slots early, and count the slots before them as missed.
+ * The time up to which slots are fired: the caller's time, or that of a store that keeps time itself, whichever is earlier. Otherwise a
+ * process whose clock is ahead would run later slots early, and count the slots before them as missed.
  */
 export async function findReachedTime(schedules: ScheduleStore, now: number): Promise<number> {
   return Math.min(now, (await schedules.latestSlot?.()) ?? now);
