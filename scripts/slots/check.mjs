@@ -1,10 +1,11 @@
 /**
  * The checks of the kill test of schedules, when everything is at rest: one run for each slot, and one signal and a whole sleep for each run.
  */
-import { everyMs } from "./edits.mjs";
+import { everyMs, runAtOnce } from "./edits.mjs";
 
 /**
- * Checks that the rows of a schedule account for each of its slots once. Slots are left out only while it was paused.
+ * Checks that the rows of a schedule account for each of its slots once. Slots are left out only while it was paused, and are missed only if
+ * as many newer ones were due as run at once, by the clock of the process that counted them.
  * @param rows the outcomes of its slots, in any order
  * @param {{ id: string, from: number, to: number, gaps: readonly { since: number, until: number }[], fail: (what: string) => void }} given
  *   `from`: the first slot; `to`: when the schedule ended
@@ -17,10 +18,14 @@ export function checkSlots(rows, { id, from, to, gaps, fail }) {
     for (; next < slot; next += every)
       if (!isInGap(next)) fail(`${id}: the slot ${new Date(next).toISOString()} neither ran nor was missed`);
   };
-  for (const { slot, outcome, count = 1, isMinimum } of rows.toSorted((a, b) => a.slot - b.slot)) {
+  for (const { slot, outcome, at, count = 1, isMinimum } of rows.toSorted((a, b) => a.slot - b.slot)) {
     const first = slot - (count - 1) * every;
     if ((slot - from) % every !== 0) fail(`${id}: there is no slot ${new Date(slot).toISOString()}`);
     if (outcome === "overlap") fail(`${id}: the slot ${new Date(slot).toISOString()} was skipped for an overlap`);
+    if (outcome === "missed" && at - slot < runAtOnce[id] * every)
+      fail(
+        `${id}: the slot ${new Date(slot).toISOString()} was missed ${at - slot} ms later, and would still have run`,
+      );
     if (isMinimum === true) next = Math.max(next, first);
     else skipTo(first);
     if (first < next) fail(`${id}: the slot ${new Date(first).toISOString()} has two outcomes`);

@@ -7,6 +7,10 @@ import { createRandom } from "../chaos/random.mjs";
 
 export const everyMs = { steady: 1_000, edited: 2_000, removed: 2_000 };
 
+const missed = { steady: "all", edited: "last", removed: "all" };
+/** How many of the newest due slots run at once (`chooseSlots` in src/engine/schedules/fire-due.ts). Only older ones may be missed. */
+export const runAtOnce = { steady: 100, edited: 1, removed: 100 };
+
 /** @param {{ schedules: import("pawl").Schedules, seed: number, from: number }} options `from`: a slot of all schedules */
 export function createEdits({ schedules, seed, from }) {
   const random = createRandom(seed, "edits");
@@ -15,10 +19,8 @@ export function createEdits({ schedules, seed, from }) {
   const gaps = { steady: [], edited: [], removed: [] };
 
   async function put(id, input) {
-    const missed = id === "edited" ? "last" : "all";
-    await retryBusy(() =>
-      schedules.put({ id, everyMs: everyMs[id], startAt: from, overlap: "allow", missed, agent: "press", input }),
-    );
+    const schedule = { id, everyMs: everyMs[id], startAt: from, missed: missed[id] };
+    await retryBusy(() => schedules.put({ ...schedule, overlap: "allow", agent: "press", input }));
   }
 
   async function interrupt(id, begin, end) {

@@ -23,7 +23,7 @@ import {
   type NoticeDestination,
   type NoticeFields,
 } from "./destinations.js";
-import { createPushSubscriptions, readPushDestinations } from "./push-subscriptions.js";
+import { createPushSubscriptions, dropEndedSubscriptions, readPushDestinations } from "./push-subscriptions.js";
 import { requireNotices } from "./require-notices.js";
 import { type SendRules, sendRequest } from "./send-notice.js";
 
@@ -74,6 +74,14 @@ const keptMs = 10 * dayMs;
 const dropEveryMs = 3_600_000;
 
 type DeliverOptions = Parameters<WorkerNotices["deliver"]>[1];
+/** What the polls of a store share. */
+type Progress = {
+  /** The destinations to which an earlier poll still delivers. */
+  readonly busyIds: Set<string>;
+  /** When old rows are dropped next, on the scale of the clock's `elapsed`. */
+  nextDropAt: number;
+};
+
 type Attempt =
   | { readonly isDelivered: true }
   | { readonly isDelivered: false; readonly error: Error; readonly isFinal: boolean };
@@ -98,7 +106,6 @@ export function createNotices(destinations: readonly NoticeDestination[], option
   checkOptions("createNotices()", optionRules, options);
   const { allowAddresses = [], timeoutMs = 10_000 } = options;
   const contact = options.push === undefined ? null : checkContact(options.push);
-  const compiled = compileDestinations(destinations);
   const publicRules = createAddressRules([]);
   const hookRules: SendRules = {
     allowed: createAddressRules(allowAddresses),
@@ -110,10 +117,9 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     public: publicRules,
     option: "push.allowAddresses",
   };
+  const compiled = compileDestinations(destinations, hookRules);
   const ids = compiled.map(({ id }) => id);
-  let nextDropAt = Number.NEGATIVE_INFINITY;
-  /** The destinations to which an earlier poll still delivers. */
-  const busyIds = new WeakMap<Store, Set<string>>();
+  const progress = new WeakMap<Store, Progress>();
 
   async function attempt(destination: CompiledDestination, row: NoticeRow, options: DeliverOptions): Promise<Attempt> {
     const deadline = AbortSignal.timeout(timeoutMs);
@@ -164,35 +170,65 @@ export function createNotices(destinations: readonly NoticeDestination[], option
       onFailure({ destination: destination.id, sessionId, notice: number, error: result.error, retryInMs });
   }
 
-  async function deliverTo(store: Store, destination: CompiledDestination, options: DeliverOptions): Promise<number> {
-    const found = await requireNotices(store).due(destination.id, options.clock.now(), rowsPerPoll);
-    const waiting = [...found];
+  function getProgress(store: Store): Progress {
+    const known = progress.get(store) ?? { busyIds: new Set<string>(), nextDropAt: Number.NEGATIVE_INFINITY };
+    progress.set(store, known);
+    return known;
+  }
+
+  async function deliverTo(
+    store: Store,
+    destination: CompiledDestination,
+    due: readonly NoticeRow[],
+    options: DeliverOptions,
+  ) {
+    const waiting = [...due];
     const deliverNext = async (): Promise<void> => {
       for (let row = waiting.shift(); row !== undefined && !options.signal.aborted; row = waiting.shift())
         await deliverRow(store, destination, row, options);
     };
     await settleAll(Array.from({ length: maxRequests }, deliverNext));
-    return found.length;
+    return due.length;
   }
 
-  async function deliverIfFree(store: Store, destination: CompiledDestination, options: DeliverOptions) {
-    const busy = busyIds.get(store) ?? new Set<string>();
-    busyIds.set(store, busy);
-    if (busy.has(destination.id)) return 0;
-    busy.add(destination.id);
+  /** Returns how many notices were due. */
+  async function deliverToFree(
+    store: Store,
+    destinations: readonly CompiledDestination[],
+    options: DeliverOptions,
+  ): Promise<number> {
+    const { busyIds } = getProgress(store);
+    const free = new Map(destinations.filter(({ id }) => !busyIds.has(id)).map((one) => [one.id, one]));
+    for (const id of free.keys()) busyIds.add(id);
+    const due = new Map([...free.keys()].map((id): [string, NoticeRow[]] => [id, []]));
     try {
-      return await deliverTo(store, destination, options);
-    } finally {
-      busy.delete(destination.id);
+      const found = await findDue(requireNotices(store), [...free.keys()], options.clock.now());
+      for (const row of found) due.get(row.destination)?.push(row);
+    } catch (error) {
+      for (const id of free.keys()) busyIds.delete(id);
+      throw error;
     }
+    const counts = await settleAll(
+      [...free].map(async ([id, destination]) => {
+        try {
+          return await deliverTo(store, destination, due.get(id) ?? [], options);
+        } finally {
+          busyIds.delete(id);
+        }
+      }),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
   }
 
   /** Also drops notices of destinations that no worker serves any more. */
-  async function dropOld(rows: NoticeStore, ids: readonly string[], { clock }: DeliverOptions): Promise<void> {
-    if (clock.elapsed() < nextDropAt) return;
-    nextDropAt = clock.elapsed() + dropEveryMs;
+  async function dropOld(store: Store, ids: readonly string[], { clock }: DeliverOptions): Promise<void> {
+    const known = getProgress(store);
+    if (clock.elapsed() < known.nextDropAt) return;
+    known.nextDropAt = clock.elapsed() + dropEveryMs;
+    // With `push`, each poll does this.
+    if (contact === null) await dropEndedSubscriptions(store, clock.now());
     // The next polls remove the rest, so that deliveries do not wait for a backlog.
-    if ((await rows.drop(clock.now() - keptMs, ids)) > 0) nextDropAt = clock.elapsed();
+    if ((await requireNotices(store).drop(clock.now() - keptMs, ids)) > 0) known.nextDropAt = clock.elapsed();
   }
 
   return Object.freeze({
@@ -205,12 +241,11 @@ export function createNotices(destinations: readonly NoticeDestination[], option
       const browsers = contact === null ? [] : await readPushDestinations(store, contact, options.clock.now());
       const all = [...compiled, ...browsers];
       await dropOld(
-        requireNotices(store),
+        store,
         all.map(({ id }) => id),
         options,
       );
-      const counts = await settleAll(all.map((destination) => deliverIfFree(store, destination, options)));
-      return counts.reduce((sum, count) => sum + count, 0);
+      return deliverToFree(store, all, options);
     },
   });
 }
@@ -233,6 +268,13 @@ const maxErrorText = 500;
 async function settleAll<Value>(promises: readonly Promise<Value>[]): Promise<readonly Value[]> {
   await Promise.allSettled(promises);
   return Promise.all(promises);
+}
+
+/** The rows that are due for each of these destinations. */
+async function findDue(rows: NoticeStore, ids: readonly string[], now: number): Promise<readonly NoticeRow[]> {
+  if (ids.length === 0) return [];
+  if (rows.dueForEach !== undefined) return rows.dueForEach(ids, now, rowsPerPoll);
+  return (await Promise.all(ids.map((id) => rows.due(id, now, rowsPerPoll)))).flat();
 }
 
 /** Why a notice is dead without another attempt; null if it is not. */

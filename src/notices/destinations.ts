@@ -4,7 +4,7 @@
 import { anArray, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
 import type { Json } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
-import { createSignedHeaders, type OutgoingRequest } from "./send-notice.js";
+import { createSignedHeaders, findAddressRefusal, type OutgoingRequest, type SendRules } from "./send-notice.js";
 
 /** What a notice is about. */
 export type NoticeKind = "run.waiting" | "run.ended" | "schedule.missed";
@@ -18,7 +18,10 @@ export const noticeKinds: readonly NoticeKind[] = ["run.waiting", "run.ended", "
 export type NoticeDestination = {
   /** Names the destination in the store: 1 to 100 of `A-Za-z0-9_.-`. */
   readonly id: string;
-  /** The URL that gets the notices as POST requests. It must be https, except for addresses of `allowAddresses`. */
+  /**
+   * The URL that gets the notices as POST requests. It must be https, except for addresses of `allowAddresses`. If its host is an address,
+   * `createNotices` checks it; the addresses of a name are checked with each delivery.
+   */
   readonly url: string;
   /**
    * Signs the notices: `whsec_` and 24 to 64 bytes in base64. Two while you replace one: each notice then has both signatures. Secrets are not
@@ -65,10 +68,13 @@ const rules: OptionTable<NoticeDestination> = {
 };
 
 /** @throws PawlError `bad_configuration` */
-export function compileDestinations(destinations: readonly NoticeDestination[]): readonly CompiledDestination[] {
+export function compileDestinations(
+  destinations: readonly NoticeDestination[],
+  sendRules: SendRules,
+): readonly CompiledDestination[] {
   const compiled = destinations.map((destination, index) => {
     checkOptions(`createNotices(): destination ${index + 1}`, rules, destination);
-    return compileDestination(destination);
+    return compileDestination(destination, sendRules);
   });
   const ids = compiled.map(({ id }) => id);
   const repeated = ids.find((id, index) => ids.indexOf(id) < index);
@@ -76,7 +82,7 @@ export function compileDestinations(destinations: readonly NoticeDestination[]):
   return compiled;
 }
 
-function compileDestination(destination: NoticeDestination): CompiledDestination {
+function compileDestination(destination: NoticeDestination, sendRules: SendRules): CompiledDestination {
   const { id, kinds = noticeKinds, agents } = destination;
   if (!/^[\w.-]{1,100}$/.test(id))
     throw createError(`the id ${JSON.stringify(id)} is invalid: use 1 to 100 letters, digits and "_.-".`);
@@ -87,7 +93,7 @@ function compileDestination(destination: NoticeDestination): CompiledDestination
     );
   if (id.startsWith(pushPrefix))
     throw createError(`the id "${id}" is reserved: ids of browsers begin with "${pushPrefix}".`);
-  const url = parseUrl(destination);
+  const url = parseUrl(destination, sendRules);
   const keys = decodeSecrets(destination);
   const kindNames: readonly string[] = kinds;
   return {
@@ -102,10 +108,12 @@ function compileDestination(destination: NoticeDestination): CompiledDestination
   };
 }
 
-function parseUrl({ id, url: text }: NoticeDestination): URL {
+function parseUrl({ id, url: text }: NoticeDestination, sendRules: SendRules): URL {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "")
     throw createError(`the URL of the destination "${id}" must be an https URL without a user name and password.`);
+  const refusal = findAddressRefusal(url, sendRules);
+  if (refusal !== null) throw createError(`the destination "${id}" cannot be reached: ${refusal}`);
   return url;
 }
 

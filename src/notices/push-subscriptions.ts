@@ -13,7 +13,7 @@ import type { Store } from "../ports/store.js";
 import type { PushSubscriptions, SubscribeResult } from "../ports/worker-notices.js";
 import { type CompiledDestination, type NoticeFields, pushPrefix } from "./destinations.js";
 import { requireNotices } from "./require-notices.js";
-import { isDeliverable, type SendRules } from "./send-notice.js";
+import { isDeliverable, readHost, type SendRules } from "./send-notice.js";
 import { areSubscriptionKeys, createVapidHeader, deriveVapidKeys, encryptPush, type VapidKeys } from "./web-push.js";
 
 const keptMs = 30 * 86_400_000;
@@ -83,10 +83,15 @@ export async function readPushDestinations(
   contact: string,
   now: number,
 ): Promise<readonly CompiledDestination[]> {
+  return (await dropEndedSubscriptions(store, now)).map((one) => compileSubscription(one, contact));
+}
+
+/** Removes the subscriptions that are over, with their notices. Returns the others. */
+export async function dropEndedSubscriptions(store: Store, now: number): Promise<readonly Stored[]> {
   const stored = await readStored(store);
-  const over = stored.filter(({ subscription }) => subscription.until <= now);
-  for (const { id } of over) await requireNotices(store).removeDestination(id);
-  return stored.filter((one) => !over.includes(one)).map((one) => compileSubscription(one, contact));
+  const hasEnded = ({ subscription }: Stored) => subscription.until <= now;
+  for (const { id } of stored.filter(hasEnded)) await requireNotices(store).removeDestination(id);
+  return stored.filter((one) => !hasEnded(one));
 }
 
 async function readStored(store: Store): Promise<readonly Stored[]> {
@@ -139,7 +144,7 @@ function createTitle({ type, data }: NoticeFields): string {
     type === "run.waiting"
       ? `${agent} waits for you: ${tools}`
       : type === "schedule.missed"
-        ? `The schedule ${String(data.scheduleId)} missed ${String(data.count)} of its times`
+        ? `The schedule ${String(data.scheduleId)} missed ${data.isMinimum === true ? "at least " : ""}${String(data.count)} of its times`
         : `A run of ${agent} failed`;
   return title.slice(0, maxTitleCharacters);
 }
@@ -154,7 +159,7 @@ function isEndpoint(text: string, rules: SendRules): boolean {
   if (text.length > maxEndpointCharacters || !URL.canParse(text)) return false;
   const url = new URL(text);
   if (!["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "") return false;
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const host = readHost(url);
   return isIP(host) === 0 ? url.protocol === "https:" && host !== "localhost" : isDeliverable(host, url, rules);
 }
 

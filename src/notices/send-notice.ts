@@ -8,6 +8,7 @@
 import { createHmac } from "node:crypto";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import { isIP } from "node:net";
 import type { AddressRules } from "../tools/web/address-rules.js";
 import { createFixedLookup, resolveAddresses } from "../tools/web/resolve-host.js";
 
@@ -41,6 +42,17 @@ export function isDeliverable(address: string, { protocol }: URL, rules: SendRul
   return rules.allowed.isAllowed(address) && (protocol === "https:" || !rules.public.isAllowed(address));
 }
 
+/** The host of a URL. An IPv6 address has no brackets. */
+export function readHost({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, "");
+}
+
+/** Why no request can go to this URL, whose host is an address; null if one can, or if the host is a name, which is resolved later. */
+export function findAddressRefusal(url: URL, rules: SendRules): string | null {
+  const host = readHost(url);
+  return isIP(host) === 0 || isDeliverable(host, url, rules) ? null : createRefusal(url, rules).message;
+}
+
 /** Resolves to the status of the response. @throws Error if the host has no permitted address, or does not respond */
 export async function sendRequest(
   { url, headers, body }: OutgoingRequest,
@@ -48,9 +60,9 @@ export async function sendRequest(
   signal: AbortSignal,
 ): Promise<number> {
   const isHttps = url.protocol === "https:";
-  const addresses = await resolveAddresses(url.hostname.replace(/^\[|\]$/g, ""), signal);
+  const addresses = await resolveAddresses(readHost(url), signal);
   const permitted = addresses.filter(({ address }) => isDeliverable(address, url, rules));
-  if (permitted.length === 0) throw createRefusal(url, isHttps, rules);
+  if (permitted.length === 0) throw createRefusal(url, rules);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request: ClientRequest = (isHttps ? requestHttps : requestHttp)(
       url,
@@ -73,9 +85,9 @@ export async function sendRequest(
 }
 
 /** The URL may contain a token: only its host is named. */
-function createRefusal({ hostname }: URL, isHttps: boolean, { option }: SendRules): Error {
+function createRefusal({ hostname, protocol }: URL, { option }: SendRules): Error {
   return new Error(
-    isHttps
+    protocol === "https:"
       ? `${hostname} is not on the public internet. If it is yours, add its address to ${option}.`
       : `${hostname} gets no notices over http. Use https, or add its address to ${option} if it is private and yours.`,
   );

@@ -64,6 +64,11 @@ export interface NoticeStore {
   destinations(): Promise<readonly DestinationRow[]>;
   /** The rows of a destination that are due at this time, the longest due first. */
   due(destination: string, now: number, limit: number): Promise<readonly NoticeRow[]>;
+  /**
+   * The same for several destinations in one query: at most `limit` rows of each, the longest due first within a destination. A store may
+   * omit this; callers then call `due` for each destination.
+   */
+  dueForEach?(destinations: readonly string[], now: number, limit: number): Promise<readonly NoticeRow[]>;
   /** Rows in the order of their numbers: all of them, or only the dead ones. */
   list(options: {
     readonly isDead?: boolean;

@@ -142,6 +142,11 @@ export interface ScheduleStore {
   due(now: number, limit: number): Promise<readonly ScheduleRow[]>;
   /** When the next row is due after this time, in epoch milliseconds; null if there is none. */
   nextDueAt(now: number): Promise<number | null>;
+  /**
+   * The latest slot that `fire` accepts now, in epoch milliseconds, of a store that keeps time itself. Callers run and count no later slots,
+   * even if their own clocks are ahead. A store that goes by its callers' clocks omits this.
+   */
+  latestSlot?(): Promise<number>;
   /** Fires a slot. False if another process was first, or if the row was changed or removed. */
   fire(fire: SlotFiring): Promise<boolean>;
   /** The outcomes of a schedule's last slots, newest first. A store keeps the last 1,000 rows of each schedule. */

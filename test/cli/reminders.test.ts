@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
+import { agentName } from "../../src/cli/agent/agent-name.js";
 import { createFolderAgent } from "../../src/cli/agent/folder-agent.js";
 import { createSessionControl } from "../../src/cli/conversation/session-control.js";
 import { createPermissions } from "../../src/cli/permissions/permissions.js";
@@ -16,6 +17,7 @@ import {
   createAgent,
   createClient,
   createMemoryStore,
+  createSchedules,
   createWorker,
   defineTool,
   type Json,
@@ -35,8 +37,16 @@ async function takeTurns(): Promise<void> {
   for (let turn = 0; turn < 50; turn += 1) await setImmediate();
 }
 
-/** How many of the next lists of reminders fail, what a reminder contains that cannot be read, and what happens when one has been stored. */
-type Faults = { failingLists: number; unreadable: string | null; onStored: () => void };
+type Faults = {
+  /** How many of the next lists of reminders fail. */
+  failingLists: number;
+  /** What a reminder contains that cannot be read. */
+  unreadable: string | null;
+  /** Called when a reminder has been stored. */
+  onStored: () => void;
+  /** After which entries the log was read since the model was last called. */
+  readonly reads: number[];
+};
 
 /** The store is slow to store a reminder, as a real one is: the terminal sees the step that sets it before it is stored. */
 function createFaultyStore(faults: Faults): Store {
@@ -44,6 +54,10 @@ function createFaultyStore(faults: Faults): Store {
   const schedules = store.schedules as NonNullable<Store["schedules"]>;
   return {
     ...store,
+    read(sessionId, after = 0, ...given) {
+      faults.reads.push(after);
+      return store.read(sessionId, after, ...given);
+    },
     schedules: {
       ...schedules,
       async put(...given) {
@@ -69,13 +83,14 @@ function createFaultyStore(faults: Faults): Store {
 function createWorld(inputs: readonly Json[]) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-reminders-")));
   onTestFinished(() => rmSync(base, { recursive: true, force: true }));
-  const faults: Faults = { failingLists: 0, unreadable: null, onStored() {} };
+  const faults: Faults = { failingLists: 0, unreadable: null, onStored() {}, reads: [] };
   const store = createFaultyStore(faults);
   const permissions = createPermissions({ allowAll: false, root: base, home: base, environment: {} });
   const createAgent = () =>
     createFolderAgent({
       ...{ store, permissions, root: base, home: base, allowShell: false, contextFiles: false },
       model: createScriptedModel(({ messages, tools }) => {
+        faults.reads.length = 0;
         // A new day adds a message after the request.
         const since = messages.slice(messages.findLastIndex(({ role }) => role !== "user") + 1);
         const text = since.map((message) => JSON.stringify(message)).join("");
@@ -263,5 +278,36 @@ test("a run that a reminder began asks before it sets the next one", proven, asy
     });
   });
   expect(await session.scheduled()).toEqual([]);
+  await control.close(0);
+});
+
+test("a run that a schedule began asks before it sets a reminder", proven, async () => {
+  const { store, session, createAgent } = createWorld([inTenMinutes]);
+  const agent = createAgent();
+  await createSchedules({ store }).put({
+    ...{ id: "daily", everyMs: 60_000, session: { id: "s" }, agent: agentName, input: "Remind me." },
+  });
+  vi.advanceTimersByTime(60_000);
+  await createWorker({ store, agents: [agent] }).runUntilIdle();
+  expect(await session.pendingApprovals()).toMatchObject([
+    { name: "remind_me", question: expect.stringContaining("you have not written to it") },
+  ]);
+  expect(await session.scheduled()).toEqual([]);
+});
+
+test("whether a reminder asks is found without reading the earlier runs of its session", proven, async () => {
+  const { session, faults, open, comesToRest } = createWorld([inTenMinutes]);
+  const control = await open();
+  control.send("Hello.");
+  await comesToRest(0);
+  const { seq } = await session.state();
+  let reads: readonly number[] | null = null;
+  faults.onStored = () => {
+    reads = faults.reads.filter((after) => after < seq);
+  };
+  control.send("Remind me.");
+  await vi.waitFor(() => expect(reads).not.toBeNull());
+  expect(reads).toEqual([]);
+  await comesToRest(0);
   await control.close(0);
 });

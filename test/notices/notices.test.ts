@@ -179,6 +179,25 @@ describe("a notice", () => {
     expect(await bench.outbox.destinations()).toEqual(["other"]);
   });
 
+  test("is removed from each store of which the worker delivers the notices", proven, async () => {
+    const { url } = await startReceiver();
+    const notices = createNotices([{ id: "other", url, secret }], local);
+    const clock = createTestClock();
+    const stores = [createMemoryStore(), createMemoryStore()];
+    for (const store of stores) {
+      await store.notices?.addDestination("desk");
+      const model = createScriptedModel([{ text: "Done." }]);
+      await createAgent({ name: "press", model, store, clock }).run("Go.");
+    }
+    await clock.advance(10 * 86_400_000 + 1);
+    for (const store of stores) {
+      const worker = createWorker({ store, agents: [], clock, notices });
+      await worker.runUntilIdle();
+      await worker.runUntilIdle();
+      expect(await createOutbox({ store }).list()).toEqual([]);
+    }
+  });
+
   test("that its destination did not get for ten days is delivered, not removed", proven, async () => {
     const { received, url } = await startReceiver();
     const bench = createBench({ url });
@@ -257,11 +276,37 @@ describe("missed slots of a schedule", () => {
       {
         type: "schedule.missed",
         timestamp: new Date(1_180_000).toISOString(),
-        data: { scheduleId: "tick", agent: "cashier", principal: "ann", slot: missed?.slot, count: 2 },
+        data: {
+          scheduleId: "tick",
+          agent: "cashier",
+          principal: "ann",
+          firstSlot: 1_060_000,
+          slot: missed?.slot,
+          count: 2,
+        },
       },
     ]);
     expect(received[0]?.body).not.toMatch(/Mallory/);
     expect(await bench.outbox.list()).toEqual([]);
+  });
+
+  test.each<[string, { readonly everyMs: number } | { readonly cron: string }, object]>([
+    ["of an interval", { everyMs: 60_000 }, { firstSlot: 1_060_000, slot: 60_940_000, count: 999 }],
+    [
+      "of a cron expression",
+      { cron: "* * * * *" },
+      { firstSlot: 1_020_000, slot: 60_900_000, count: 199, isMinimum: true },
+    ],
+  ])("%s give one notice, and one outcome, however many they are", proven, async (_, time, data) => {
+    const { received, url } = await startReceiver();
+    const bench = createBench({ url, kinds: ["schedule.missed"] });
+    const schedules = createSchedules({ store: bench.store, clock: bench.clock });
+    await schedules.put({ id: "tick", ...time, agent: "cashier", input: "Pay." });
+    await bench.worker.runUntilIdle();
+    await bench.clock.advance(1_000 * 60_000);
+    await Promise.all([bench.worker.runUntilIdle(), bench.createNoticesWorker().runUntilIdle()]);
+    expect(received.map(({ body }) => JSON.parse(body))).toMatchObject([{ type: "schedule.missed", data }]);
+    expect(await schedules.slots("tick")).toMatchObject([{ outcome: "posted" }, { outcome: "missed" }]);
   });
 
   test("are reported without a session if nobody receives the notice", proven, async () => {
@@ -284,10 +329,8 @@ describe("missed slots of a schedule", () => {
 
 describe("a destination", () => {
   test.each<[string, Partial<NoticeDestination>, NoticesOptions, RegExp]>([
-    ["on this machine", {}, {}, /127\.0\.0\.1 gets no notices over http/],
-    ["on this machine, by https", { url: "https://127.0.0.1:9/" }, {}, /127\.0\.0\.1 is not on the public internet/],
-    ["of a cloud's metadata", { url: "https://169.254.169.254/" }, local, /not on the public internet/],
-    ["on the public internet, by http", { url: "http://93.184.216.34/" }, local, /gets no notices over http/],
+    ["on this machine", { url: "http://localhost:9/" }, {}, /localhost gets no notices over http/],
+    ["on this machine, by https", { url: "https://localhost:9/" }, {}, /localhost is not on the public internet/],
     ["that redirects", {}, local, /answered 302/],
   ])("%s is not reached", proven, async (_, destination, options, message) => {
     const { received, url } = await startReceiver(() => 302);
@@ -347,6 +390,38 @@ describe("a destination", () => {
     ]);
   });
 
+  test.each<[string, boolean]>([
+    ["is looked up with all others in one query", true],
+    ["is looked up alone in a store of your own that has no such query", false],
+  ])("%s", proven, async (_, hasQuery) => {
+    const { received, url } = await startReceiver();
+    const memory = createMemoryStore();
+    const rows = memory.notices;
+    if (rows?.dueForEach === undefined) throw new Error("The store has no such query.");
+    const queries = new Set<string>();
+    const { dueForEach, ...others } = rows;
+    const due: typeof rows.due = (...given) => {
+      queries.add("due");
+      return rows.due(...given);
+    };
+    const countedDueForEach: typeof dueForEach = (...given) => {
+      queries.add("dueForEach");
+      return dueForEach(...given);
+    };
+    const store = {
+      ...memory,
+      notices: { ...others, due, ...(hasQuery ? { dueForEach: countedDueForEach } : {}) },
+    };
+    const destinations = Array.from({ length: 50 }, (_, index) => ({ id: `desk-${index}`, url, secret }));
+    const worker = createWorker({ store, agents: [], notices: createNotices(destinations, local) });
+    await worker.runUntilIdle();
+    await createAgent({ name: "press", model: createScriptedModel([{ text: "Done." }]), store }).run("Go.");
+    await worker.runUntilIdle();
+    expect(received).toHaveLength(50);
+    expect(await createOutbox({ store }).list()).toEqual([]);
+    expect([...queries]).toEqual([hasQuery ? "dueForEach" : "due"]);
+  });
+
   test("that does not answer is given up after the timeout", proven, async () => {
     const { url } = await startReceiver(() => new Promise<number>(() => {}));
     const bench = createBench({ url }, { ...local, timeoutMs: 50 });
@@ -393,9 +468,22 @@ describe("a destination", () => {
     ["a URL with a password", { url: "https://user:pass@example.org" }],
     ["another scheme", { url: "ftp://example.org" }],
     ["an unknown kind", { kinds: ["run.started"] }],
+    ["an address of this machine", { url: "https://127.0.0.1:9/" }],
+    ["an address of this machine in another notation", { url: "https://0x7f.1/" }],
+    ["an address of this machine, as IPv6", { url: "https://[::ffff:127.0.0.1]/" }],
+    ["an address of a cloud's metadata", { url: "https://169.254.169.254/" }],
+    ["a public address, by http", { url: "http://93.184.216.34/" }],
   ])("with %s is refused", proven, (_, change) => {
     const destination = { id: "desk", url: "https://example.org", secret, ...change };
     expect(() => createNotices([destination])).toThrow(expect.objectContaining({ code: "bad_configuration" }));
+  });
+
+  test("with a private address says how to allow it, and is accepted once it is allowed", proven, () => {
+    const destination = { id: "desk", url: "http://10.1.2.3/hooks?token=hidden", secret };
+    expect(() => createNotices([destination])).toThrow(
+      'createNotices(): the destination "desk" cannot be reached: 10.1.2.3 gets no notices over http. Use https, or add its address to allowAddresses if it is private and yours.',
+    );
+    expect(createNotices([destination], { allowAddresses: ["10.1.0.0/16"] })).toBeDefined();
   });
 
   test("of the same id as another is refused, and so is a store that keeps no notices", proven, async () => {

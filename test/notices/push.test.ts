@@ -87,14 +87,16 @@ describe("a push", () => {
     await bench.agent.run("Pay.", { sessionId: "s/1" });
     await bench.agent.run("Fail.", { sessionId: "s2" });
     await bench.schedules.put({ id: "tick", everyMs: 60_000, agent: "cashier", input: "Pay." });
-    await bench.clock.advance(180_000);
+    await bench.schedules.put({ id: "each", cron: "* * * * *", agent: "cashier", input: "Pay." });
+    await bench.clock.advance(300 * 60_000);
     await bench.worker.runUntilIdle();
     expect(failures).toEqual([]);
     expect(pushes.map(({ message }) => message)).toEqual(
       expect.arrayContaining([
         { title: "cashier waits for you: pay", link: "#/sessions/s%2F1" },
         { title: "A run of cashier failed", link: "#/sessions/s2" },
-        { title: "The schedule tick missed 2 of its times", link: "#/schedules" },
+        { title: "The schedule tick missed 299 of its times", link: "#/schedules" },
+        { title: "The schedule each missed at least 199 of its times", link: "#/schedules" },
       ]),
     );
     for (const { headers, claims } of pushes) {
@@ -240,6 +242,21 @@ describe("a subscription", () => {
     await bench.clock.advance(10 * dayMs);
     await bench.worker.runUntilIdle();
     expect(await bench.outbox.destinations()).toEqual([]);
+  });
+
+  test("is removed when it is over, also by a worker that sends to no browsers", proven, async () => {
+    const bench = createBench();
+    const { subscription } = await startPushService();
+    await bench.subscribe(subscription);
+    await bench.agent.run("Pay.", { sessionId: "s" });
+    const worker = createWorker({ store: bench.store, agents: [], clock: bench.clock, notices: createNotices([]) });
+    await bench.clock.advance(29 * dayMs);
+    await worker.runUntilIdle();
+    expect(await bench.outbox.destinations()).toHaveLength(1);
+    await bench.agent.run("Pay.", { sessionId: "t" });
+    await bench.clock.advance(dayMs);
+    await worker.runUntilIdle();
+    expect([await bench.outbox.destinations(), await bench.outbox.list()]).toEqual([[], []]);
   });
 
   test(

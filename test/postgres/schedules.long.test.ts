@@ -36,4 +36,22 @@ describe.runIf(hasPostgres)("on PostgreSQL", () => {
       await close();
     },
   );
+
+  test(
+    "a worker whose clock is an hour ahead runs and counts no slots early",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const { store, close } = await open();
+      const from = Date.now() - 65_000;
+      const given = { id: "each", everyMs: 60_000, startAt: from, ...asked };
+      await createSchedules({ store, clock: createTestClock(from - 1) }).put(given);
+      const clock = createTestClock(from + 3_600_000);
+      await createWorker({ store, agents: [], clock }).runUntilIdle();
+      expect(await createSchedules({ store, clock }).slots("each")).toMatchObject([
+        { slot: from + 60_000, outcome: "posted" },
+        { slot: from, outcome: "missed" },
+      ]);
+      await close();
+    },
+  );
 });

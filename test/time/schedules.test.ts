@@ -62,6 +62,32 @@ describe("a schedule", () => {
     expect(await schedules.slots("a")).toMatchObject([{ slot: noon + 60_000, outcome: "posted" }]);
   });
 
+  test("of a store that keeps time itself runs and counts no slot that the store has not reached", proven, async () => {
+    const inner = createMemoryStore();
+    const clock = createTestClock(noon);
+    let latest = noon;
+    if (inner.schedules === undefined) throw new Error("There are no schedules.");
+    const store = { ...inner, schedules: { ...inner.schedules, latestSlot: async () => latest } };
+    const schedules = createSchedules({ store, clock });
+    const outcomes = async () => (await schedules.slots("each")).map(({ slot, outcome }) => [slot - noon, outcome]);
+    await schedules.put({ id: "each", cron: "* * * * *", ...asked, overlap: "allow" });
+    latest = noon + 90_000;
+    // The clock of this process is almost an hour ahead of the store's.
+    clock.jump(3_600_000);
+    await createWorker({ store, agents: [], clock }).runUntilIdle();
+    expect(await outcomes()).toEqual([[60_000, "posted"]]);
+    latest = noon + 150_000;
+    const edited = await schedules.put({ id: "each", cron: "* * * * *", ...asked, overlap: "allow", input: "Why?" });
+    expect(edited).toMatchObject({ rev: 2, nextAt: noon + 180_000 });
+    expect((await outcomes())[0]).toEqual([120_000, "posted"]);
+    latest = noon + 240_000;
+    await createWorker({ store, agents: [], clock }).runUntilIdle();
+    expect((await outcomes()).slice(0, 2)).toEqual([
+      [240_000, "posted"],
+      [180_000, "missed"],
+    ]);
+  });
+
   test("that is fired between the read and the write of a change runs its slot once", proven, async () => {
     const inner = createMemoryStore();
     const clock = createTestClock(noon);

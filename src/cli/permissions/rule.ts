@@ -65,7 +65,7 @@ export const reminderTool = "remind_me";
 
 /** The question about a reminder that a run without a person sets. It is in the log, so that other processes recognize it. */
 export const reminderQuestion =
-  "A reminder or the end of an agent started this run, and you have not written to it since.";
+  "A reminder, a schedule or the end of an agent started this run, and you have not written to it since.";
 
 const knownTools = [
   ...pathFields.keys(),

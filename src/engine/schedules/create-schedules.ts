@@ -30,7 +30,7 @@ import { requireSchedules } from "../../runtime/api/delayed.js";
 import { readReadableRows } from "../../runtime/api/readable-rows.js";
 import { makeRandomId, systemClock } from "../../runtime/lib/clock.js";
 import { checkScheduleId, compileSchedule } from "./check-schedule.js";
-import { createRun, isFaultOfRow, planFire } from "./fire-due.js";
+import { createRun, findReachedTime, isFaultOfRow, planFire } from "./fire-due.js";
 import {
   type ListedSchedule,
   type Schedule,
@@ -181,8 +181,10 @@ export function createSchedules(options: SchedulesOptions): Schedules {
    */
   async function fireReachedSlots(row: ScheduleRow, now: number): Promise<boolean> {
     if (!isReached(row, now)) return false;
+    const reached = await findReachedTime(rows, now);
+    if (!isReached(row, reached)) return false;
     try {
-      return await rows.fire(await planFire(store, row, now, { ignoresJitter: true }));
+      return await rows.fire(await planFire(store, row, reached, { ignoresJitter: true }));
     } catch (error) {
       if (isFaultOfRow(error)) return false;
       throw error;

@@ -62,12 +62,13 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
     // Skipped rows sort first, because they have been due the longest. They must not fill the page.
     const limit = rowsPerLook + callbacks.countSkipped();
     const rows = await store.schedules.due(now, limit);
+    const reached = rows.length === 0 ? now : await findReachedTime(store.schedules, now);
     let hasMoved = false;
     for (const row of rows) {
       if (callbacks.isStopped()) return posted;
-      if (callbacks.isSkipped(row.id)) continue;
+      if (callbacks.isSkipped(row.id) || (row.dueAt ?? now) > reached) continue;
       try {
-        const fire = await planFire(store, row, now);
+        const fire = await planFire(store, row, reached);
         if (await store.schedules.fire(fire)) {
           hasMoved = true;
           posted += fire.posts.length;
@@ -85,6 +86,14 @@ export async function fireDue(store: FiringStore, now: number, callbacks: FireCa
     // If nothing moved, another process fired these rows.
     if (rows.length < limit || !hasMoved) return posted;
   }
+}
+
+/**
+ * The time up to which slots are fired: the caller's time, or that of a store that keeps time itself, whichever is earlier. Otherwise a
+ * process whose clock is ahead would run later slots early, and count the slots before them as missed.
+ */
+export async function findReachedTime(schedules: ScheduleStore, now: number): Promise<number> {
+  return Math.min(now, (await schedules.latestSlot?.()) ?? now);
 }
 
 /** The runs that were posted, in their order. */
@@ -135,13 +144,9 @@ export async function planFire(
   const schedule = requireBody(row) as unknown as ScheduleBody;
   checkVersion(id, schedule);
   const clock = createSlotClock(await loadCron(), schedule);
-  const { due, count, isMinimum, next } = findDueSlots(
-    id,
-    ignoresJitter ? { ...schedule, jitterMs: 0 } : schedule,
-    clock,
-    slot ?? now,
-    now,
-  );
+  const first = slot ?? now;
+  const timed = ignoresJitter ? { ...schedule, jitterMs: 0 } : schedule;
+  const { due, count, isMinimum, next } = findDueSlots(id, timed, clock, first, now);
   const chosen = chooseSlots(id, schedule, due, now);
   const missed = count - chosen.length;
   const outcomes: SlotRow[] = [];
@@ -151,7 +156,7 @@ export async function planFire(
     const lastMissed = due.findLast((one) => !chosen.includes(one)) ?? clock.latest((due[0] ?? now) - 1, 1)[0] ?? now;
     const outcome: SlotRow = { slot: lastMissed, outcome: "missed", at: now, ...toCountFields(missed, isMinimum) };
     outcomes.push(outcome);
-    notices.push(createMissedNotice(id, schedule, outcome));
+    notices.push(createMissedNotice(id, schedule, outcome, first));
   }
   const posts: { sessionId: string; message: InboxMessage }[] = [];
   let last: PostedRun | undefined;
@@ -177,13 +182,14 @@ export async function planFire(
   };
 }
 
-/** Like notices of sessions, it contains nothing that a person wrote. */
+/** Like notices of sessions, it contains nothing that a person wrote. @param firstSlot the oldest of the missed slots */
 function createMissedNotice(
   scheduleId: string,
   { agent, principal }: ScheduleBody,
   { slot, at, count = 1, isMinimum }: SlotRow,
+  firstSlot: number,
 ): NonNullable<SlotFiring["notices"]>[number] {
-  const data = { scheduleId, agent, ...defined({ principal }), slot, count, ...defined({ isMinimum }) };
+  const data = { scheduleId, agent, ...defined({ principal }), firstSlot, slot, count, ...defined({ isMinimum }) };
   const notice = { type: "schedule.missed", timestamp: new Date(at).toISOString(), data };
   return { id: `schedule:${scheduleId}/${slot}/schedule.missed`, at, notice };
 }

@@ -47,6 +47,10 @@ export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void
     assertOpen();
     return [...rows.values()].filter(matches);
   };
+  const listDue = (ids: ReadonlySet<string>, now: number): readonly NoticeRow[] =>
+    listRows((row) => ids.has(row.destination) && row.dueAt !== null && row.dueAt <= now).toSorted(
+      (a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.number - b.number,
+    );
   return {
     async addDestination(id, body) {
       assertOpen();
@@ -65,12 +69,17 @@ export function createNoticeStore(notices: MemoryNotices, assertOpen: () => void
         [...destinations].map(([id, body]) => ({ id, body })).toSorted((a, b) => (a.id < b.id ? -1 : 1)),
       );
     },
-    due: async (destination, now, limit) =>
-      deepFreeze(
-        listRows((row) => row.destination === destination && row.dueAt !== null && row.dueAt <= now)
-          .toSorted((a, b) => (a.dueAt ?? 0) - (b.dueAt ?? 0) || a.number - b.number)
-          .slice(0, limit),
-      ),
+    due: async (destination, now, limit) => deepFreeze(listDue(new Set([destination]), now).slice(0, limit)),
+    async dueForEach(ids, now, limit) {
+      const counts = new Map<string, number>();
+      return deepFreeze(
+        listDue(new Set(ids), now).filter(({ destination }) => {
+          const count = (counts.get(destination) ?? 0) + 1;
+          counts.set(destination, count);
+          return count <= limit;
+        }),
+      );
+    },
     list: async ({ isDead = false, after = 0, limit }) =>
       deepFreeze(listRows((row) => row.number > after && (!isDead || row.dueAt === null)).slice(0, limit)),
     async replace({ number, dueAt, tries }, change) {

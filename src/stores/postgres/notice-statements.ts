@@ -13,6 +13,9 @@ export function noticeStatements(s: string) {
     destinations: `SELECT id, body, body_sum::float8 AS "bodySum" FROM ${s}.endpoints ORDER BY id`,
     dueNotices: `SELECT ${columns} FROM ${s}.notices WHERE endpoint = $1::text AND due_at <= $2::float8
       ORDER BY due_at, number LIMIT $3::bigint`,
+    dueNoticesForEach: `SELECT ${columns} FROM unnest($1::text[]) AS w(wanted) CROSS JOIN LATERAL (SELECT * FROM ${s}.notices
+        WHERE endpoint = w.wanted AND due_at <= $2::float8 ORDER BY due_at, number LIMIT $3::bigint) n
+      ORDER BY n.endpoint, n.due_at, n.number`,
     noticeList: `SELECT ${columns} FROM ${s}.notices WHERE (NOT $1::boolean OR due_at IS NULL) AND number > $2::bigint
       ORDER BY number LIMIT $3::bigint`,
     replaceNotice: `UPDATE ${s}.notices SET due_at = $4::float8, tries = $5::int, body = $6::text, body_sum = $7::bigint

@@ -29,6 +29,8 @@ export function createNoticeStore(db: Database, { run }: Pick<SignalAccess, "run
         return rows.map((row) => decodeDestination(row, storeName));
       }),
     due: (destination, now, limit) => run(() => queryNotices(statements.dueNotices, [destination, now, limit])),
+    dueForEach: (destinations, now, limit) =>
+      run(() => queryNotices(statements.dueNoticesForEach, [[...destinations], now, limit])),
     list: ({ isDead = false, after = 0, limit }) =>
       run(() => queryNotices(statements.noticeList, [isDead, after, limit])),
     // If a reply was lost, the row looks changed. The caller then leaves it, and it becomes due again when its lease ends.

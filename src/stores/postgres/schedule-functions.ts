@@ -77,6 +77,7 @@ export function scheduleStatements(s: string) {
     dropSchedule: `WITH gone AS (DELETE FROM ${s}.slots WHERE schedule = $1::text)
       DELETE FROM ${s}.schedules WHERE id = $1 RETURNING 1`,
     fire: `SELECT ${fire} AS fired`,
+    latestSlot: `SELECT ${s}.now_ms() + ${maxAheadMs} AS latest`,
     /** The last parameter is a list of `{ id, at, body, sum }`. */
     fireWithNotices: `WITH f AS MATERIALIZED (SELECT ${fire} AS fired),
       n AS (INSERT INTO ${s}.notices (endpoint, id, at, due_at, body, body_sum)

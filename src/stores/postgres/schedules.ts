@@ -53,6 +53,8 @@ export function createScheduleStore(db: Database, { run, notify }: SignalAccess)
     due: (now, limit) => run(() => rows(statements.dueSchedules, [now, toSqlLimit(limit)])),
     nextDueAt: (now) =>
       run(async () => (await query<{ readonly dueAt: number }>(statements.nextDueSchedule, [now]))[0]?.dueAt ?? null),
+    latestSlot: () =>
+      run(async () => (await query<{ readonly latest: number }>(statements.latestSlot, []))[0]?.latest ?? 0),
     async fire({ id, rev, slot, next, outcomes, posts, last, notices = [], remove = false }) {
       const bodies = posts.map(({ message }) => encodeMessage(message));
       const values = [

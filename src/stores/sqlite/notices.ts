@@ -50,6 +50,8 @@ export function createNoticeStore(
         ),
       ),
     due: (destination, now, limit) => read(() => decodeAll(statements.dueNotices.all(destination, now, limit))),
+    dueForEach: (destinations, now, limit) =>
+      read(() => decodeAll(statements.dueNoticesForEach.all(JSON.stringify(destinations), now, limit))),
     list: ({ isDead = false, after = 0, limit }) =>
       read(() => decodeAll(statements.noticeList.all(isDead ? 1 : 0, after, limit))),
     replace: ({ number, dueAt, tries }, change) => {

@@ -139,6 +139,11 @@ export const noticeStatements = {
   destinations: `SELECT ${bytes("id", "body")}, ${numbers("body_sum")} FROM endpoints ORDER BY endpoints.id`,
   notice: `SELECT ${noticeColumns} FROM notices WHERE number = ?`,
   dueNotices: `SELECT ${noticeColumns} FROM notices WHERE notices.endpoint = ? AND notices.due_at <= ? ORDER BY notices.due_at, number LIMIT ?`,
+  /** The first parameter is a JSON array of destinations. */
+  dueNoticesForEach: `SELECT ${noticeColumns} FROM notices WHERE number IN (
+    SELECT n.number FROM json_each(?) AS wanted CROSS JOIN notices AS n ON n.number IN (SELECT due.number FROM notices AS due
+      WHERE due.endpoint = wanted.value AND due.due_at <= ? ORDER BY due.due_at, due.number LIMIT ?))
+    ORDER BY notices.endpoint, notices.due_at, number`,
   noticeList: `SELECT ${noticeColumns} FROM notices WHERE (? = 0 OR notices.due_at IS NULL) AND number > ? ORDER BY number LIMIT ?`,
   replaceNotice: "UPDATE notices SET due_at = ?, tries = ?, body = ?, body_sum = ? WHERE number = ?",
   dropNotice: "DELETE FROM notices WHERE number = ?",

@@ -128,6 +128,36 @@ export const noticeStoreCases = noticeCases({
     deepStrictEqual(ids(await notices.list({ after: others[0]?.number ?? 0, limit: 2 })), ["s3"]);
   },
 
+  "the due rows of several destinations are found at once, with a limit for each": async (store, notices) => {
+    if (notices.dueForEach === undefined) return;
+    for (const id of ["a", "b", "c"]) await notices.addDestination(id);
+    for (const sessionId of ["s1", "s2", "s3"])
+      await createRestingSession(store, sessionId, { notices: [{ id: `${sessionId}/1`, notice }] });
+    for (const row of await notices.list({ limit: 10 })) {
+      const { destination, sessionId } = row;
+      if (destination === "a" && sessionId === "s1") await notices.replace(row, { notice, tries: 1, dueAt: t0 });
+      if (destination === "b" && sessionId === "s2") await notices.replace(row, { notice, tries: 1, dueAt: t0 + 1 });
+      if (destination === "b" && sessionId === "s3") await notices.replace(row, { notice, tries: 8, dueAt: null });
+    }
+    const find = async (destinations: readonly string[], limit: number) => {
+      const rows = (await notices.dueForEach?.(destinations, t0, limit)) ?? [];
+      return destinations.map((id) => rows.flatMap((row) => (row.destination === id ? [row] : [])));
+    };
+    const separately = (destinations: readonly string[], limit: number) =>
+      Promise.all(destinations.map((id) => notices.due(id, t0, limit)));
+    for (const [destinations, limit] of [
+      [["a", "b", "none"], 10],
+      [["b", "a"], 2],
+      [["c"], 1],
+      [[], 10],
+    ] as const)
+      deepStrictEqual(await find(destinations, limit), await separately(destinations, limit));
+    deepStrictEqual(
+      (await find(["a", "b"], 10)).map((rows) => rows.map(({ sessionId }) => sessionId)),
+      [["s2", "s3", "s1"], ["s1"]],
+    );
+  },
+
   "rows are removed with their session, with their destination, and when they are old": async (store, notices) => {
     for (const id of ["a", "b"]) await notices.addDestination(id);
     for (const [index, sessionId] of ["s1", "s2", "s3"].entries())
