@@ -118,5 +118,5 @@ export function shortId(id: string, all?: readonly string[]): string {
   return id;
 }
 
-/** Ids that `makeRandomId` makes, and UUIDs, which earlier versions made. */
-const randomId = /^(?:[0-9a-z]{26}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+/** The ids that `makeRandomId` and the server make, and UUIDs, which earlier versions made. */
+const randomId = /^(?:[0-9a-z]{26}|(?=.*[A-Z])(?=.*[a-z])[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
