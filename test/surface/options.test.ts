@@ -340,6 +340,7 @@ describe("the option that is meant is named", () => {
     [() => createAgent({ model }).run("Go", { threadId: "t" } as never), "sessionId"],
     [() => createAgent({ model }).run("Go", { abortSignal: AbortSignal.abort() } as never), "signal"],
     [() => createAgent({ model, hooks: [{ name: "h", beforeToolCal() {} } as never] }), "beforeToolCall"],
+    [() => createAgent({ model, hooks: [{ name: "h", onToolCall() {} } as never] }), "beforeToolCall"],
     [() => sqlite.openSqliteStore({ file: "x" } as never), "path"],
     [() => postgres.openPostgresStore({ connectionString: "x" } as never), "url"],
   ] as const)("%s: %s", verifies("LOOP-15"), async (call, meant) => {
