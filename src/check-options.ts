@@ -33,7 +33,10 @@ export function checkOptions<Options extends object>(
   const fail = (message: string): never => {
     throw new PawlError(code, message);
   };
-  if (!isObject(options)) fail(`The options of ${what} are ${formatValue(options)}; they must be an object.`);
+  if (!isObject(options))
+    fail(
+      `The options of ${what} are ${formatValue(options)}; they must be an object with ${Object.keys(table).join(", ")}.`,
+    );
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(table, name)) fail(formatUnknownOption(what, name, Object.keys(table), otherNames));
     const { accepts, expected } = table[name as keyof Options];

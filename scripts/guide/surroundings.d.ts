@@ -91,6 +91,9 @@ declare global {
   function lookUpPrice(article: string): Promise<number>;
   function charge(price: number, idempotencyKey: string): Promise<{ readonly chargeId: string }>;
   function sendMail(text: string, idempotencyKey?: string): Promise<void>;
+  function readPayment(
+    order: string,
+  ): Promise<{ readonly cents: number; readonly paidAt: string; readonly card: string }>;
   function readBill(): Promise<{ readonly amount: number; readonly accounts: readonly string[] }>;
   function transfer(amount: number, account: string, idempotencyKey: string): Promise<string>;
   const chargeInput: z.ZodObject<{ cents: z.ZodNumber }>;

@@ -16,7 +16,10 @@ export type ToolContext<Deps = unknown, Params = unknown> = {
   readonly signal: AbortSignal;
   /** The provider's id of the call. */
   readonly toolCallId: string;
-  /** `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support idempotency keys. */
+  /**
+   * `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support idempotency keys. It does not
+   * contain the session's id: if sessions may share run ids that you or your clients chose, pass `${sessionId}/${idempotencyKey}`.
+   */
   readonly idempotencyKey: string;
   /** The number of this attempt, from 1. Higher if the call runs again after a crash. */
   readonly attempt: number;

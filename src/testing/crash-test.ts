@@ -8,8 +8,10 @@ import {
   aBoolean,
   aFunction,
   anArray,
+  anObject,
   anyValue,
   aStore,
+  aString,
   checkOptions,
   numberFrom,
   type OptionTable,
@@ -21,6 +23,7 @@ import type { Agent } from "../create-agent.js";
 import { PawlError } from "../errors.js";
 import { findSignalKeyFault } from "../ports/signal.js";
 import type { Store } from "../ports/store.js";
+import type { RunParams } from "../runtime/agent/params.js";
 import { createMemoryStore } from "../stores/memory/index.js";
 import { startAgent } from "./crash/agent-process.js";
 import { collectCalls, type PlayedCall } from "./crash/calls.js";
@@ -47,6 +50,10 @@ export type CrashTestOptions = {
   readonly agent: () => Agent;
   /** The request of the run. */
   readonly input: string;
+  /** The `params` of the run, if the agent has a `params` schema. */
+  readonly params?: RunParams;
+  /** Who starts the run: tools and hooks get it as `principal`. */
+  readonly by?: string;
   /** Answers a waiting call. Default: approves the call, and counts a call with an unknown outcome as failed. */
   readonly respond?: Respond;
   /**
@@ -84,6 +91,8 @@ export type CrashTestOptions = {
 const optionRules: OptionTable<CrashTestOptions> = {
   agent: aFunction,
   input: anyValue,
+  params: anObject,
+  by: aString,
   respond: aFunction,
   signals: {
     accepts: (value) => Array.isArray(value) && value.every((signal) => findSignalKeyFault(signal?.key) === undefined),
@@ -231,6 +240,8 @@ async function playAgent(
 
 function createScenario(world: World, options: CrashTestOptions, runId: string, deathPoints: readonly number[]) {
   const { agent, input, respond = respondByDefault, patienceMs = 2_000, quietMs = 0, points = "commits" } = options;
+  const { params, by } = options;
+  const given = { ...(params === undefined ? {} : { params }), ...(by === undefined ? {} : { by }) };
   const waits = createPlayWaits(world, options.signals ?? []);
   // In half of the plays, the next process can see that the previous one is dead. In the others, it waits for the lease to expire.
   const sameHost = (deathPoints[0] ?? 0) % 2 === 0;
@@ -240,7 +251,7 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
       const process = startAgent(world, { agent: agent(), sameHost, patienceMs });
       const { sessionId } = world;
       const { untilDue } = waits;
-      return { process, attended: runToEnd(process, { sessionId, runId, input, respond, untilDue }) };
+      return { process, attended: runToEnd(process, { sessionId, runId, input, given, respond, untilDue }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
     /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes the run. */

@@ -1,7 +1,16 @@
 /**
  * A model that answers from a script, in order.
  */
-import { aBoolean, anObject, checkOptions, integerFrom, nonEmptyString, type OptionTable } from "../check-options.js";
+import {
+  aBoolean,
+  anArray,
+  anObject,
+  anyValue,
+  checkOptions,
+  integerFrom,
+  nonEmptyString,
+  type OptionTable,
+} from "../check-options.js";
 import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 import type { Price } from "../ports/services.js";
@@ -75,6 +84,34 @@ const optionRules: OptionTable<ScriptedModelOptions> = {
   record: aBoolean,
 };
 
+/** Values are not checked: a script may do what a broken model does. */
+const stepRules: OptionTable<ScriptedStep> = {
+  reasoning: anyValue,
+  text: anyValue,
+  calls: anArray,
+  finish: anyValue,
+  usage: anyValue,
+  warnings: anyValue,
+  error: anyValue,
+  throws: anyValue,
+  deltas: anyValue,
+  wait: anyValue,
+  chunk: anyValue,
+};
+
+const callRules: OptionTable<ScriptedCall> = { name: anyValue, input: anyValue, raw: anyValue, id: anyValue };
+
+/** The names that the AI SDK and providers use. */
+const otherStepNames = { toolCalls: "calls", tool_calls: "calls", content: "text", finishReason: "finish" };
+const otherCallNames = { toolName: "name", args: "input", arguments: "input", toolCallId: "id" };
+
+/** An unknown member would be ignored, and the answer would be empty. @throws PawlError `bad_configuration` */
+function checkStep(what: string, step: ScriptedStep): void {
+  checkOptions(what, stepRules, step, { otherNames: otherStepNames });
+  for (const [index, call] of (step.calls ?? []).entries())
+    checkOptions(`${what}, call ${index + 1},`, callRules, call, { otherNames: otherCallNames });
+}
+
 /** A model that answers from a script. */
 export type ScriptedModel = Model & {
   /** All requests so far, each with the conversation at that time. */
@@ -82,7 +119,10 @@ export type ScriptedModel = Model & {
 };
 
 /**
- * Creates a deterministic model without timers. A request after the last step fails with `invalid_request`, which is not retried.
+ * Creates a deterministic model without timers. A request after the last step fails with `invalid_request`, which is not retried; so does
+ * one for which a function returns a step with an unknown member.
+ *
+ * @throws PawlError `bad_configuration` if a step has an unknown member
  *
  * @example
  * ```ts
@@ -94,6 +134,8 @@ export type ScriptedModel = Model & {
  */
 export function createScriptedModel(script: Script, options: ScriptedModelOptions = {}): ScriptedModel {
   checkOptions("createScriptedModel()", optionRules, options);
+  if (typeof script !== "function")
+    for (const [index, step] of script.entries()) checkStep(`Step ${index + 1} of the script`, step);
   const requests: ModelRequest[] = [];
   let count = 0;
   return {
@@ -105,14 +147,31 @@ export function createScriptedModel(script: Script, options: ScriptedModelOption
     stream(request, signal) {
       count += 1;
       if (options.record !== false) requests.push(request);
-      const step = typeof script === "function" ? script(request) : script[count - 1];
-      return streamStep(step ?? createMissingStep(count), count, signal);
+      return streamStep(findStep(script, request, count), count, signal);
     },
   };
 }
 
-function createMissingStep(count: number): ScriptedStep {
-  return { error: { kind: "invalid_request", message: `The script has no step ${count}.` } };
+function findStep(script: Script, request: ModelRequest, count: number): ScriptedStep {
+  if (typeof script !== "function")
+    return (
+      script[count - 1] ??
+      createInvalidStep(
+        `The script has no step ${count} (it has ${script.length}). Add a step, or pass a function of the request.`,
+      )
+    );
+  const step = script(request);
+  if (step === undefined) return createInvalidStep(`The script's function returned no step for request ${count}.`);
+  try {
+    checkStep("The step that the script's function returned", step);
+    return step;
+  } catch (error) {
+    return createInvalidStep(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function createInvalidStep(message: string): ScriptedStep {
+  return { error: { kind: "invalid_request", message } };
 }
 
 async function* streamStep(step: ScriptedStep, count: number, signal: AbortSignal): AsyncGenerator<ModelDelta> {

@@ -226,6 +226,7 @@ describe("a session of another program in the same file", () => {
     const { code, stderr } = await world.pawl(["resume", "s", "--yes", "--allow-shell"]);
     expect(code).toBe(2);
     expect(stderr).toContain('was not started by pawl run but by the agent "other"');
+    expect(stderr).toContain("agent.session(id).resume(), or with a worker: pawl worker MODULE");
     expect(effectsIn(world)).toBe(0);
     expect(await world.pawl(["abort", "s"])).toMatchObject({ code: 0, stdout: "Aborted s.\n" });
   });

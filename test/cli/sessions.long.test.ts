@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createAgent, type ToolContext } from "pawl";
+import { createAgent, createSchedules, type ToolContext } from "pawl";
 import { openSqliteStore } from "pawl/sqlite";
 import { createScriptedModel } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -131,6 +131,27 @@ describe("pawl sessions show", () => {
     const { stdout, stderr } = await pawl(["sessions", "show", "s"]);
     expect(stdout).toContain("▸ shell command=");
     expect(stderr).toContain("The run was interrupted. To continue: pawl resume s");
+  });
+});
+
+describe("sessions of another program", () => {
+  test("are queued until a process begins their run, and keep the ids that the program chose", async () => {
+    const { pawl, home } = createWorld(files);
+    mkdirSync(home, { recursive: true });
+    const store = await openSqliteStore({ path: join(home, "sessions.db") });
+    const schedules = createSchedules({ store });
+    await schedules.put({ id: "each-morning", cron: "0 8 * * *", agent: "desk", input: "Report." });
+    const { sessionId } = await schedules.runNow("each-morning");
+    const id = sessionId.slice(0, 23);
+    expect((await pawl(["sessions"])).stdout).toMatch(/^each-mor +queued /m);
+    expect((await pawl(["sessions", "show", id])).stderr).toBe(
+      "The run has not begun. A worker begins it, or the program that has its agent.\n",
+    );
+    const agent = createAgent({ name: "desk", model: createScriptedModel([{ text: "All is well." }]), store });
+    await agent.session(sessionId).resume();
+    await store.close();
+    expect((await pawl(["sessions"])).stdout).toMatch(/^each-mor +completed /m);
+    expect((await pawl(["sessions", "show", id])).stdout).toContain(` · session ${sessionId}\n`);
   });
 });
 

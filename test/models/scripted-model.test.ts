@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { createAgent } from "../../src/index.js";
 import type { ModelDelta, ModelRequest } from "../../src/ports/model.js";
 import { createScriptedModel, type ScriptedStep } from "../../src/testing/scripted-model.js";
 
@@ -94,7 +95,13 @@ describe("createScriptedModel", () => {
     expect(said).toMatchObject([
       { text: "one" },
       { text: "two" },
-      { kind: "error", failure: { kind: "invalid_request", message: "The script has no step 3." } },
+      {
+        kind: "error",
+        failure: {
+          kind: "invalid_request",
+          message: "The script has no step 3 (it has 2). Add a step, or pass a function of the request.",
+        },
+      },
     ]);
     expect(model.requests.map((kept) => [kept.attempt, kept.messages.length])).toEqual([
       [1, 1],
@@ -110,6 +117,19 @@ describe("createScriptedModel", () => {
       if (delta.kind === "text-delta") texts.push(delta.text);
     expect(texts.join("")).toBe("step 4");
     expect(model.requests).toEqual([]);
+  });
+
+  test("refuses unknown members, which would make an empty answer", async () => {
+    const script = [{ text: "one" }, { toolCalls: [{ toolName: "add", args: {} }] }];
+    expect(() => createScriptedModel(script)).toThrow(
+      'Step 2 of the script has no option "toolCalls". Do you mean calls?',
+    );
+    expect(() => createScriptedModel([{ calls: [{ name: "add", args: {} } as never] }])).toThrow(
+      'Step 1 of the script, call 1, has no option "args". Do you mean input?',
+    );
+    const result = await createAgent({ model: createScriptedModel(() => script[1]) }).run("Add.");
+    expect(result).toMatchObject({ status: "failed", reason: "model_error", error: { code: "invalid_request" } });
+    expect(result.text).toContain("Do you mean calls?");
   });
 
   test("ends without an error once it is aborted, waiting or speaking", async () => {

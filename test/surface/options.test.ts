@@ -334,15 +334,23 @@ describe("the option that is meant is named", () => {
     [() => createAgent({ model, maxSteps: 3 } as never), "limits.maxSteps"],
     [() => createAgent({ model, sytemPrompt: "x" } as never), "systemPrompt"],
     [() => createAgent({ model, limits: { max_steps: 3 } as never }), "maxSteps"],
+    [() => createAgent({ model, limits: { maxCost: 3 } as never }), "maxCostUsd"],
     [() => defineTool({ ...createEchoTool().tool, inputSchema: {} } as never), "input"],
     [() => defineTool({ ...createEchoTool().tool, needApproval: true } as never), "needsApproval"],
     [() => createAgent({ model }).run("Go", { threadId: "t" } as never), "sessionId"],
     [() => createAgent({ model }).run("Go", { abortSignal: AbortSignal.abort() } as never), "signal"],
     [() => createAgent({ model, hooks: [{ name: "h", beforeToolCal() {} } as never] }), "beforeToolCall"],
+    [() => createAgent({ model, hooks: [{ name: "h", onToolCall() {} } as never] }), "beforeToolCall"],
     [() => sqlite.openSqliteStore({ file: "x" } as never), "path"],
     [() => postgres.openPostgresStore({ connectionString: "x" } as never), "url"],
   ] as const)("%s: %s", verifies("LOOP-15"), async (call, meant) => {
     expect(await errorOf(call)).toMatchObject({ message: expect.stringContaining(`Do you mean ${meant}?`) });
+  });
+});
+
+test("options that are not an object: the message names the options", verifies("LOOP-15"), async () => {
+  expect(await errorOf(() => sqlite.openSqliteStore("sessions.db" as never))).toMatchObject({
+    message: expect.stringMatching(/^The options of openSqliteStore\(\) are "sessions.db"; .* an object with path,/),
   });
 });
 

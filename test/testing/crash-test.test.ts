@@ -165,6 +165,39 @@ describe("nothing is wrong with", () => {
     expect(report.repeated).toEqual({ pay: 0, outside: 0 });
   });
 
+  test("an agent that needs params, and a tool that needs to know who started the run", verifies("REC-7"), async () => {
+    const ledger = createLedger();
+    const book = defineTool({
+      name: "book",
+      description: "book",
+      input: object,
+      recover: "rerun",
+      execute: (_, { params, principal, idempotencyKey }: ToolContext) =>
+        `${ledger.book(idempotencyKey)} for ${principal} of ${JSON.stringify(params)}`,
+    });
+    const run = {
+      agent: () =>
+        createAgent({
+          model: modelOf({ calls: [{ name: "book" }] }, { text: "Done." }),
+          tools: [book],
+          params: { type: "object", properties: { tenant: { type: "string" } }, required: ["tenant"] },
+        }),
+      input: "book",
+      reset: ledger.clear,
+    };
+    const report = await crashTest({
+      ...run,
+      params: { tenant: "acme" },
+      by: "ada",
+      check: ({ log }) => {
+        expect(ledger.count()).toBe(1);
+        expect(JSON.stringify(log)).toContain('for ada of {\\"tenant\\":\\"acme\\"}');
+      },
+    });
+    expect(report.crashes).toBeGreaterThan(5);
+    await expect(crashTest({ ...run, params: { tenant: 3 } })).rejects.toThrow("params schema");
+  });
+
   test("an agent as a tool, whose session is crashed too", verifies("REC-7"), async () => {
     const report = await crashTest({
       agent: () => {

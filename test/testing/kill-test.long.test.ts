@@ -2,7 +2,7 @@
  * The built kill test, on a program that keeps its promises and on some that do not.
  */
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { type KillPlay, type KillTestOptions, killTest } from "pawl/testing";
 import { expect, test } from "vitest";
@@ -67,6 +67,14 @@ const broken: { readonly [what: string]: readonly [program: string, message: Reg
     ["after 6"],
   ],
 };
+
+test("a relative path is that of a program here, or else of one that was prepared in the new folder", async () => {
+  const run = { openStore, check: checkWorld, kills: { at: ["after 4"] } };
+  expect(await killTest({ ...run, script: relative(process.cwd(), script) })).toMatchObject({ plays: 1, kills: 1 });
+  const prepare = (folder: string) =>
+    writeFileSync(join(folder, "prepared.mjs"), `await import(${JSON.stringify(script)});`);
+  expect(await killTest({ ...run, prepare, script: "prepared.mjs" })).toMatchObject({ plays: 1, kills: 1 });
+});
 
 test.each(Object.keys(broken))("a program that %s is found out", verifies("REC-7"), async (what) => {
   const [program, message, at = []] = broken[what] ?? ["", /never/];

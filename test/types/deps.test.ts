@@ -173,6 +173,8 @@ describe("deps", () => {
     createAgent({ model, deps, tools: [limit, valibot, arktype] });
     // @ts-expect-error: the tools need deps
     createAgent({ model, tools: [valibot] });
+    // @ts-expect-error: the AI SDK's name of `input`, and not `execute`, is the mistake
+    expect(() => tool({ ...basics, inputSchema: z.object({ a: z.string() }), execute: () => "" })).toThrow("input?");
     expect(() => tool({ ...basics, name: "a b", input: z.object({}) })).toThrow("a b");
   });
 

@@ -79,7 +79,7 @@ async function hasOutputSchema(store: Store, sessionId: string): Promise<boolean
 function createForeignSessionError({ sessionId, info }: SessionSummary): PawlError {
   return new PawlError(
     "agent_mismatch",
-    `Session ${shortId(sessionId)} was not started by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Resume it in the program of that agent.`,
+    `Session ${shortId(sessionId)} was not started by pawl run${info === null ? "" : ` but by the agent "${info.agent}"`}. Resume it in the program of that agent, with agent.session(id).resume(), or with a worker: pawl worker MODULE, where MODULE exports the agent.`,
   );
 }
 

@@ -66,6 +66,8 @@ export function progressOf(summary: SessionSummary): string {
   if (status === "awaiting_human") return "waiting";
   if (!isUnfinished(summary)) return status === "idle" ? "empty" : status;
   const progress = findProgress(summary);
+  // A message waits, and no process has begun its run.
+  if (progress === "interrupted" && summary.activity === "resting") return "queued";
   return progress === "running" || progress === "interrupted" ? progress : "waiting";
 }
 

@@ -2,6 +2,7 @@
  * `pawl sessions show`: prints the transcripts of a session and its children.
  */
 import type { Agent, RunWait, SessionSummary } from "../../index.js";
+import { agentName, isFolderChild } from "../agent/agent-name.js";
 import { createPassiveAgent } from "../agent/passive-agent.js";
 import { getSession, shortId } from "../files/session-store.js";
 import { formatModel } from "../render/format-model.js";
@@ -26,13 +27,20 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
     const { sessionId } = summary;
     const progress = progressOf(summary);
     const short = sanitize(shortId(sessionId));
-    if (progress === "interrupted") terminal.hint(`The run was interrupted. To continue: pawl resume ${short}\n`);
+    const agentOfSession = summary.info?.agent ?? agentName;
+    const isForeign = agentOfSession !== agentName && !isFolderChild(agentOfSession);
+    if (progress === "queued")
+      terminal.hint(`The run has not begun. A worker begins it, or the program that has its agent.\n`);
+    if (progress === "interrupted")
+      terminal.hint(`The run was interrupted. ${isForeign ? whoContinues : `To continue: pawl resume ${short}`}\n`);
     if (progress !== "waiting") return;
     const result = await agent.session(sessionId).result();
     if (result?.status === "waiting") terminal.hint(describeWaits(result.waits, terminal));
     else terminal.hint(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
   });
 }
+
+const whoContinues = "A worker continues the run, or the program that has its agent.";
 
 /** What a run waits for that no command of `pawl` can answer, how to send its signals, and what continues it. */
 function describeWaits(waits: readonly RunWait[], terminal: Terminal): string {
@@ -44,7 +52,7 @@ function describeWaits(waits: readonly RunWait[], terminal: Terminal): string {
     const name = sanitize(JSON.stringify(key));
     return `${text} To send it: client.signal(${name}, value), or POST /v1/signals/${sanitize(encodeURIComponent(key))} on a server`;
   });
-  return `${[...sentences, "A worker continues the run, or the program that has its agent."].join("\n")}\n`;
+  return `${[...sentences, whoContinues].join("\n")}\n`;
 }
 
 function formatHeading(summary: SessionSummary, { styleOut }: Terminal): string {

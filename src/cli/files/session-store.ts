@@ -105,11 +105,18 @@ export async function getSession(store: Store, id: string): Promise<SessionSumma
   );
 }
 
-/** The first 8 characters of an id, or as many as are necessary to distinguish it from the others. */
-export function shortId(id: string, all: readonly string[] = []): string {
+/**
+ * The beginning of an id that identifies a session: 8 characters, or as many as are necessary to distinguish it from `all`. Without
+ * `all`, only a random id is cut: many ids that a program chose may begin like "customer-41".
+ */
+export function shortId(id: string, all?: readonly string[]): string {
+  if (all === undefined) return randomId.test(id) ? id.slice(0, 8) : id;
   for (let length = 8; length < id.length; length++) {
     const short = id.slice(0, length);
     if (!all.some((other) => other !== id && other.startsWith(short))) return short;
   }
   return id;
 }
+
+/** The ids that `makeRandomId` and the server make, and UUIDs, which earlier versions made. */
+const randomId = /^(?:[0-9a-z]{26}|(?=.*[A-Z])(?=.*[a-z])[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;

@@ -159,7 +159,7 @@ function toCallGroups(call: TracedCall, decidedAt: number, openUntil: number | n
   const isEarlier = (row: Row) => row.startedAt < startedAt;
   return [
     ...waited,
-    toCutOffRows(name, stepRows.filter(isEarlier)),
+    ...toEarlierAttempts(call, stepRows.filter(isEarlier)),
     [
       { kind: "tool", label: name, note: `${outcome ?? "unknown"}${again}${repaired}`, failed, startedAt, durationMs },
       ...stepRows.filter((row) => !isEarlier(row)),
@@ -175,12 +175,19 @@ function toOpenRows({ name, outcome, waits }: TracedCall, decidedAt: number, ope
   return [{ kind: "tool", label: name, note: "no result yet", startedAt, durationMs }];
 }
 
-/** The log has no times for an attempt that was cut off, so they are taken from its steps. */
-function toCutOffRows(name: string, steps: readonly Row[]): readonly Row[] {
-  if (steps.length === 0) return [];
-  const startedAt = Math.min(...steps.map((step) => step.startedAt));
-  const durationMs = Math.max(...steps.map(endOf)) - startedAt;
-  return [{ kind: "tool", label: name, note: "cut off", failed: true, startedAt, durationMs }, ...steps];
+/**
+ * The attempts before the last one. The log has no times for them, so they are taken from their steps. An attempt that slept, asked or
+ * waited for a signal has ended with that wait; one without a wait after it was cut off.
+ */
+function toEarlierAttempts({ name, waits }: TracedCall, steps: readonly Row[]): readonly (readonly Row[])[] {
+  const countEndedWaits = (step: Row) => waits.filter((wait) => endOf(wait) <= step.startedAt).length;
+  return [...new Set(steps.map(countEndedWaits))].map((endedWaits) => {
+    const own = steps.filter((step) => countEndedWaits(step) === endedWaits);
+    const startedAt = Math.min(...own.map((step) => step.startedAt));
+    const durationMs = Math.max(...own.map(endOf)) - startedAt;
+    const end = endedWaits < waits.length ? { note: "until it waited" } : { note: "cut off", failed: true };
+    return [{ kind: "tool", label: name, ...end, startedAt, durationMs }, ...own];
+  });
 }
 
 function toStepRow({ step, outcome, tries, message, startedAt, durationMs }: TracedToolStep): Row {

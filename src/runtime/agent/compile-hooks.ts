@@ -69,7 +69,7 @@ const hookRules: OptionTable<Hook> = {
   ...pointRules,
 };
 
-/** The names of other libraries for these points. */
+/** The names of other libraries, and of an agent's callbacks, for these points. */
 const otherNames = {
   beforeModel: "beforeLLMCall",
   afterModel: "afterLLMCall",
@@ -80,6 +80,9 @@ const otherNames = {
   afterTool: "afterToolCall",
   beforeAgent: "beforeRun",
   afterAgent: "afterRun",
+  onToolCall: "beforeToolCall",
+  onToolResult: "afterToolCall",
+  onStepFinish: "afterStep",
   onCompaction: "beforeCompaction",
   timeout: "timeoutMs",
 };

@@ -45,6 +45,16 @@ const limitRules: OptionTable<RunLimits> = {
   requireDoneTool: aBoolean,
 };
 
+/** The names of other libraries for these, and the guesses that are too far from them to be recognized. */
+const otherNames = {
+  maxTurns: "maxSteps",
+  maxIterations: "maxSteps",
+  maxCost: "maxCostUsd",
+  budget: "maxCostUsd",
+  timeoutMs: "maxWallClockMs",
+  maxDurationMs: "maxWallClockMs",
+};
+
 /** What the check of a cost limit depends on. */
 type BudgetDeps = ModelsOfAgent & { readonly services: Services; readonly family: AgentFamily };
 
@@ -53,7 +63,7 @@ type BudgetDeps = ModelsOfAgent & { readonly services: Services; readonly family
  * @throws PawlError `bad_configuration`; also if a cost limit is set and the cost cannot be known
  */
 export function compileLimits(limits: Limits, budgeted: BudgetDeps): RunLimits {
-  checkOptions("limits", limitRules, limits as RunLimits);
+  checkOptions("limits", limitRules, limits as RunLimits, { otherNames });
   const set = Object.entries(limits).filter(([, value]) => value !== undefined);
   const compiled: RunLimits = { ...defaultLimits, ...Object.fromEntries(set) };
   if (compiled.maxCostUsd === undefined) return compiled;

@@ -30,7 +30,10 @@ export type StartOptions = {
   readonly signal?: AbortSignal;
   /** The id of the session to continue, or of a new session. Default: a random id. */
   readonly sessionId?: string;
-  /** Makes the request idempotent: a known id starts nothing, and returns the result of that run. Default: a random id. */
+  /**
+   * Makes the request idempotent: an id that the session knows starts nothing, and returns the result of that run. The `idempotencyKey` of
+   * each call begins with it, so do not give runs of different sessions the same id. Default: a random id.
+   */
   readonly runId?: string;
   /** Limits of this run. Each one given here overrides the agent's limit; the agent's other limits still apply. */
   readonly limits?: Limits;

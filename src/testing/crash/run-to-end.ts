@@ -5,6 +5,7 @@
 import type { PendingApproval, RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { ApprovalDecision } from "../../runtime/agent/answer-types.js";
+import type { StartOptions } from "../../runtime/agent/run-input.js";
 import type { Process } from "../world/world.js";
 
 /** Answers a waiting call. A call that runs elsewhere needs `{ type: "result" }`. */
@@ -14,15 +15,17 @@ export type RunRequest = {
   readonly sessionId: string;
   readonly runId: string;
   readonly input: string;
+  /** Options of the run. Default: none. */
+  readonly given?: Pick<StartOptions, "params" | "by">;
   readonly respond: Respond;
   /** Waits until a run that sleeps or waits for a signal is due. Default: `runToEnd` ends when the run waits. */
   readonly untilDue?: () => Promise<void>;
 };
 
 export async function runToEnd({ agent }: Pick<Process, "agent">, request: RunRequest): Promise<RunResult> {
-  const { sessionId, runId, input, untilDue } = request;
+  const { sessionId, runId, input, given, untilDue } = request;
   const session = agent.session(sessionId);
-  const run = () => agent.run(input, { sessionId, runId });
+  const run = () => agent.run(input, { ...given, sessionId, runId });
   let result = await run();
   for (;;) {
     if (result.status === "awaiting_human") await answerAll(session, result.approvals, request);

@@ -46,6 +46,10 @@ type Definition<Name extends string, Schema, Output, Deps, Params> = Omit<
   readonly name: Name;
   /** The schema of the tool's input. */
   readonly input: Schema;
+  /** The AI SDK's name of `input`. It is here so that the compiler reports it, and not `execute`, as the mistake. */
+  readonly inputSchema?: never;
+  /** The same for a name in other libraries. */
+  readonly parameters?: never;
 };
 
 /**

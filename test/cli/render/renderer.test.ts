@@ -75,7 +75,7 @@ function shown(items: readonly StreamItem[], options: Partial<RenderOptions> = {
     .join("");
 }
 
-const end = "|done · 1 step · 0 ms · session session-\n";
+const end = "|done · 1 step · 0 ms · session session-1\n";
 
 describe("an answer as data", () => {
   const raw = '```json\n{ "title": "a\u202e" }\n```';
@@ -173,7 +173,7 @@ describe("a stream, as a person sees it", () => {
         event("attempt_withdrawn", { modelCallIndex: 1, attempt: 1 }),
         final({ status: "failed", reason: "output_refused", text: "The answer was refused." } as Partial<RunResult>),
       ],
-      "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · 0 ms · session session-\n",
+      "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · 0 ms · session session-1\n",
     ],
     [
       "text before a call, once",
@@ -186,7 +186,7 @@ describe("a stream, as a person sees it", () => {
         ...deltas(2, 1, start, ...text("It is a.")),
         final({ text: "It is a.", steps: 2, usage: { inputTokens: 1204, outputTokens: 88 } }, 4_100),
       ],
-      'Let me see.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\nIt is a.\n|done · 2 steps · 1,204 tokens in, 88 out · cost unknown · 4.1 s · session session-\n',
+      'Let me see.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\nIt is a.\n|done · 2 steps · 1,204 tokens in, 88 out · cost unknown · 4.1 s · session session-1\n',
     ],
     [
       "the text of a run that a stop condition ended, once",
@@ -198,7 +198,7 @@ describe("a stream, as a person sees it", () => {
         ...ended(1, "1\ta\n2\tb"),
         final({ text: "I book it.", reason: "stop_condition", condition: "toolCalled(book)" } as Partial<RunResult>),
       ],
-      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · 0 ms · session session-\n',
+      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · 0 ms · session session-1\n',
     ],
     ...[
       { usage: { costUsd: 0.01256 }, says: "$0.0126" },
@@ -208,7 +208,7 @@ describe("a stream, as a person sees it", () => {
     ].map(({ usage, says }): [string, readonly StreamItem[], string] => [
       `what it cost: ${says}`,
       [final({ text: "Hi.", steps: 2, usage: { inputTokens: 10, outputTokens: 5, ...usage } }, 4_100)],
-      `Hi.\n|done · 2 steps · 10 tokens in, 5 out · ${says} · 0 ms · session session-\n`,
+      `Hi.\n|done · 2 steps · 10 tokens in, 5 out · ${says} · 0 ms · session session-1\n`,
     ]),
     [
       "text of another process comes by its events",
@@ -360,7 +360,7 @@ describe("a stream, as a person sees it", () => {
     [
       "an abort",
       [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
-      "|Aborting…\n|aborted · 1 step · 0 ms · session session-\n",
+      "|Aborting…\n|aborted · 1 step · 0 ms · session session-1\n",
     ],
     [
       "a failure",
@@ -372,12 +372,12 @@ describe("a stream, as a person sees it", () => {
           error: { code: "auth", message: "Invalid key", retryable: false },
         } as Partial<RunResult>),
       ],
-      "|failed (model_error): The model could not be reached or failed: Invalid key · 1 step · 0 ms · session session-\n",
+      "|failed (model_error): The model could not be reached or failed: Invalid key · 1 step · 0 ms · session session-1\n",
     ],
     [
       "a limit, with what the model summed up",
       [final({ status: "failed", reason: "max_steps", text: "So far: a." } as Partial<RunResult>)],
-      "So far: a.\n|failed (max_steps): The run reached its limit of steps. · 1 step · 0 ms · session session-\n",
+      "So far: a.\n|failed (max_steps): The run reached its limit of steps. · 1 step · 0 ms · session session-1\n",
     ],
   ];
   for (const [name, items, expected, options] of cases)
@@ -401,7 +401,7 @@ describe("a stream, as a person sees it", () => {
     const renderer = createRenderer({ style: plainText, columns: 80 });
     const interrupted = result({ status: "interrupted", reason: "shutdown", resumable: true } as Partial<RunResult>);
     expect(renderer.end(interrupted, 0).map(({ text }) => text)).toEqual([
-      "interrupted (shutdown) · 1 step · session session-\n",
+      "interrupted (shutdown) · 1 step · session session-1\n",
     ]);
   });
 });
@@ -447,7 +447,7 @@ describe("standard output that no person reads", () => {
 
   test("gets no text that stands for a missing answer", () => {
     expect(piped(final({ status: "aborted", reason: "aborted", text: "Request aborted." }))).toBe(
-      "|aborted · 1 step · 0 ms · session session-\n",
+      "|aborted · 1 step · 0 ms · session session-1\n",
     );
   });
 });

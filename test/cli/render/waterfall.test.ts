@@ -123,6 +123,44 @@ describe("the waterfall", () => {
     },
   );
 
+  test("ends a row at each wait of a durable tool, and calls only an attempt without a wait cut off", proven, () => {
+    const toolStep = (name: string, startedAt: number) =>
+      ({ step: name, outcome: "ok", startedAt, durationMs: 10 }) as const;
+    const call = {
+      callKey: "r/1/1",
+      toolCallId: "a",
+      name: "ship",
+      outcome: "ok",
+      steps: [toolStep("find", 1_090), toolStep("mail", 5_000), toolStep("book", 9_000), toolStep("tell", 9_100)],
+      waits: [
+        { for: "signal", step: "paid", startedAt: 1_100, durationMs: 3_000 },
+        { for: "time", step: "later", startedAt: 5_100, durationMs: 3_000 },
+      ],
+      ran: { startedAt: 9_050, durationMs: 100, attempt: 4 },
+    } as const;
+    const rows = renderWaterfall([{ ...step, durationMs: 9_000, hooks: [], calls: [call] }], 100, plainText)
+      .slice(4)
+      .map((line) =>
+        line
+          .replace(/ [█▓▒░·]+ */, " ")
+          .replace(/ +/g, " ")
+          .trim(),
+      );
+    expect(rows).toEqual([
+      "ship 10 ms until it waited",
+      "find 10 ms ok",
+      "ship 3.0 s for a signal (paid)",
+      "ship 10 ms until it waited",
+      "mail 10 ms ok",
+      "ship 3.0 s asleep (later)",
+      "ship 10 ms cut off",
+      "book 10 ms ok",
+      "ship 100 ms ok (attempt 4)",
+      "tell 10 ms ok",
+      expect.stringContaining("tools 130 ms"),
+    ]);
+  });
+
   test("leaves out hooks that had nothing to do", proven, () => {
     const [hook] = step.hooks;
     const quick = { ...hook, name: "quick", outcome: "ok", durationMs: 0.02 } as const;
