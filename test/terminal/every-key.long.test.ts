@@ -95,7 +95,7 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
 });
 
 describe("at work", verifies("CHAT-1#keys"), () => {
-  test("Ctrl-D asks how to leave: Esc stays, l leaves the run for later", async () => {
+  test("Ctrl-D asks how to leave: Esc stays, l leaves the run for later, and lines that are typed then go nowhere", async () => {
     const { person } = await atWork(createWorld());
     person.type("\x04");
     await person.sees(/s .*stop[\s\S]*l .*leave/i);
@@ -104,8 +104,11 @@ describe("at work", verifies("CHAT-1#keys"), () => {
     person.type("\x04");
     await person.sees(/s .*stop/i);
     person.type("l");
+    await person.sees("leaving: tools at work have 5 seconds to finish");
+    person.type("ls for the shell\r");
     expect(await person.ended).toMatchObject({ code: 75 });
     expect(await person.screen()).toContain("To continue: pawl --continue");
+    expect(await person.screen()).not.toContain("ls for the shell");
   });
 
   test("Ctrl-D and s stop the run first", async () => {

@@ -40,6 +40,7 @@ export function createLiveFront(prompt: Prompt): Front {
   const completion = createCompletion(() => talk, refresh);
   let talk: Talk | null = null;
   let state = createLiveState(earlyInput.draft);
+  let hasLeft = false;
   const [startupWait, list] = [createStartupWait(), createPickerHost(refresh)];
   const lines = createLineQueue(earlyInput.messages);
   const ticker = createTicker(refresh);
@@ -94,12 +95,14 @@ export function createLiveFront(prompt: Prompt): Front {
   }
 
   function onKey(key: Key): void {
+    if (hasLeft) return;
     if (!list.press(key)) apply(pressKey(state, key, lookAround()));
     refresh();
     screen.answerKey();
   }
 
   function interrupt(): void {
+    if (hasLeft) return;
     apply(pressInterrupt(state, lookAround()));
     refresh();
   }
@@ -246,6 +249,11 @@ export function createLiveFront(prompt: Prompt): Front {
     wait(waitText, skip) {
       startupWait.begin(waitText, skip);
       switchTalk(null);
+    },
+    leave(waitText) {
+      hasLeft = true;
+      startupWait.begin(waitText);
+      refresh();
     },
     choose: list.choose,
     page: (text) => lendToProgram(() => showInPager(text, process.env)),
