@@ -57,6 +57,13 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     expect(await person.screen()).toMatch(/To continue: pawl --continue, or pawl --session \w+$/);
   });
 
+  test("Tab and Enter at once send the whole path, although the folder has not been read yet", async () => {
+    const { person, server } = await startConversation(createWorld({ "notes.txt": "Old.\n" }), [answer("One.")]);
+    person.type("Read @no\t\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    expect(JSON.stringify(server.requests[0]?.body.messages)).toContain("Read @notes.txt");
+  });
+
   test("Ctrl-D deletes in a draft, and leaves without one; nothing is there to go on with", async () => {
     const { person } = await startConversation(createWorld(), []);
     person.type("ab\x01\x04");
