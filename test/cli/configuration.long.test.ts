@@ -94,6 +94,7 @@ test(
       [["limits.maxTokens", "many"], "limits.maxTokens takes a number above 0"],
       [["model", " "], "model must be a string that is not empty"],
       [["permissions.allow", "shell"], "pawl permissions add allow"],
+      [["ui.theme", "dark"], "pawl: ui.theme must be auto or none. Nothing was changed.\n"],
     ] as const)
       expect(await set(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     expect(JSON.parse(text())).toEqual(whole);

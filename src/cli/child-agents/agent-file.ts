@@ -16,7 +16,7 @@ import {
   type TextFiles,
 } from "../files/text-folder.js";
 import type { AgentMode } from "../permissions/mode.js";
-import { agentToolPrefix, isAgentTool, isBuiltInTool, personTool } from "../permissions/rule.js";
+import { agentToolPrefix, isAgentTool, isBuiltInTool, toolsElsewhere } from "../permissions/rule.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 
 export type AgentFile = TextFile & {
@@ -114,26 +114,6 @@ export function parseAgentFile(file: TextFile): AgentFile {
     notes: [...tools.notes, ...disallowed.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(keys)],
   };
 }
-
-/** Maps the tool names of other programs to Pawl's tools. The first name of a tool is the usual one. */
-export const toolsElsewhere: ReadonlyMap<string, string> = new Map([
-  ["Read", "read_file"],
-  ["NotebookRead", "read_file"],
-  ["Glob", "list_files"],
-  ["LS", "list_files"],
-  ["Grep", "search_files"],
-  ["Write", "write_file"],
-  ["Edit", "edit_file"],
-  ["MultiEdit", "edit_file"],
-  ["Bash", "shell"],
-  ["BashOutput", "read_process"],
-  ["KillShell", "stop_process"],
-  ["KillBash", "stop_process"],
-  ["WebFetch", "fetch_url"],
-  ["TodoWrite", "todo"],
-  ["AskUserQuestion", personTool],
-  ["Skill", "read_skill"],
-]);
 
 type ParsedTools<Names> = { readonly names: Names; readonly notes: readonly string[] };
 

@@ -3,7 +3,6 @@
  */
 
 import { join } from "node:path";
-import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import {
   describeMisspelledAgents,
@@ -11,7 +10,8 @@ import {
   resolveAgents,
   toAgentRecord,
 } from "../child-agents/resolve-agents.js";
-import { configurationName } from "../configuration/configuration.js";
+import { createUnknownKeyError } from "../configuration/change.js";
+import { configurationName, settingNames } from "../configuration/configuration.js";
 import { formatConfiguration, formatSettingValue, listChangedSettings } from "../configuration/format-configuration.js";
 import { resolveCommands, toCommandRecord } from "../configuration/resolve-commands.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -64,14 +64,9 @@ export function get(key: string, options: ConfigOptions, terminal: Terminal): nu
   const { settings } = resolveConfiguration(resolveFolders(options));
   const found = settings.find((setting) => setting.key === key);
   if (found === undefined) {
-    const suggestion = nearestName(
-      key,
-      settings.map((setting) => setting.key),
-    );
-    throw new PawlError(
-      "bad_input",
-      `${sanitize(key)} is not set.${suggestion === undefined ? ' "pawl config" lists the settings.' : ` Did you mean ${suggestion}?`}`,
-    );
+    if (settingNames.includes(key))
+      throw new PawlError("bad_input", `${key} is not set. To set it: pawl config set ${key} VALUE`);
+    throw createUnknownKeyError(key, [...settingNames, ...settings.map((setting) => setting.key)]);
   }
   if (options.json === true) terminal.json(found);
   else terminal.out(`${sanitize(formatSettingValue(found.value))}\n`);

@@ -12,11 +12,10 @@ import { isJsonObject } from "../../core/data/is-object.js";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
 import { compileGlob } from "../../tools/files/glob.js";
-import { toolsElsewhere } from "../child-agents/agent-file.js";
 import { stripComments } from "../configuration/strip-comments.js";
 import { decodeText, readFolderFile } from "../files/folder-file.js";
 import { readSmallText } from "../files/small-file.js";
-import { parseRule, type Rule } from "../permissions/rule.js";
+import { parseRule, type Rule, toolsElsewhere } from "../permissions/rule.js";
 
 export const userHooksName = "hooks.json";
 export const folderHooksName = ".pawl/hooks.json";
