@@ -7,6 +7,7 @@
  *    support is off.
  */
 import { join } from "node:path";
+import { findNearNames } from "../../core/data/nearest-name.js";
 import { parseFrontMatterText } from "../../tools/sources/front-matter.js";
 import {
   readProjectTexts,
@@ -104,7 +105,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
     disallowedTools: disallowed.names,
     model: model === undefined || model === "inherit" ? null : model,
     mode,
-    background: value("background")?.toLowerCase() === "true",
+    background: parseYesOrNo("background", value("background")),
     limits: {
       ...(maxSteps === undefined ? {} : { maxSteps: Math.ceil(maxSteps) }),
       ...(maxTokens === undefined ? {} : { maxTokens: Math.ceil(maxTokens) }),
@@ -166,11 +167,19 @@ function readToolWords(
   return {
     names: [...names],
     notes: [
-      ...(unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.`]),
+      ...(unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.${suggestName(unknown, toolNames)}`]),
       ...(patterned.length === 0 ? [] : [describePatterns(formatList(patterned))]),
     ],
     unknown,
   };
+}
+
+const toolNames: ReadonlySet<string> = new Set([...toolsElsewhere.keys(), ...toolsElsewhere.values()]);
+
+/** The sentence about the first word that is close to a name; empty if none is. */
+function suggestName(unknown: readonly string[], names: ReadonlySet<string>): string {
+  const [nearest] = unknown.flatMap((word) => findNearNames(word, names));
+  return nearest === undefined ? "" : ` Did you mean ${nearest}?`;
 }
 
 /** The tool that a word means, whatever the case of a name from elsewhere: an agent without `bash` has no shell. */
@@ -204,12 +213,19 @@ function parseMode(word: string | undefined): { readonly mode: AgentMode; readon
   }
 }
 
+/** @throws Error unless it is true or false */
+function parseYesOrNo(key: string, text: string | undefined): boolean {
+  const word = text?.toLowerCase() ?? "false";
+  if (word !== "true" && word !== "false") throw new Error(`its ${key} must be true or false`);
+  return word === "true";
+}
+
 /** @throws Error unless it is a valid limit above 0: an invalid limit must not be ignored */
 function parsePositive(key: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
   if (!(number > 0 && number <= Number.MAX_SAFE_INTEGER))
-    throw new Error(`its ${key} must be a number above 0 and at most ${Number.MAX_SAFE_INTEGER}`);
+    throw new Error(`its ${key} must be a number above 0, such as ${key === "budget" ? "0.5" : "20"}`);
   return number;
 }
 
@@ -235,7 +251,8 @@ const maxShown = 60;
 
 function describeUnknownKeys(keys: readonly string[]): readonly string[] {
   const unknown = [...new Set(keys)].filter((key) => !knownKeys.has(key));
-  return unknown.length === 0 ? [] : [`These keys have no effect: ${formatList(unknown)}.`];
+  if (unknown.length === 0) return [];
+  return [`These keys have no effect: ${formatList(unknown)}.${suggestName(unknown, knownKeys)}`];
 }
 
 function formatList(words: readonly string[]): string {

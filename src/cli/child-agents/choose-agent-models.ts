@@ -60,7 +60,9 @@ export async function chooseAgentModels(
     try {
       return { file, model: await choose(modelName) };
     } catch (error) {
-      return turnOff(file, modelName, error instanceof Error ? error.message : String(error));
+      const why = error instanceof Error ? error.message : String(error);
+      const isName = !modelName.includes("/") && !Object.hasOwn(configured.models, modelName);
+      return turnOff(file, modelName, isName ? explainUnknownName(file, modelName) : why);
     }
   };
   const chooseFor = async (file: AgentFile): Promise<AgentWithModel> => {
@@ -73,6 +75,10 @@ export async function chooseAgentModels(
   const agents: AgentWithModel[] = [];
   for (const file of list) agents.push(await chooseFor(file));
   return { agents, problems: [...problems, ...describeMisspelledAgents(configured, all), ...notes] };
+}
+
+function explainUnknownName({ path }: AgentFile, model: string): string {
+  return `${path} names the model ${model}, which is not a name of the setting models. Define it there, or write provider/model or inherit.`;
 }
 
 /** Why a limit in dollars rules out the model; null if it does not. */
