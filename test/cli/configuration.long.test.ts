@@ -66,6 +66,29 @@ test("a file that cannot be used stops each command that would go by it", verifi
 });
 
 test(
+  "pawl config check names each server and agent that its file leaves off",
+  verifies("CHAT-4#settings"),
+  async () => {
+    const world = createWorld();
+    const own = dirname((await world.pawl(["config", "path"])).stdout.split("\n")[0] ?? "");
+    mkdirSync(join(own, "agents"), { recursive: true });
+    writeFileSync(join(own, "agents/rev.md"), "You review.");
+    expect(await world.pawl(["config", "check"])).toMatchObject({
+      code: 0,
+      stdout: `${own}/agents/rev.md is not an agent: it does not begin with front matter between two lines ---.\n`,
+    });
+    writeFileSync(
+      join(own, "mcp.json"),
+      '{ "mcpServers": { "a": { "cmd": "x" }, "b": { "command": "x", "disabled": true } } }',
+    );
+    const { stdout } = await world.pawl(["config", "check"]);
+    expect(stdout).toContain(`Valid: ${own}/mcp.json`);
+    expect(stdout).toContain(`The MCP server a in ${own}/mcp.json is off: it needs command`);
+    expect(stdout).not.toContain("server b");
+  },
+);
+
+test(
   "pawl config set writes what every command then reads, and nothing else",
   verifies("CHAT-4#settings"),
   async () => {

@@ -66,6 +66,14 @@ describe("help", () => {
     const { code, stderr } = await createWorld().pawl([]);
     expect(code).toBe(2);
     expect(stderr).toContain("Usage: pawl");
+    expect(stderr).toContain("a conversation needs a terminal");
+  });
+
+  test("an option of a conversation without a terminal shows the reason alone", async () => {
+    const { code, stderr } = await createWorld().pawl(["--continue"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("a conversation needs a terminal");
+    expect(stderr).not.toContain("Usage: pawl");
   });
 
   test("--version is the package's", async () => {

@@ -224,8 +224,8 @@ function parseYesOrNo(key: string, text: string | undefined): boolean {
 function parsePositive(key: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (!(number > 0 && number <= Number.MAX_SAFE_INTEGER))
-    throw new Error(`its ${key} must be a number above 0, such as ${key === "budget" ? "0.5" : "20"}`);
+  if (number > Number.MAX_SAFE_INTEGER) throw new Error(`its ${key} must be at most ${Number.MAX_SAFE_INTEGER}`);
+  if (!(number > 0)) throw new Error(`its ${key} must be a number above 0, such as ${key === "budget" ? "0.5" : "20"}`);
   return number;
 }
 

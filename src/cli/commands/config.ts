@@ -102,13 +102,21 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
     ...[...servers, ...commands.all, ...agents.all, ...hooks].map((one) => one.path),
   ];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
-  const problems = [...commands.problems, ...agents.problems, ...describeMisspelledAgents(configured, agents.all)];
+  const problems = [
+    ...commands.problems,
+    ...agents.problems,
+    ...describeMisspelledAgents(configured, agents.all),
+    // A server that is only disabled or not trusted has a transport.
+    ...servers.flatMap(({ name, path, transport, off }) =>
+      transport === null ? [`The MCP server ${name} in ${path} is off: ${off}.`] : [],
+    ),
+  ];
   if (options.json === true)
     terminal.json({ ok: true, files, problems, ...(warning === null ? {} : { off: warning }) });
   else {
     const emptyNote = "There is no pawl.config.json, no MCP servers file, and no file with a command, agent or hook.";
     const lines = [
-      files.length === 0 ? emptyNote : `Valid: ${files.map(sanitize).join(", ")}`,
+      ...(files.length > 0 ? [`Valid: ${files.map(sanitize).join(", ")}`] : problems.length > 0 ? [] : [emptyNote]),
       ...[...problems, ...(warning === null ? [] : [warning])].map(sanitize),
     ];
     for (const line of lines) terminal.out(`${line}\n`);

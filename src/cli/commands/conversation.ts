@@ -14,7 +14,9 @@ export async function conversation(
 ): Promise<number> {
   rejectUnknownCommand(words, program);
   if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
-    if (words.length === 0) program.help({ error: true });
+    const isBare =
+      words.length === 0 && !Object.keys(options).some((name) => program.getOptionValueSource(name) === "cli");
+    if (isBare) program.outputHelp({ error: true });
     program.error('error: a conversation needs a terminal. Without one, give the task to "pawl run", or add -p', {
       code: "pawl.noTerminal",
     });

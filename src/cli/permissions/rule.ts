@@ -11,7 +11,7 @@ import { sanitizeStrictly } from "../terminal/text.js";
 import { type CommandPattern, parseCommandPattern } from "./command-pattern.js";
 import { createHostTest, type HostTest } from "./host-pattern.js";
 import { compilePathPattern, type PathPattern } from "./path-pattern.js";
-import type { RuleScope, StoredRule, Verdict } from "./rule-types.js";
+import type { CreateRuleError, RuleScope, StoredRule, Verdict } from "./rule-types.js";
 
 export type Rule = StoredRule & {
   readonly verdict: Verdict;
@@ -129,10 +129,18 @@ export function pathOfCall(tool: string, input: unknown): string {
 
 const maxRule = 1_000;
 
-/** @throws PawlError `bad_configuration` with what is wrong with the rule */
-export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope, home: string): Rule {
+/**
+ * @param createError the error for a rule that cannot be read; by default a PawlError `bad_configuration` that quotes the rule
+ * @throws what `createError` returns
+ */
+export function parseRule(
+  verdict: Verdict,
+  stored: StoredRule,
+  scope: RuleScope,
+  home: string,
+  createError: CreateRuleError = (why) => createRuleError(stored.rule.trim(), scope, why),
+): Rule {
   const text = stored.rule.trim();
-  const createError = (why: string) => createRuleError(text, scope, why);
   if (text.length > maxRule) throw createError(`it has more than ${maxRule} characters`);
   if (sanitizeStrictly(text) !== text) throw createError("it has hidden characters");
   const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:_\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];

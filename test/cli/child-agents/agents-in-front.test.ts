@@ -215,7 +215,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const { problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(problems).toEqual([
       expect.stringMatching(
-        /^The agent scout cannot be used: .*scout\.md names the model fast, which is not a name of the setting models\. Define it there, or write provider\/model or inherit\.$/,
+        /^The agent scout cannot be used\. .*scout\.md names the model fast, which is not a name of the setting models\. Define it there, or write provider\/model or inherit\.$/,
       ),
     ]);
   });
@@ -224,7 +224,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const { root, home, store, permissions } = createWorld([], [], { file: "model: nowhere/big" });
     const model = createScriptedModel([callScout(), done]);
     const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
-    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used: .*nowhere/)]);
+    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used\. .*nowhere/)]);
     const spare = createScriptedModel([done], { id: "spare" });
     const fallbacks = [{ model: spare }];
     const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents, fallbacks });
@@ -239,7 +239,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(problems).toEqual([
       expect.stringMatching(
-        /^The agent scout cannot be used: .*scout\.md sets a budget, and the model .* has no known price\./,
+        /^The agent scout cannot be used\. .*scout\.md sets a budget, and the model .* has no known price\./,
       ),
     ]);
     const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });
