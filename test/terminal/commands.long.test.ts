@@ -171,7 +171,9 @@ test(
     await person.sees("/undo takes a number, counted from 1.");
     person.type("/diff notes.txt\r");
     await person.sees("/diff takes a number, counted from 1.");
-    person.type("/todo\r/skills\r");
+    person.type("/todo\r");
+    await person.sees("The model has no plan in this session.");
+    person.type("/skills\r");
     await person.sees(/The model has no plan in this session\.\n\nThere are no skills\./);
   },
 );

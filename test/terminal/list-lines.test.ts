@@ -40,8 +40,8 @@ test.each([40, 80, 120])("/help has each command once, under a heading, at %i co
   expect(shown.toSorted()).toEqual([...commands, custom].map(({ name }) => `/${name}`).toSorted());
   const headings = lines.filter((line, at) => line !== "" && (lines[at - 1] ?? "") === "");
   expect(headings.slice(0, -1)).toEqual([
-    ...["Commands in files", "Settings and help", "What the model can use", "Questions and permissions"],
-    ...["Model and cost", "The model's work", "Sessions"],
+    ...["Settings and help", "What the model can use", "Questions and permissions"],
+    ...["Model and cost", "The model's work", "Sessions", "Commands in files"],
   ]);
 });
 

@@ -40,14 +40,14 @@ export function renderHelp(columns: number, { commands, custom, prompts, word }:
   };
   const isShown = ({ name, about }: HelpEntry) => `/${name} ${about}`.toLowerCase().includes(word.toLowerCase());
   const all = [
-    { heading: "Prompts of MCP servers", entries: prompts.filter(isShown).slice(0, maxPrompts).map(toPromptEntry) },
-    { heading: "Commands in files", entries: custom.filter(isShown).map(toEntry) },
     ...groups.map(({ heading, names }) => ({
       heading,
       entries: names
         .flatMap((name) => commands.filter((command) => command.name === name && isShown(command)))
         .map(toEntry),
     })),
+    { heading: "Commands in files", entries: custom.filter(isShown).map(toEntry) },
+    { heading: "Prompts of MCP servers", entries: prompts.filter(isShown).slice(0, maxPrompts).map(toPromptEntry) },
   ];
   const shown = all.filter(({ entries }) => entries.length > 0);
   if (shown.length === 0)
