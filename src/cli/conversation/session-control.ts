@@ -91,8 +91,6 @@ export type SessionControl = {
   readonly stopAndWait: (maxMs: number) => Promise<void>;
   readonly answer: (question: OpenQuestion, decision: ApprovalDecision) => void;
   readonly say: (lines: readonly Line[]) => void;
-  /** Puts a blank line before the next lines. */
-  readonly separate: () => void;
   /** Shows an activity outside the session, such as a command; null if there is none. */
   readonly setOwn: (activity: Activity | null) => void;
   /** Shows that a hook's command runs. @returns a function to call when the command has ended */
@@ -364,7 +362,6 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
       runInBackground(sendDecision(session, question, decision, by).then(carryOn));
     },
     say,
-    separate: view.separate,
     setOwn,
     showHook: (name) => hooks.start(redaction.text(name)),
     fail,

@@ -30,7 +30,7 @@ async function execute(
   context: CommandContext,
   control: SessionControl,
 ): Promise<void> {
-  control.separate();
+  control.view.separate();
   try {
     if (command.takes === "" && words !== "")
       throw new PawlError(
