@@ -243,6 +243,9 @@ test("a tool that there is not cannot be turned off", verifies("CHAT-4#settings"
   await world.pawl(["config", "set", "tools.off", "fetch_ulr"]);
   const run = await world.pawl(["run", "hello", "--model", "demo"]);
   expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("Do you mean fetch_url?") });
+  await world.pawl(["config", "set", "tools.off", "Bash"]);
+  const elsewhere = await world.pawl(["run", "hello", "--model", "demo"]);
+  expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining("Do you mean shell?") });
 });
 
 test("PAWL_MODEL is stronger than files, and weaker than --model", verifies("CHAT-4#settings"), async () => {
