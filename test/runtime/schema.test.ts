@@ -138,7 +138,7 @@ describe("a JSON Schema", () => {
       { files: [{ "a/b": 1 }, { "a/b": "x" }] },
       [['files[1]["a/b"]', 'must be of type number; got the string "x"']],
     ],
-    ["what is required", { files: [{}] }, [["files[0]", 'must have the property "a/b"']]],
+    ["what is required", { files: [{}] }, [["files[0]", 'Instance does not have required property "a/b".']]],
     [
       "none of several",
       { either: true },

@@ -21,7 +21,6 @@ const maxList = 500;
 export function describeFault(fault: SchemaFault, schema: Json, value: Json): string {
   const { keyword, error } = fault;
   if (keyword === "false") return "is not a property that the schema has";
-  if (keyword === "required") return error.replace(/^.*required property (".*")\.$/s, "must have the property $1");
   if (keyword === "oneOf")
     return error.includes("(") ? `must fit only one of the alternatives${describeMatches(error)}` : error;
   const wanted = resolvePointer(schema, fault.keywordLocation);
