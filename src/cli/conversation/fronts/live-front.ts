@@ -281,7 +281,7 @@ export function createLiveFront(prompt: Prompt): Front {
       switchTalk(null);
     },
     leave(waitText) {
-      hasLeft = true;
+      [hasLeft, heldKeys] = [true, []];
       startupWait.begin(waitText);
       refresh();
     },
