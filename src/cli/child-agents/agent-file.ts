@@ -7,7 +7,6 @@
  *    support is off.
  */
 import { join } from "node:path";
-import { findNearNames } from "../../core/data/nearest-name.js";
 import { parseFrontMatterText } from "../../tools/sources/front-matter.js";
 import {
   readProjectTexts,
@@ -18,6 +17,7 @@ import {
 } from "../files/text-folder.js";
 import type { AgentMode } from "../permissions/mode.js";
 import { agentToolPrefix, isAgentTool, isBuiltInTool, toolsElsewhere } from "../permissions/rule.js";
+import { isNear } from "../terminal/is-near.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 
 export type AgentFile = TextFile & {
@@ -178,7 +178,8 @@ const toolNames: ReadonlySet<string> = new Set([...toolsElsewhere.keys(), ...too
 
 /** The sentence about the first word that is close to a name; empty if none is. */
 function suggestName(unknown: readonly string[], names: ReadonlySet<string>): string {
-  const [nearest] = unknown.flatMap((word) => findNearNames(word, names));
+  // Any two short words are close.
+  const [nearest] = unknown.flatMap((word) => (word.length > 3 ? [...names].filter((name) => isNear(name, word)) : []));
   return nearest === undefined ? "" : ` Did you mean ${nearest}?`;
 }
 
