@@ -252,6 +252,7 @@ describe("pawl approve", () => {
     const unfit = await world.pawl(["approve", "s", "--input", '{"path":7}']);
     expect(unfit.code).toBe(2);
     expect(unfit.stderr).toContain('does not match the schema of the tool "edit_file"');
+    expect(unfit.stderr).toContain('- must have the property "oldText"\n');
     expect((await world.pawl(["approvals", "--json"])).stdout).toBe(before);
     expect(await world.pawl(["worker", "--once"])).toMatchObject({ code: 0 });
     expect(notes(world)).toBe("colour\n");

@@ -75,7 +75,7 @@ describe("agents in files on the command line", () => {
       world.pawl(run, { env: { ...env, PAWL_KILL_AT: at }, node: ["--import", killAtCommit] });
     const counted = await killed(await createTrustedWorld(), "count");
     expect(counted).toMatchObject({ code: 0, stdout: "All done.\n" });
-    expect(counted.stderr).toMatch(/The agent cay cannot be used: .*cay\.md sets a budget/);
+    expect(counted.stderr).toMatch(/The agent cay cannot be used\. .*cay\.md sets a budget/);
     const commits = Number(/commits: (\d+)\n/.exec(counted.stderr)?.[1]);
     expect(commits).toBeGreaterThan(12);
     // A part of all points: the recovery of children is swept in the tests of families.

@@ -66,6 +66,29 @@ test("a file that cannot be used stops each command that would go by it", verifi
 });
 
 test(
+  "pawl config check names each server and agent that its file leaves off",
+  verifies("CHAT-4#settings"),
+  async () => {
+    const world = createWorld();
+    const own = dirname((await world.pawl(["config", "path"])).stdout.split("\n")[0] ?? "");
+    mkdirSync(join(own, "agents"), { recursive: true });
+    writeFileSync(join(own, "agents/rev.md"), "You review.");
+    expect(await world.pawl(["config", "check"])).toMatchObject({
+      code: 0,
+      stdout: `${own}/agents/rev.md is not an agent: it does not begin with front matter between two lines ---.\n`,
+    });
+    writeFileSync(
+      join(own, "mcp.json"),
+      '{ "mcpServers": { "a": { "cmd": "x" }, "b": { "command": "x", "disabled": true } } }',
+    );
+    const { stdout } = await world.pawl(["config", "check"]);
+    expect(stdout).toContain(`Valid: ${own}/mcp.json`);
+    expect(stdout).toContain(`The MCP server a in ${own}/mcp.json is off: it needs command`);
+    expect(stdout).not.toContain("server b");
+  },
+);
+
+test(
   "pawl config set writes what every command then reads, and nothing else",
   verifies("CHAT-4#settings"),
   async () => {
@@ -94,6 +117,7 @@ test(
       [["limits.maxTokens", "many"], "limits.maxTokens takes a number above 0"],
       [["model", " "], "model must be a string that is not empty"],
       [["permissions.allow", "shell"], "pawl permissions add allow"],
+      [["ui.theme", "dark"], "pawl: ui.theme must be auto or none. Nothing was changed.\n"],
     ] as const)
       expect(await set(...words)).toMatchObject({ code: 2, stderr: expect.stringContaining(message) });
     expect(JSON.parse(text())).toEqual(whole);
@@ -219,6 +243,9 @@ test("a tool that there is not cannot be turned off", verifies("CHAT-4#settings"
   await world.pawl(["config", "set", "tools.off", "fetch_ulr"]);
   const run = await world.pawl(["run", "hello", "--model", "demo"]);
   expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("Do you mean fetch_url?") });
+  await world.pawl(["config", "set", "tools.off", "Bash"]);
+  const elsewhere = await world.pawl(["run", "hello", "--model", "demo"]);
+  expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining("Do you mean shell?") });
 });
 
 test("PAWL_MODEL is stronger than files, and weaker than --model", verifies("CHAT-4#settings"), async () => {

@@ -66,5 +66,9 @@ test("the next slots are printed in the zone and in UTC, and what is not a sched
     code: 2,
     stderr: expect.stringContaining('Invalid cron expression "61 * * * *"'),
   });
+  expect(await pawl(["schedule", "add", "x", "every day", "Go"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('Invalid time "every day": expected an interval (10m), a time'),
+  });
   expect(await pawl(["schedule", "pause", "x"])).toMatchObject({ code: 2 });
 });

@@ -66,6 +66,14 @@ describe("help", () => {
     const { code, stderr } = await createWorld().pawl([]);
     expect(code).toBe(2);
     expect(stderr).toContain("Usage: pawl");
+    expect(stderr).toContain("a conversation needs a terminal");
+  });
+
+  test("an option of a conversation without a terminal shows the reason alone", async () => {
+    const { code, stderr } = await createWorld().pawl(["--continue"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("a conversation needs a terminal");
+    expect(stderr).not.toContain("Usage: pawl");
   });
 
   test("--version is the package's", async () => {
@@ -92,7 +100,8 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["no amount", ["run", "x", "--max-cost", "0"], "US dollars above 0"],
     ["no time", ["run", "x", "--max-wall-clock", "90"], "length of time"],
     ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number, 1 or more"],
-    ["an unknown model", ["run", "x", "--model", "nothing"], 'Unknown model "nothing"'],
+    ["an unknown model", ["run", "x", "--model", "nothing"], 'Unknown model "nothing". Use provider/model'],
+    ["a misspelled model", ["run", "x", "--model", "demoo"], 'Unknown model "demoo". Did you mean demo?'],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to answer", ["approve", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to steer", ["steer", "nothing", "x"], 'There is no session "nothing"'],

@@ -82,6 +82,7 @@ describe("the one plan", () => {
     ["What is in src/deep?", list("src/deep")],
     ["Read README.md.", read("README.md")],
     ["Count the lines of ./src/cart.ts, and of notes.txt!", read("src/cart.ts"), read("notes.txt")],
+    ["Read @src/cart.ts and @notes.txt", read("src/cart.ts"), read("notes.txt")],
     ["Summarize src/ and README.md", list("src"), read("README.md")],
     ['Find "the colour" in notes.txt', search("the colour", "notes.txt")],
     ["Find `x = 1` and `y = 2`", search("x = 1", "."), search("y = 2", ".")],
@@ -102,6 +103,22 @@ describe("the one plan", () => {
     expect(steps).toEqual([[lookAround], calls]);
   });
 
+  test("searches for what is attached only if the request itself names nothing", async () => {
+    const { tools } = createWorld();
+    const attached = {
+      type: "text",
+      text: "The file src/cart.ts, as it is now:\nexport const totalOf = 1;\n",
+    } as const;
+    const looked = createAssistantMessage("", [{ id: "1", name: "list_files", input: { path: ".", depth: 1 } }]);
+    const listing = createToolMessage([{ id: "1", name: "list_files", input: {} }], ["src/\nREADME.md"]);
+    const next = async (own: string) => {
+      const request = { role: "user", parts: [{ type: "text", text: own }, attached] } as const;
+      return (await replyTo([request, looked, listing], tools)).calls.map(({ name, input }) => [name, input]);
+    };
+    expect(await next("Read @src/cart.ts")).toEqual([read("src/cart.ts")]);
+    expect(await next("Review this")).toEqual([search("totalOf", "src/cart.ts")]);
+  });
+
   test("lists all files if nothing is named and there is no README", async () => {
     const { tools } = createWorld({ "a.txt": "a\n" });
     const { steps, answer } = await converse("Hello", tools);
@@ -112,6 +129,11 @@ describe("the one plan", () => {
   const spelledOut: readonly [request: string, name: string, input: object][] = [
     [
       'Replace "colour" with "color" in notes.txt',
+      "edit_file",
+      { path: "notes.txt", oldText: "colour", newText: "color", replaceAll: true },
+    ],
+    [
+      "Replace colour with color in @notes.txt",
       "edit_file",
       { path: "notes.txt", oldText: "colour", newText: "color", replaceAll: true },
     ],

@@ -228,7 +228,7 @@ describe("a server found by chance", () => {
     });
     expect(choice.model.id).toBe("demo");
     expect(choice.why).toContain(
-      `Ollama at ${server.address} cannot be used: The model ollama/qwen3:8b needs the package`,
+      `Ollama at ${server.address} cannot be used. The model ollama/qwen3:8b needs the package`,
     );
   });
 });

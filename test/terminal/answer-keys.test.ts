@@ -39,7 +39,7 @@ async function questionWith(options: readonly string[] | undefined): Promise<Ope
 
 const numbered = (count: number) => Array.from({ length: count }, (_, at) => `option ${at + 1}`);
 const namesOf = (question: OpenQuestion) =>
-  listAnswerKeys(question)
+  listAnswerKeys(question, initialAnswerState)
     .map(({ key }) => key)
     .join("");
 
@@ -99,6 +99,32 @@ describe("a question of the model", () => {
   });
 });
 
+describe("a call that wants to run", () => {
+  const question: OpenQuestion = {
+    ...{ runId: "r", callKey: "r/1/1", name: "edit_file", why: "policy", askedAt: 0 },
+    input: { path: "notes.txt", replaceAll: true },
+  };
+
+  test("offers no rule once it was edited, because an edited call is allowed once", keys, () => {
+    const edited = { mode: "choose", edited: { path: "notes.txt", replaceAll: false } } as const;
+    expect(namesOf(question)).toBe("ynrea?");
+    expect(
+      listAnswerKeys(question, edited)
+        .map(({ key }) => key)
+        .join(""),
+    ).toBe("ynre?");
+    expect(pressAnswer("a", edited, question)).toBeNull();
+  });
+
+  test("says what a field that is not text takes", keys, () => {
+    const at = { mode: "edit", at: 1, input: { path: "notes.txt", replaceAll: true } } as const;
+    expect(submitAnswer("banana", at, question)).toEqual({
+      type: "problem",
+      message: "replaceAll must be JSON, such as true.",
+    });
+  });
+});
+
 test("an answer whose words are a number is found by its words before any number", keys, () => {
   const choices = listReplyChoices({ type: "string", enum: ["3", "2", "1"] });
   expect(findReplyChoice("3", choices)?.value).toBe("3");
@@ -151,7 +177,7 @@ describe("the screen of a question of the model", () => {
     expect(history.slice(-4)).toEqual(["? ask_person asks:", "    Which colour?", "    1 red", "    2 blue"]);
     const rows = region(view, 80, 40);
     expect(rows.slice(0, 4)).toEqual([
-      "? ask_person Which colour?, shown above",
+      "? ask_person Which colour? (shown above)",
       "  1 red",
       "  2 blue",
       "  r none of these, because…   n no answer   ? why it asks",

@@ -160,6 +160,24 @@ test("/resume knows the sessions of other folders, and says how to go there", ve
   await person.sees(/That session works in .*\/other\. Continue there:[\s\S]*pawl --session/);
 });
 
+test(
+  "words that a command does not take are refused, and outputs of two commands are apart",
+  verifies("CHAT-3#look"),
+  async () => {
+    const { person } = await talking(createWorld(), []);
+    person.type("/cost now\r");
+    await person.sees('/cost takes nothing after it, not "now".');
+    person.type("/undo everything\r");
+    await person.sees("/undo takes a number, counted from 1.");
+    person.type("/diff notes.txt\r");
+    await person.sees("/diff takes a number, counted from 1.");
+    person.type("/todo\r");
+    await person.sees("The model has no plan in this session.");
+    person.type("/skills\r");
+    await person.sees(/The model has no plan in this session\.\n\nThere are no skills\./);
+  },
+);
+
 test("/config shows what pawl config shows, and the model of the session", verifies("CHAT-4#settings"), async () => {
   const world = createWorld({ "pawl.config.json": '{ "model": "demo", "limits": { "maxSteps": 7 } }' });
   const { hash } = JSON.parse((await world.pawl(["trust", "--show", "--json"])).stdout) as { readonly hash: string };

@@ -57,6 +57,13 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     expect(await person.screen()).toMatch(/To continue: pawl --continue, or pawl --session \w+$/);
   });
 
+  test("Tab and Enter at once send the whole path, although the folder has not been read yet", async () => {
+    const { person, server } = await startConversation(createWorld({ "notes.txt": "Old.\n" }), [answer("One.")]);
+    person.type("Read @no\t\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    expect(JSON.stringify(server.requests[0]?.body.messages)).toContain("Read @notes.txt");
+  });
+
   test("Ctrl-D deletes in a draft, and leaves without one; nothing is there to go on with", async () => {
     const { person } = await startConversation(createWorld(), []);
     person.type("ab\x01\x04");
@@ -95,7 +102,7 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
 });
 
 describe("at work", verifies("CHAT-1#keys"), () => {
-  test("Ctrl-D asks how to leave: Esc stays, l leaves the run for later", async () => {
+  test("Ctrl-D asks how to leave: Esc stays, l leaves the run for later, and lines that are typed then go nowhere", async () => {
     const { person } = await atWork(createWorld());
     person.type("\x04");
     await person.sees(/s .*stop[\s\S]*l .*leave/i);
@@ -104,8 +111,11 @@ describe("at work", verifies("CHAT-1#keys"), () => {
     person.type("\x04");
     await person.sees(/s .*stop/i);
     person.type("l");
+    await person.sees("leaving: tools at work have 5 seconds to finish");
+    person.type("ls for the shell\r");
     expect(await person.ended).toMatchObject({ code: 75 });
     expect(await person.screen()).toContain("To continue: pawl --continue");
+    expect(await person.screen()).not.toContain("ls for the shell");
   });
 
   test("Ctrl-D and s stop the run first", async () => {

@@ -40,7 +40,7 @@ test("a conversation says which model has taken over, and which cannot be used",
   configure(world, ["anthropic/claude-sonnet-5-5", "openai-compatible/two"]);
   const env = await startProvider();
   const person = openPawl(world, model, { columns: 120, rows: 40, env });
-  await person.sees(/The fallback anthropic\/claude-sonnet-5-5 is left out: [\s\S]*ready/);
+  await person.sees(/The fallback anthropic\/claude-sonnet-5-5 is left out\. [\s\S]*ready/);
   person.type("write\r");
   await person.sees(/Continuing with\s+openai-compatible\/two\./);
   await person.sees(/waiting for you · 1 question · openai-compatible\/two serves/);
@@ -71,7 +71,7 @@ test("pawl run --max-cost leaves out a fallback without a price, instead of refu
   configure(world, ["openai-compatible/two"]);
   const env = await startProvider();
   const { code, stderr } = await world.pawl(["run", "List the files", "--max-cost", "0.5", "--model", "demo"], { env });
-  expect(stderr).toContain("The fallback openai-compatible/two is left out: There is a limit in dollars");
+  expect(stderr).toContain("The fallback openai-compatible/two is left out. There is a limit in dollars");
   expect(code).toBe(0);
 });
 

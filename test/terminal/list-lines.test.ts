@@ -30,17 +30,36 @@ describe.each([40, 60, 80, 200])("at %i columns", verifies("CHAT-1#screens"), (c
   });
 });
 
+const help = { commands, custom: [], prompts: [], word: "" };
+
 test.each([40, 80, 120])("/help has each command once, under a heading, at %i columns", (columns) => {
   const custom = { name: "deploy", takes: "[words]", about: "sends this folder's text: Deploy" };
-  const lines = renderHelp(columns, commands, [custom]).map(toPlainText);
+  const lines = renderHelp(columns, { ...help, custom: [custom] }).map(toPlainText);
   for (const line of lines) expect(line.length).toBeLessThan(columns);
   const shown = lines.flatMap((line) => /^ {2}(\/\S+)/.exec(line)?.[1] ?? []);
   expect(shown.toSorted()).toEqual([...commands, custom].map(({ name }) => `/${name}`).toSorted());
   const headings = lines.filter((line, at) => line !== "" && (lines[at - 1] ?? "") === "");
   expect(headings.slice(0, -1)).toEqual([
-    ...["Sessions", "The model's work", "Questions and permissions", "Model and cost", "What the model can use"],
-    ...["Settings and help", "Commands in files"],
+    ...["Settings and help", "What the model can use", "Questions and permissions"],
+    ...["Model and cost", "The model's work", "Sessions", "Commands in files"],
   ]);
+});
+
+test("at 80 columns, /help has one line for each command but one", () => {
+  const lines = renderHelp(80, help).map(toPlainText);
+  const end = lines.findIndex((line) => line.startsWith("!command"));
+  const continued = lines.slice(0, end).filter((line) => /^ {4}/.test(line));
+  expect(continued.length).toBeLessThanOrEqual(2);
+});
+
+test("/help with a word shows the commands about it", () => {
+  const linesFor = (word: string) => renderHelp(80, { ...help, word }).map((line) => toPlainText(line).trim());
+  expect(linesFor("UNDO").filter((line) => line.startsWith("/"))).toEqual([
+    expect.stringMatching(/^\/redo /),
+    expect.stringMatching(/^\/undo \[n\] /),
+  ]);
+  expect(linesFor("/undo").join("\n")).not.toContain("!command");
+  expect(linesFor("nonsense")).toEqual(['No command is about "nonsense". /help lists all.']);
 });
 
 test("a path and an id stay whole, so that they can be copied", () => {

@@ -60,7 +60,7 @@ function decisionsOf(why: Why, shown: (name: string) => boolean = () => true): r
 /** The decision that each key of the terminal makes. */
 function pressEach(why: Why): readonly ApprovalDecision[] {
   const question = approvalOf(why) as OpenQuestion;
-  return listAnswerKeys(question).flatMap(({ key }) => {
+  return listAnswerKeys(question, initialAnswerState).flatMap(({ key }) => {
     if (["?", "r", "a"].includes(key) && why !== "recovery") return [];
     const pressed = pressAnswer(key, initialAnswerState, question);
     if (pressed?.type === "decision") return [pressed.decision];

@@ -41,7 +41,7 @@ export async function chooseFallbacks(
 }
 
 function formatProblem(name: string, error: unknown): string {
-  return toOneLine(`The fallback ${name} is left out: ${error instanceof Error ? error.message : String(error)}`);
+  return toOneLine(`The fallback ${name} is left out. ${error instanceof Error ? error.message : String(error)}`);
 }
 
 /**

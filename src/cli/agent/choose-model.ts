@@ -1,7 +1,8 @@
 /**
  * The model of a session: chosen by name or from the environment, and how long to wait for it.
  */
-import type { Model, ModelTimeouts } from "../../index.js";
+import { nearestName } from "../../core/index.js";
+import { type Model, type ModelTimeouts, PawlError } from "../../index.js";
 import { chooseModel, costOfCall } from "../../models/index.js";
 import { findAlias, toProviderEnvironment } from "../configuration/model-aliases.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
@@ -34,6 +35,8 @@ export async function chooseConfiguredModel(
   const { model, why, isLocal } = await chooseModel({
     importPackage: importClient,
     ...(alias === undefined ? toNameOption(name) : { name: alias.use, env: toProviderEnvironment(alias, process.env) }),
+  }).catch((error: unknown) => {
+    throw suggestName(error, name, ["demo", ...Object.keys(models)]);
   });
   const { contextWindow } = alias ?? {};
   return {
@@ -41,6 +44,16 @@ export async function chooseConfiguredModel(
     why: alias === undefined || name === alias.use ? why : `Using ${alias.use}, which is called ${name} here.`,
     timeouts: toTimeouts(timeout, isLocal),
   };
+}
+
+/** Adds the name that a misspelled name without a provider was probably meant to be. */
+function suggestName(error: unknown, name: string | undefined, known: readonly string[]): unknown {
+  if (name === undefined || name.includes("/") || !(error instanceof PawlError)) return error;
+  const nearest = error.code === "unknown_model" ? nearestName(name, known) : undefined;
+  if (nearest === undefined) return error;
+  return new PawlError("unknown_model", `Unknown model ${JSON.stringify(name)}. Did you mean ${nearest}?`, {
+    cause: error,
+  });
 }
 
 /** The library reads PAWL_MODEL itself, and then names it in `why`. So the same name is not passed again. */

@@ -51,7 +51,7 @@ import { createGuardedTools, withPlanModeCheck } from "../permissions/guarded-to
 import { createHookVerdicts } from "../permissions/hook-verdicts.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
-import { isAgentTool, planTool, reminderTool } from "../permissions/rule.js";
+import { isAgentTool, planTool, reminderTool, toolsElsewhere } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
 import { agentName } from "./agent-name.js";
 import { fallbacksFor } from "./choose-fallbacks.js";
@@ -270,7 +270,7 @@ function checkToolsOff(toolsOff: ReadonlySet<string>, tools: readonly { readonly
   const names = tools.map(({ name }) => name);
   for (const off of toolsOff) {
     if (names.includes(off) || off.startsWith("mcp__") || isAgentTool(off)) continue;
-    const nearest = nearestName(off, names);
+    const nearest = toolsElsewhere.get(off) ?? nearestName(off, names);
     throw new PawlError(
       "bad_configuration",
       `The setting tools.off names ${JSON.stringify(off)}, which is not a tool. ${nearest === undefined ? `The tools are: ${names.join(", ")}.` : `Do you mean ${nearest}?`}`,

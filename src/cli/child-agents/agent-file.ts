@@ -16,7 +16,8 @@ import {
   type TextFiles,
 } from "../files/text-folder.js";
 import type { AgentMode } from "../permissions/mode.js";
-import { agentToolPrefix, isAgentTool, isBuiltInTool, personTool } from "../permissions/rule.js";
+import { agentToolPrefix, isAgentTool, isBuiltInTool, toolsElsewhere } from "../permissions/rule.js";
+import { isNear } from "../terminal/is-near.js";
 import { toOneLine, truncate } from "../terminal/text.js";
 
 export type AgentFile = TextFile & {
@@ -104,7 +105,7 @@ export function parseAgentFile(file: TextFile): AgentFile {
     disallowedTools: disallowed.names,
     model: model === undefined || model === "inherit" ? null : model,
     mode,
-    background: value("background")?.toLowerCase() === "true",
+    background: parseYesOrNo("background", value("background")),
     limits: {
       ...(maxSteps === undefined ? {} : { maxSteps: Math.ceil(maxSteps) }),
       ...(maxTokens === undefined ? {} : { maxTokens: Math.ceil(maxTokens) }),
@@ -114,26 +115,6 @@ export function parseAgentFile(file: TextFile): AgentFile {
     notes: [...tools.notes, ...disallowed.notes, ...(note === undefined ? [] : [note]), ...describeUnknownKeys(keys)],
   };
 }
-
-/** Maps the tool names of other programs to Pawl's tools. The first name of a tool is the usual one. */
-export const toolsElsewhere: ReadonlyMap<string, string> = new Map([
-  ["Read", "read_file"],
-  ["NotebookRead", "read_file"],
-  ["Glob", "list_files"],
-  ["LS", "list_files"],
-  ["Grep", "search_files"],
-  ["Write", "write_file"],
-  ["Edit", "edit_file"],
-  ["MultiEdit", "edit_file"],
-  ["Bash", "shell"],
-  ["BashOutput", "read_process"],
-  ["KillShell", "stop_process"],
-  ["KillBash", "stop_process"],
-  ["WebFetch", "fetch_url"],
-  ["TodoWrite", "todo"],
-  ["AskUserQuestion", personTool],
-  ["Skill", "read_skill"],
-]);
 
 type ParsedTools<Names> = { readonly names: Names; readonly notes: readonly string[] };
 
@@ -186,11 +167,20 @@ function readToolWords(
   return {
     names: [...names],
     notes: [
-      ...(unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.`]),
+      ...(unknown.length === 0 ? [] : [`There is no tool ${formatList(unknown)}.${suggestName(unknown, toolNames)}`]),
       ...(patterned.length === 0 ? [] : [describePatterns(formatList(patterned))]),
     ],
     unknown,
   };
+}
+
+const toolNames: ReadonlySet<string> = new Set([...toolsElsewhere.keys(), ...toolsElsewhere.values()]);
+
+/** The sentence about the first word that is close to a name; empty if none is. */
+function suggestName(unknown: readonly string[], names: ReadonlySet<string>): string {
+  // Any two short words are close.
+  const [nearest] = unknown.flatMap((word) => (word.length > 3 ? [...names].filter((name) => isNear(name, word)) : []));
+  return nearest === undefined ? "" : ` Did you mean ${nearest}?`;
 }
 
 /** The tool that a word means, whatever the case of a name from elsewhere: an agent without `bash` has no shell. */
@@ -224,12 +214,19 @@ function parseMode(word: string | undefined): { readonly mode: AgentMode; readon
   }
 }
 
+/** @throws Error unless it is true or false */
+function parseYesOrNo(key: string, text: string | undefined): boolean {
+  const word = text?.toLowerCase() ?? "false";
+  if (word !== "true" && word !== "false") throw new Error(`its ${key} must be true or false`);
+  return word === "true";
+}
+
 /** @throws Error unless it is a valid limit above 0: an invalid limit must not be ignored */
 function parsePositive(key: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (!(number > 0 && number <= Number.MAX_SAFE_INTEGER))
-    throw new Error(`its ${key} must be a number above 0 and at most ${Number.MAX_SAFE_INTEGER}`);
+  if (number > Number.MAX_SAFE_INTEGER) throw new Error(`its ${key} must be at most ${Number.MAX_SAFE_INTEGER}`);
+  if (!(number > 0)) throw new Error(`its ${key} must be a number above 0, such as ${key === "budget" ? "0.5" : "20"}`);
   return number;
 }
 
@@ -255,7 +252,8 @@ const maxShown = 60;
 
 function describeUnknownKeys(keys: readonly string[]): readonly string[] {
   const unknown = [...new Set(keys)].filter((key) => !knownKeys.has(key));
-  return unknown.length === 0 ? [] : [`These keys have no effect: ${formatList(unknown)}.`];
+  if (unknown.length === 0) return [];
+  return [`These keys have no effect: ${formatList(unknown)}.${suggestName(unknown, knownKeys)}`];
 }
 
 function formatList(words: readonly string[]): string {

@@ -45,7 +45,7 @@ export async function chooseAgentModels(
   };
   const notes: string[] = [];
   const turnOff = (file: AgentFile, model: string, why: string): AgentWithModel => {
-    notes.push(toOneLine(`The agent ${file.name} cannot be used: ${why}`));
+    notes.push(toOneLine(`The agent ${file.name} cannot be used. ${why}`));
     return { file, model: { model: createUnusableModel(model, why), timeouts: {}, isUnusable: true } };
   };
   const chooseNamed = async (file: AgentFile): Promise<AgentWithModel> => {
@@ -60,7 +60,9 @@ export async function chooseAgentModels(
     try {
       return { file, model: await choose(modelName) };
     } catch (error) {
-      return turnOff(file, modelName, error instanceof Error ? error.message : String(error));
+      const why = error instanceof Error ? error.message : String(error);
+      const isName = !modelName.includes("/") && !Object.hasOwn(configured.models, modelName);
+      return turnOff(file, modelName, isName ? explainUnknownName(file, modelName) : why);
     }
   };
   const chooseFor = async (file: AgentFile): Promise<AgentWithModel> => {
@@ -75,6 +77,10 @@ export async function chooseAgentModels(
   return { agents, problems: [...problems, ...describeMisspelledAgents(configured, all), ...notes] };
 }
 
+function explainUnknownName({ path }: AgentFile, model: string): string {
+  return `${path} names the model ${model}, which is not a name of the setting models. Define it there, or write provider/model or inherit.`;
+}
+
 /** Why a limit in dollars rules out the model; null if it does not. */
 function explainMissingPrice(
   { path, limits }: AgentFile,
@@ -86,7 +92,7 @@ function explainMissingPrice(
   if (limits.maxCostUsd !== undefined)
     return `${path} sets a budget, and the model ${id} has no known price. Remove the budget, or use another model.`;
   if (configuredLimits.maxCostUsd === undefined) return null;
-  return `there is a limit in dollars, and the model ${id} of ${path} has no known price. Use another model.`;
+  return `There is a limit in dollars, and the model ${id} of ${path} has no known price. Use another model.`;
 }
 
 /** The agents without their models, for commands that never call them. */
@@ -101,7 +107,7 @@ function createUnusableModel(id: string, why: string): Model {
     price: { input: 0, output: 0 },
     // biome-ignore lint/correctness/useYield: it only throws.
     async *stream() {
-      throw new PawlError("bad_configuration", `The model ${id} cannot be used: ${why}`);
+      throw new PawlError("bad_configuration", `The model ${id} cannot be used. ${why}`);
     },
   };
 }

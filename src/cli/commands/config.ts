@@ -3,7 +3,6 @@
  */
 
 import { join } from "node:path";
-import { nearestName } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import {
   describeMisspelledAgents,
@@ -11,7 +10,8 @@ import {
   resolveAgents,
   toAgentRecord,
 } from "../child-agents/resolve-agents.js";
-import { configurationName } from "../configuration/configuration.js";
+import { createUnknownKeyError } from "../configuration/change.js";
+import { configurationName, settingNames } from "../configuration/configuration.js";
 import { formatConfiguration, formatSettingValue, listChangedSettings } from "../configuration/format-configuration.js";
 import { resolveCommands, toCommandRecord } from "../configuration/resolve-commands.js";
 import { resolveConfiguration } from "../configuration/resolve-configuration.js";
@@ -64,14 +64,9 @@ export function get(key: string, options: ConfigOptions, terminal: Terminal): nu
   const { settings } = resolveConfiguration(resolveFolders(options));
   const found = settings.find((setting) => setting.key === key);
   if (found === undefined) {
-    const suggestion = nearestName(
-      key,
-      settings.map((setting) => setting.key),
-    );
-    throw new PawlError(
-      "bad_input",
-      `${sanitize(key)} is not set.${suggestion === undefined ? ' "pawl config" lists the settings.' : ` Did you mean ${suggestion}?`}`,
-    );
+    if (settingNames.includes(key))
+      throw new PawlError("bad_input", `${key} is not set. To set it: pawl config set ${key} VALUE`);
+    throw createUnknownKeyError(key, [...settingNames, ...settings.map((setting) => setting.key)]);
   }
   if (options.json === true) terminal.json(found);
   else terminal.out(`${sanitize(formatSettingValue(found.value))}\n`);
@@ -107,13 +102,21 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
     ...[...servers, ...commands.all, ...agents.all, ...hooks].map((one) => one.path),
   ];
   const files = [...new Set(paths)].filter((one) => one !== undefined);
-  const problems = [...commands.problems, ...agents.problems, ...describeMisspelledAgents(configured, agents.all)];
+  const problems = [
+    ...commands.problems,
+    ...agents.problems,
+    ...describeMisspelledAgents(configured, agents.all),
+    // A server that is only disabled or not trusted has a transport.
+    ...servers.flatMap(({ name, path, transport, off }) =>
+      transport === null ? [`The MCP server ${name} in ${path} is off: ${off}.`] : [],
+    ),
+  ];
   if (options.json === true)
     terminal.json({ ok: true, files, problems, ...(warning === null ? {} : { off: warning }) });
   else {
     const emptyNote = "There is no pawl.config.json, no MCP servers file, and no file with a command, agent or hook.";
     const lines = [
-      files.length === 0 ? emptyNote : `Valid: ${files.map(sanitize).join(", ")}`,
+      ...(files.length > 0 ? [`Valid: ${files.map(sanitize).join(", ")}`] : problems.length > 0 ? [] : [emptyNote]),
       ...[...problems, ...(warning === null ? [] : [warning])].map(sanitize),
     ];
     for (const line of lines) terminal.out(`${line}\n`);

@@ -3,6 +3,7 @@
  */
 import type { Command } from "commander";
 import type { ConversationOptions } from "../conversation/conversation-deps.js";
+import { isNear } from "../terminal/is-near.js";
 import type { Terminal } from "../terminal/terminal.js";
 
 export async function conversation(
@@ -14,7 +15,9 @@ export async function conversation(
 ): Promise<number> {
   rejectUnknownCommand(words, program);
   if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
-    if (words.length === 0) program.help({ error: true });
+    const isBare =
+      words.length === 0 && !Object.keys(options).some((name) => program.getOptionValueSource(name) === "cli");
+    if (isBare) program.outputHelp({ error: true });
     program.error('error: a conversation needs a terminal. Without one, give the task to "pawl run", or add -p', {
       code: "pawl.noTerminal",
     });
@@ -31,14 +34,4 @@ function rejectUnknownCommand(words: readonly string[], program: Command): void 
   const suggestions = program.commands.map((command) => command.name()).filter((name) => isNear(name, word));
   const suggestionNote = suggestions.length === 0 ? "" : `\n(Did you mean ${suggestions.join(" or ")}?)`;
   program.error(`error: unknown command '${word}'${suggestionNote}`, { code: "commander.unknownCommand" });
-}
-
-/** Whether two names differ in at most two adjacent characters, or the name begins with the word. */
-function isNear(name: string, word: string): boolean {
-  if (word.length > 2 && name.startsWith(word)) return true;
-  let start = 0;
-  while (start < Math.min(name.length, word.length) && name[start] === word[start]) start += 1;
-  let end = 0;
-  while (end < Math.min(name.length, word.length) - start && name.at(-1 - end) === word.at(-1 - end)) end += 1;
-  return Math.max(name.length, word.length) - start - end <= 2;
 }

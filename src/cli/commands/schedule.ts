@@ -95,11 +95,19 @@ async function readInput(words: readonly string[]): Promise<string> {
   );
 }
 
+/** The minimum number of fields of a cron expression. */
+const cronFields = 5;
+
 /** An interval (`10m`), a time (`2026-12-01T08:00Z`), or a cron expression. */
 function parseWhen(when: string): { readonly everyMs: number } | { readonly at: string } | { readonly cron: string } {
   const everyMs = parseDuration(when);
   if (everyMs !== null) return { everyMs };
-  return /^\d{4}-\d\d-\d\dT/.test(when) ? { at: when } : { cron: when };
+  if (/^\d{4}-\d\d-\d\dT/.test(when)) return { at: when };
+  if (when.trim().split(/\s+/).length >= cronFields) return { cron: when };
+  throw new PawlError(
+    "bad_input",
+    `Invalid time ${JSON.stringify(when)}: expected an interval (10m), a time (2026-12-01T08:00Z) or a cron expression ("0 8 * * 1-5").`,
+  );
 }
 
 export function list({ json }: JsonOption, terminal: Terminal): Promise<number> {

@@ -21,7 +21,10 @@ export async function steer(id: string, words: readonly string[], options: Steer
     const skips = options.skipUnstarted === true;
     await createClient({ store })
       .session(summary.sessionId)
-      .steer(message, skips ? { skip: "unstarted" } : {});
+      .steer(message, skips ? { skip: "unstarted" } : {})
+      .catch((error: unknown) => {
+        throw error instanceof PawlError && error.code === "run_finished" ? createNoRunError(summary, error) : error;
+      });
     if (options.json === true) terminal.json({ sessionId: summary.sessionId, steered: message });
     else terminal.out(nameAsStarted(formatConfirmation(summary, skips)));
     return exitCodes.done;
@@ -36,6 +39,12 @@ async function readMessage(words: readonly string[]): Promise<string> {
   const read = process.stdin.isTTY === true ? "" : (await text(process.stdin)).trim();
   if (read !== "") return read;
   throw new PawlError("bad_input", 'There is no message. Give one, as in pawl steer ID "Leave the tests alone"');
+}
+
+function createNoRunError({ sessionId, status }: SessionSummary, cause: PawlError): PawlError {
+  const id = shortId(sessionId);
+  const message = `Session ${id} has no run in progress (${status}), so there is nothing to steer. To send a new request: pawl run --session ${id} "…"`;
+  return new PawlError("run_finished", message, { cause });
 }
 
 function formatConfirmation({ sessionId, status, activity, holder }: SessionSummary, skips: boolean): string {

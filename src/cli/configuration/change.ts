@@ -13,7 +13,7 @@ import { formatNumber } from "../../view/format-number.js";
 import { maxConfigurationBytes } from "../files/configuration-folder.js";
 import { readSmallText } from "../files/small-file.js";
 import { parseConfiguration, settingNames } from "./configuration.js";
-import { type SettingKind, settingTable } from "./setting-table.js";
+import { findSettingProblem, type SettingKind, settingTable } from "./setting-table.js";
 import { stripComments } from "./strip-comments.js";
 
 /** The content of the file, valid or not; null if there is none. @throws PawlError `bad_configuration` */
@@ -72,6 +72,8 @@ export function setValue(path: string, key: string, value: string): Json {
       `${path} has comments, which would be lost. Write the setting yourself: pawl config edit`,
     );
   const written = parseSettingValue(rule.kind, key, value);
+  const problem = findSettingProblem(rule.kind, written);
+  if (problem !== null) throw new PawlError("bad_input", `${key} ${problem}. Nothing was changed.`);
   const changed = setIn(parsedText.ok ? parsedText.value : {}, key.split("."), written);
   writeConfiguration(path, `${JSON.stringify(changed, null, 2)}\n`);
   return written;
@@ -113,10 +115,11 @@ function parseSettingValue({ type }: SettingKind, key: string, value: string): J
   }
 }
 
-function createUnknownKeyError(key: string): PawlError {
+/** The error for a key that is not a setting. */
+export function createUnknownKeyError(key: string, known: readonly string[] = settingNames): PawlError {
   if (/^permissions\b/.test(key))
     return new PawlError("bad_input", "Rules have their own commands, for example: pawl permissions add allow RULE");
-  const suggestion = nearestName(key, settingNames);
+  const suggestion = nearestName(key, known);
   const suggestionNote =
     suggestion === undefined ? `Known settings: ${settingNames.join(", ")}.` : `Did you mean ${suggestion}?`;
   return new PawlError("bad_input", `${JSON.stringify(key)} is not a setting. ${suggestionNote}`);

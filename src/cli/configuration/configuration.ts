@@ -64,7 +64,9 @@ export function parseConfiguration(path: string, text: string): Configuration {
   if ($schema !== undefined && typeof $schema !== "string") throw createError("$schema must be an address");
   const settings: { [key: string]: Json } = Object.create(null);
   readMembers(members, [], settings, createError);
-  return { settings, ...(permissions === undefined ? {} : { permissions: parseRuleLists(permissions, createError) }) };
+  if (permissions === undefined) return { settings };
+  const lists = requireObject(permissions, "permissions", createError);
+  return { settings, permissions: parseRuleLists(lists, (why) => createError(`permissions.${why}`)) };
 }
 
 type CreateError = (why: string) => PawlError;
@@ -96,7 +98,7 @@ function readMembers(
     }
     const problem = findSettingProblem(rule.kind, value);
     if (problem !== null)
-      throw createError(`${key} ${problem}${key === "model" ? " such as anthropic/claude-sonnet-5-5" : ""}`);
+      throw createError(`${key} ${problem}${key === "model" ? ", such as anthropic/claude-sonnet-5-5" : ""}`);
     settings[key] = value;
   }
 }
@@ -108,16 +110,24 @@ function createUnknownSettingError(
   createError: CreateError,
 ): PawlError {
   const all = parentPath.length === 0 ? [...known, "permissions"] : known;
+  const elsewhere = parentPath.length === 0 && Object.hasOwn(settingsElsewhere, name) ? settingsElsewhere[name] : undefined;
+  if (elsewhere !== undefined) return createError(`${name} is not a setting. ${elsewhere}`);
   const path = parentPath.map((one) => `${one}.`).join("");
   const suggestion = nearestName(name, all);
   return createError(
-    `${path}${name} is not a setting. ${suggestion === undefined ? `Known settings: ${all.join(", ")}` : `Did you mean ${path}${suggestion}`}`,
+    `${path}${name} is not a setting. ${suggestion === undefined ? `Known settings: ${all.join(", ")}` : `Did you mean ${path}${suggestion}?`}`,
   );
 }
+
+/** Where settings are that other programs have in the same file. */
+const settingsElsewhere: { readonly [name: string]: string | undefined } = {
+  mcpServers: "MCP servers have their own file: pawl mcp add",
+  hooks: "Hooks have their own file, hooks.json next to your settings or .pawl/hooks.json in a folder",
+};
 
 function createConfigurationError(path: string, why: string): PawlError {
   return new PawlError(
     "bad_configuration",
-    `${path} cannot be used: ${why}. Fix the file; "pawl config check" checks it again.`,
+    `${path} cannot be used: ${why}${why.endsWith("?") ? "" : "."} Fix the file; "pawl config check" checks it again.`,
   );
 }

@@ -208,7 +208,7 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
     case "yes or no":
       return typeof value === "boolean" ? null : "must be true or false";
     case "one of":
-      return kind.choices.some((choice) => choice === value) ? null : `must be ${kind.choices.join(" or ")}`;
+      return kind.choices.some((choice) => choice === value) ? null : `must be ${formatChoices(kind.choices)}`;
     case "some of": {
       const isKnown = (one: Json) => kind.choices.some((choice) => choice === one);
       return isList(value, isKnown) ? null : `must be a list of some of these: ${kind.choices.join(", ")}`;
@@ -234,6 +234,11 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
         ? null
         : `must be a list of at most ${maxFallbacks} models: provider/model, or your own names`;
   }
+}
+
+/** `auto, 5m or off` */
+function formatChoices(choices: readonly string[]): string {
+  return [choices.slice(0, -1).join(", "), ...choices.slice(-1)].filter((part) => part !== "").join(" or ");
 }
 
 function findHostsProblem(value: Json): string | null {

@@ -256,6 +256,7 @@ async function leaveConversation(
 ): Promise<number> {
   const { runId, isWaiting } = control.view.state();
   const isAtWork = runId !== null;
+  front.leave(formatLeaving(how, isAtWork && !isWaiting));
   const agentsAtWork = await control.countBackgroundAgents();
   if (how === "stop") await control.stopAndWait(graceMs);
   await background.close();
@@ -271,6 +272,11 @@ async function leaveConversation(
   if (agentsAtWork > 0 && (!isAtWork || how === "stop")) return exitCodes.interrupted;
   if (!isAtWork || how === "stop") return exitCodes.done;
   return isWaiting ? exitCodes.waiting : exitCodes.interrupted;
+}
+
+function formatLeaving(how: LeaveMode, isBusy: boolean): string {
+  if (how === "stop") return "stopping the run, then leaving…";
+  return isBusy ? `leaving: tools at work have ${graceMs / 1_000} seconds to finish…` : "leaving…";
 }
 
 function formatAgentsAtWork(count: number): string {

@@ -23,6 +23,9 @@ type WelcomeDeps = {
   readonly terminal: Terminal;
 };
 
+/** A session keeps its model, even if a key has been set since it began. */
+const demoAsBefore = "Using the demo model, not an LLM, as before. To switch this session to another model: /model";
+
 /** Renders the first lines: the version, the session, and what can be continued. */
 export async function renderWelcome(
   { store, root, loss, version, options, front, terminal }: WelcomeDeps,
@@ -39,7 +42,7 @@ export async function renderWelcome(
   if (!isFirst) return wrappedHead;
   const notes: Line[] = [...wrappedHead];
   if (options.model === undefined && model.id === "demo")
-    notes.push(...wrapNote(terminal.redaction.text(why), front.columns(), "yellow"));
+    notes.push(...wrapNote(summary === null ? terminal.redaction.text(why) : demoAsBefore, front.columns(), "yellow"));
   if (loss !== null) notes.push(...wrapNote(sanitize(loss), front.columns(), "yellow"));
   if (summary !== null) return notes;
   const otherSessions = await store.list({ agent: agentName, root, parent: null, limit: 100 });

@@ -12,11 +12,10 @@ import { isJsonObject } from "../../core/data/is-object.js";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
 import { compileGlob } from "../../tools/files/glob.js";
-import { toolsElsewhere } from "../child-agents/agent-file.js";
 import { stripComments } from "../configuration/strip-comments.js";
 import { decodeText, readFolderFile } from "../files/folder-file.js";
 import { readSmallText } from "../files/small-file.js";
-import { parseRule, type Rule } from "../permissions/rule.js";
+import { parseRule, type Rule, toolsElsewhere } from "../permissions/rule.js";
 
 export const userHooksName = "hooks.json";
 export const folderHooksName = ".pawl/hooks.json";
@@ -221,12 +220,10 @@ function parseCondition(event: HookEvent, value: Json, place: string, createErro
   if (typeof value !== "string") throw createError(place, "must be a permission rule, such as shell(git push *)");
   const [, name = "", rest = ""] = /^(\w+)(.*)$/s.exec(value.trim()) ?? [];
   const rule = `${toolsElsewhere.get(name) ?? name}${rest.replace(/:\*\)$/, " *)")}`;
-  try {
-    // A rule that denies also covers what it cannot read.
-    return parseRule("deny", { rule }, "option", homedir());
-  } catch (error) {
-    throw createError(place, `is not a permission rule: ${error instanceof Error ? error.message : String(error)}`);
-  }
+  // A rule that denies also covers what it cannot read.
+  return parseRule("deny", { rule }, "option", homedir(), (why) =>
+    createError(place, `is not a permission rule: ${why}`),
+  );
 }
 
 function readMembers(value: Json | undefined, place: string, createError: CreateError): Members {
@@ -248,7 +245,10 @@ function checkKeys(members: Members, place: string, known: readonly string[], cr
 }
 
 function createFileError(path: string, why: string): PawlError {
-  return new PawlError("bad_configuration", `${path} cannot be used: ${why}. Fix the file, or remove it.`);
+  return new PawlError(
+    "bad_configuration",
+    `${path} cannot be used: ${why}${why.endsWith("?") ? "" : "."} Fix the file, or remove it.`,
+  );
 }
 
 /** The folder's root in a command line. */

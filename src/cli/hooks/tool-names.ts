@@ -4,8 +4,7 @@
 import { relative, resolve } from "node:path";
 import { isJsonObject } from "../../core/data/is-object.js";
 import type { Json } from "../../index.js";
-import { toolsElsewhere } from "../child-agents/agent-file.js";
-import { agentToolPrefix, isAgentTool } from "../permissions/rule.js";
+import { agentToolPrefix, isAgentTool, toolsElsewhere } from "../permissions/rule.js";
 
 /** All names of a tool that a matcher may use: first its name in Claude Code, last its own. */
 export function listToolNames(tool: string): readonly string[] {

@@ -12,6 +12,7 @@ import { setTimeout } from "node:timers/promises";
 import { isObject } from "../../core/data/is-object.js";
 import { PawlError } from "../../index.js";
 import { readSmallText } from "../files/small-file.js";
+import { toOneLine } from "../terminal/text.js";
 import { type RuleLists, type StoredRule, verdicts } from "./rule-types.js";
 
 const maxBytes = 1024 * 1024;
@@ -77,13 +78,13 @@ function parseRules(path: string): RuleLists {
 
 /** Reads `{ allow, ask, deny }`. @throws what `createError` makes */
 export function parseRuleLists(value: unknown, createError: (why: string) => Error): RuleLists {
-  if (!isObject(value)) throw createError("permissions is not an object");
+  if (!isObject(value)) throw createError("they are not an object");
   const lists: { -readonly [Name in keyof RuleLists]: RuleLists[Name] } = {};
   for (const [name, list] of Object.entries(value)) {
     const verdict = verdicts.find((one) => one === name);
-    if (verdict === undefined) throw createError(`it has ${JSON.stringify(name)}: only allow, ask and deny are known`);
+    if (verdict === undefined) throw createError(`${toOneLine(name)} is unknown (known are ${verdicts.join(", ")})`);
     if (!Array.isArray(list) || list.length > maxRules)
-      throw createError(`${name} is not a list of at most ${maxRules} rules`);
+      throw createError(`${name} must be a list of at most ${maxRules} rules`);
     lists[verdict] = list.map((stored) => parseStoredRule(stored, name, createError));
   }
   return lists;

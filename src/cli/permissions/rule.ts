@@ -11,7 +11,7 @@ import { sanitizeStrictly } from "../terminal/text.js";
 import { type CommandPattern, parseCommandPattern } from "./command-pattern.js";
 import { createHostTest, type HostTest } from "./host-pattern.js";
 import { compilePathPattern, type PathPattern } from "./path-pattern.js";
-import type { RuleScope, StoredRule, Verdict } from "./rule-types.js";
+import type { CreateRuleError, RuleScope, StoredRule, Verdict } from "./rule-types.js";
 
 export type Rule = StoredRule & {
   readonly verdict: Verdict;
@@ -86,6 +86,26 @@ const knownTools = [
   ],
 ];
 
+/** Maps the tool names of other programs to Pawl's tools. The first name of a tool is the usual one. */
+export const toolsElsewhere: ReadonlyMap<string, string> = new Map([
+  ["Read", "read_file"],
+  ["NotebookRead", "read_file"],
+  ["Glob", "list_files"],
+  ["LS", "list_files"],
+  ["Grep", "search_files"],
+  ["Write", "write_file"],
+  ["Edit", "edit_file"],
+  ["MultiEdit", "edit_file"],
+  ["Bash", "shell"],
+  ["BashOutput", "read_process"],
+  ["KillShell", "stop_process"],
+  ["KillBash", "stop_process"],
+  ["WebFetch", "fetch_url"],
+  ["TodoWrite", "todo"],
+  ["AskUserQuestion", personTool],
+  ["Skill", "read_skill"],
+]);
+
 /** Names of rules about leaving the limits of the sandbox. They are not tools. */
 const beyondSandbox = ["reach", "outside"];
 
@@ -109,10 +129,18 @@ export function pathOfCall(tool: string, input: unknown): string {
 
 const maxRule = 1_000;
 
-/** @throws PawlError `bad_configuration` with what is wrong with the rule */
-export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope, home: string): Rule {
+/**
+ * @param createError the error for a rule that cannot be read; by default a PawlError `bad_configuration` that quotes the rule
+ * @throws what `createError` returns
+ */
+export function parseRule(
+  verdict: Verdict,
+  stored: StoredRule,
+  scope: RuleScope,
+  home: string,
+  createError: CreateRuleError = (why) => createRuleError(stored.rule.trim(), scope, why),
+): Rule {
   const text = stored.rule.trim();
-  const createError = (why: string) => createRuleError(text, why);
   if (text.length > maxRule) throw createError(`it has more than ${maxRule} characters`);
   if (sanitizeStrictly(text) !== text) throw createError("it has hidden characters");
   const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:_\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];
@@ -129,7 +157,7 @@ export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope
     if (tool.endsWith("*") && tool !== `${agentToolPrefix}*` && !/^mcp__[\w-]+__\*$/.test(tool))
       throw createError("a * in a name is only for mcp__SERVER__* and agent_*");
     const known = [...knownTools, ...beyondSandbox];
-    const suggestion = known.includes(tool) ? undefined : nearestName(tool, known);
+    const suggestion = known.includes(tool) ? undefined : (toolsElsewhere.get(tool) ?? nearestName(tool, known));
     if (suggestion !== undefined) throw createError(`there is no tool ${tool}. Did you mean ${suggestion}?`);
     return { ...base, about: { kind: "tool" } };
   }
@@ -146,9 +174,16 @@ export function parseRule(verdict: Verdict, stored: StoredRule, scope: RuleScope
     return { ...base, about: { kind: "domain", test: createHostTest(pattern, verdict, createError) } };
   if (isPathTool(tool))
     return { ...base, about: { kind: "path", pattern: compilePathPattern(pattern, home, createError) } };
+  const own = toolsElsewhere.get(tool);
+  if (own !== undefined) throw createError(`there is no tool ${tool}. Did you mean ${own}(${toOwnPattern(pattern)})?`);
   throw createError(
     `only shell, reach, outside, fetch_url and ${[...pathFields.keys()].join(", ")} take something in parentheses`,
   );
+}
+
+/** The pattern of a rule of Claude Code, as it is written here. */
+function toOwnPattern(pattern: string): string {
+  return pattern.replace(/:\*$/, " *").replace(/^domain:/, "");
 }
 
 function findVersionProblem(tool: string, version: string, verdict: Verdict): string | null {
@@ -157,10 +192,11 @@ function findVersionProblem(tool: string, version: string, verdict: Verdict): st
   return /^[0-9a-f]{64}$/.test(version) ? null : "after @, give the SHA-256 of the tool, as 64 characters";
 }
 
-function createRuleError(text: string, why: string): PawlError {
+function createRuleError(text: string, scope: RuleScope, why: string): PawlError {
+  const source = scope === "option" ? "" : ` (${formatRuleSource({ scope })})`;
   return new PawlError(
     "bad_configuration",
-    `The permission rule ${JSON.stringify(text.slice(0, 200))} cannot be read: ${why}.`,
+    `The permission rule ${JSON.stringify(text.slice(0, 200))}${source} cannot be read: ${why}${why.endsWith("?") ? "" : "."}`,
   );
 }
 

@@ -111,7 +111,7 @@ export async function awaitOutcome(session: Session): Promise<RunResult> {
 
 function formatDeniedWarning(denied: number): string {
   const calls = `${denied} ${denied === 1 ? "call was" : "calls were"}`;
-  return `${calls} denied because nobody could be asked.\nRun pawl on a terminal, let calls wait with --park, or allow every tool with --yes.`;
+  return `${calls} denied because nobody could be asked.\nRun pawl on a terminal, let calls wait with --park, or allow some with --allow or all with --yes.`;
 }
 
 function formatUnansweredWarning(unanswered: number): string {

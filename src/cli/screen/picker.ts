@@ -79,7 +79,7 @@ export function renderPicker(picker: Picker, columns: number, maxRows: number): 
   if (rows.length === 0) rows.push(lineOf(isEmpty(picker.words) ? "  (nothing)" : "  no match", "dim"));
   const hidden = matches.length - visibleCount;
   const more = hidden > 0 ? ` · ${hidden} more` : "";
-  const keys = columns < narrowColumns ? "enter · ↑ ↓ · esc" : "enter open · ↑ ↓ choose · esc back";
+  const keys = columns < narrowColumns ? "enter · ↑ ↓ · esc" : "enter choose · ↑ ↓ move · esc back";
   return {
     rows: [...input.rows, ...rows, lineOf(`${keys}${more}`, "dim")],
     cursor: input.cursor,

@@ -67,11 +67,13 @@ export function* createFolderPlan({ request: text, own, earlier, wantsPlan }: Pl
     calls: [{ name: "list_files", input: { path: ".", depth: 1 } }],
   };
   const entries = listEntries(listing);
-  const request = readRequest(text, entries);
-  const namesNothing = request.texts.length === 0 && request.namedPaths.length === 0 && !request.mentionsFiles;
-  const isAboutEarlier = namesNothing && request.reportPath !== null && earlier.length > 0;
+  // What is attached counts only if the user's own words name nothing: "Read @src/cart.ts" is not about the names in that file.
+  const ownRequest = readRequest(own, entries);
+  const request = namesNothing(ownRequest) ? readRequest(text, entries) : ownRequest;
+  const isVague = namesNothing(request);
+  const isAboutEarlier = isVague && request.reportPath !== null && earlier.length > 0;
   const results = isAboutEarlier ? earlier : yield createSearchStep(request, entries);
-  const notes = namesNothing && !isAboutEarlier ? [exampleRequests] : [];
+  const notes = isVague && !isAboutEarlier ? [exampleRequests] : [];
 
   const { reportPath } = request;
   if (reportPath === null) return { results, changed: [], notes };
@@ -85,6 +87,10 @@ export function* createFolderPlan({ request: text, own, earlier, wantsPlan }: Pl
     calls: [{ name: "write_file", input: { path: reportPath, content } }],
   };
   return { results, changed, notes };
+}
+
+function namesNothing({ texts, namedPaths, mentionsFiles }: DemoRequest): boolean {
+  return texts.length === 0 && namedPaths.length === 0 && !mentionsFiles;
 }
 
 /** Shows the user what would change. @returns null if they accept it; else what to say */

@@ -25,7 +25,7 @@ export function readSpelledOutCall(request: string): PlannedCall | null {
   if (request.length > maxCharacters) return null;
   const command = /^\s*run:\s*(\S[\s\S]*)$/i.exec(request)?.[1];
   if (command !== undefined) return { name: "shell", input: { command: command.trimEnd() } };
-  const edit = /^\s*replace\s+("[^"]*"|\S+)\s+with\s+("[^"]*"|\S+)\s+in\s+(\S+?)\.?\s*$/i.exec(request);
+  const edit = /^\s*replace\s+("[^"]*"|\S+)\s+with\s+("[^"]*"|\S+)\s+in\s+@?(\S+?)\.?\s*$/i.exec(request);
   if (edit === null) return null;
   const [, oldText = "", newText = "", path = ""] = edit.map((part) => part.replace(/^"|"$/g, ""));
   return { name: "edit_file", input: { path, oldText, newText, replaceAll: true } };
@@ -45,7 +45,7 @@ export function readRequest(text: string, entries: ReadonlySet<string>): DemoReq
   return {
     texts: unique(texts.filter((searchText) => findNamedPath(searchText, entries) === null)).slice(0, maxTexts),
     namedPaths: unique(paths)
-      .flatMap((path) => findNamedPath(path, entries) ?? [])
+      .flatMap((path) => findNamedPath(path, entries) ?? findNamedPath(path.replace(/^@/, ""), entries) ?? [])
       .slice(0, maxNamedPaths),
     mentionsFiles: /\bfiles\b/i.test(rest),
     reportPath,

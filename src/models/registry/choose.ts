@@ -147,7 +147,7 @@ async function chooseLocal(
     const { name, server, address } = localModel;
     const choice = await tryLocal(localModel, list, () => choose(name, `${server} answers at ${address}`));
     if (typeof choice !== "string") return { ...choice, why: [choice.why, ...skipped].join(" ") };
-    skipped.push(`${server} at ${address} cannot be used: ${choice}`);
+    skipped.push(`${server} at ${address} cannot be used${choice}`);
   }
   if (skipped.length === 0)
     return chooseDemo("no model was named, no key is set and no model server answers on this machine");
@@ -155,18 +155,18 @@ async function chooseLocal(
   return { ...choice, why: [choice.why, ...skipped].join(" ") };
 }
 
-/** Returns the choice of a server's model, or a sentence that explains why the model cannot be used. */
+/** Returns the choice of a server's model, or the reason why it cannot be used, to be appended to that statement. */
 async function tryLocal(
   localModel: LocalModel,
   list: ModelList,
   choose: () => Promise<ModelChoice>,
 ): Promise<ModelChoice | string> {
   const problem = await findChatProblem(localModel, list);
-  if (problem !== undefined) return `${problem}.`;
+  if (problem !== undefined) return `: ${problem}.`;
   try {
     return await choose();
   } catch (error) {
-    if (error instanceof PawlError) return error.message;
+    if (error instanceof PawlError) return `. ${error.message}`;
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import { PawlError } from "../../errors.js";
 import type { JsonSchema } from "../../ports/model.js";
 import type { ApprovalDecision } from "../agent/answer-types.js";
 import { isTooLong } from "../model/parse-tool-call.js";
-import { type CompiledInput, compileAnswer, compileInput } from "../tools/schema.js";
+import { type CompiledInput, compileAnswer, compileInput, type InputIssue } from "../tools/schema.js";
 
 type AskingCall = Extract<Call, { readonly status: "asking" }>;
 
@@ -113,11 +113,17 @@ export async function checkReply(
     throw new PawlError("bad_input", `${which} cannot be accepted: ${checked.error}. Change it and answer again.`);
   const result = schema === undefined ? undefined : await compileAnswer(schema).validate(checked.value);
   if (result === undefined || result.ok) return structuredClone(checked.value);
-  const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const issues = result.issues.map(formatIssue);
   throw new PawlError(
     "bad_input",
     `${which} does not match the question's schema:\n- ${issues.join("\n- ")}\nNothing was answered. Change it and answer again.`,
   );
+}
+
+/** For people. The words for the model are part of the log, and a replay compares them. */
+function formatIssue({ path, message }: InputIssue): string {
+  const words = message.replace(/^Instance does not have required property (".*")\.$/s, "must have the property $1");
+  return path === "" ? words : `${path}: ${words}`;
 }
 
 /** Returns the input schema of a tool, from this process or the session's log; undefined if neither has it. */
@@ -136,7 +142,7 @@ export async function checkEdit(
   const compiled = schema === undefined ? undefined : compileOrUndefined(schema);
   const result = await compiled?.validate(input);
   if (result === undefined || result.ok) return;
-  const issues = result.issues.map(({ path, message }) => (path === "" ? message : `${path}: ${message}`));
+  const issues = result.issues.map(formatIssue);
   throw new PawlError(
     "bad_input",
     `The edited input of call ${callKey} does not match the schema of the tool "${name}":\n- ${issues.join("\n- ")}\nNothing was answered. Change the input and answer again.`,

@@ -28,8 +28,8 @@ describe("the setting fallbacks", verifies("CHAT-4#settings"), () => {
     const { fallbacks, problems } = await choose(["nowhere/big", "keyed", "second"]);
     expect(fallbacks.map(({ model }) => model.id)).toEqual(["openai-compatible/two"]);
     expect(problems).toEqual([
-      expect.stringMatching(/^The fallback nowhere\/big is left out: .*nowhere/),
-      expect.stringMatching(/^The fallback keyed is left out: .*API key/),
+      expect.stringMatching(/^The fallback nowhere\/big is left out\. .*nowhere/),
+      expect.stringMatching(/^The fallback keyed is left out\. .*API key/),
     ]);
   });
 

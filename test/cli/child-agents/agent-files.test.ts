@@ -95,6 +95,18 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     expect(parse(write("description: x\ncolor: red\nhooks:\n  PreToolUse: []\nisolation: worktree")).notes).toEqual([
       "These keys have no effect: hooks, isolation.",
     ]);
+    expect(parse(write("description: x\ntool: Read\nmax-turns: 5")).notes).toEqual([
+      "These keys have no effect: tool, max-turns. Did you mean tools?",
+    ]);
+    expect(parse(write("description: x\ntools: Reed")).notes).toEqual(["There is no tool Reed. Did you mean Read?"]);
+  });
+
+  test.each([
+    ["background: maybe", "its background must be true or false"],
+    ["maxTurns: many", "its maxTurns must be a number above 0, such as 20"],
+    ["budget: -1", "its budget must be a number above 0, such as 0.5"],
+  ])("with %s is off", (line, why) => {
+    expect(() => parse(write(`description: x\n${line}`))).toThrow(why);
   });
 
   test("may have comments, lists that are not indented, and text over several lines", () => {
@@ -132,7 +144,7 @@ describe("A file of an agent", verifies("AGENT-4#files"), () => {
     [write('description: x\n"tools": Read'), 'its line "tools": Read cannot be read'],
     [write("description: x\npermissionMode:plan"), "its line permissionMode:plan cannot be read"],
     [write("  permissionMode: plan\ndescription: x"), "its line permissionMode: plan cannot be read"],
-    [write("description: x\nmaxTurns: 1e300"), "its maxTurns must be a number above 0 and at most"],
+    [write("description: x\nmaxTurns: 1e300"), "its maxTurns must be at most"],
   ])("that cannot be used says why", (text, why) => {
     expect(() => parse(text)).toThrow(why);
   });

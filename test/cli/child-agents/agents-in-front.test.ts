@@ -209,11 +209,22 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     expect(childModel.requests).toEqual([]);
   });
 
+  test("is off if the settings do not define the model that the file names", async () => {
+    const { root, home } = createWorld([], [], { file: "model: fast" });
+    const model = createScriptedModel([]);
+    const { problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
+    expect(problems).toEqual([
+      expect.stringMatching(
+        /^The agent scout cannot be used\. .*scout\.md names the model fast, which is not a name of the setting models\. Define it there, or write provider\/model or inherit\.$/,
+      ),
+    ]);
+  });
+
   test("fails and says why if the model of the file cannot be used, and the session goes on", async () => {
     const { root, home, store, permissions } = createWorld([], [], { file: "model: nowhere/big" });
     const model = createScriptedModel([callScout(), done]);
     const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
-    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used: .*nowhere/)]);
+    expect(problems).toEqual([expect.stringMatching(/^The agent scout cannot be used\. .*nowhere/)]);
     const spare = createScriptedModel([done], { id: "spare" });
     const fallbacks = [{ model: spare }];
     const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents, fallbacks });
@@ -228,7 +239,7 @@ describe("A call of an agent in a file", verifies("AGENT-4#files"), () => {
     const { agents, problems } = await chooseAgentModels(resolveConfiguration({ root, home }), {}, model);
     expect(problems).toEqual([
       expect.stringMatching(
-        /^The agent scout cannot be used: .*scout\.md sets a budget, and the model .* has no known price\./,
+        /^The agent scout cannot be used\. .*scout\.md sets a budget, and the model .* has no known price\./,
       ),
     ]);
     const agent = createFolderAgent({ store, home, root, permissions, model, allowShell: false, agents });

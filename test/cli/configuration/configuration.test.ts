@@ -46,11 +46,16 @@ describe("pawl.config.json", verifies("CHAT-4#settings"), () => {
   });
 
   test.each([
-    ['{ "modell": "x" }', "Did you mean model"],
-    ['{ "limits": { "maxStep": 1 } }', "Did you mean limits.maxSteps"],
+    ['{ "modell": "x" }', "modell is not a setting. Did you mean model? Fix the file"],
+    ['{ "limits": { "maxStep": 1 } }', "Did you mean limits.maxSteps?"],
+    ['{ "mcpServers": {} }', "MCP servers have their own file: pawl mcp add. Fix the file"],
+    ['{ "hooks": {} }', "Hooks have their own file, hooks.json"],
+    ['{ "promptCache": "2h" }', "promptCache must be auto, 5m, 1h or off"],
+    ['{ "permissions": [] }', "permissions must be an object"],
+    ['{ "permissions": { "allow": "todo" } }', "permissions.allow must be a list"],
     ['{ "limits": { "maxSteps": 0 } }', "above 0"],
     ['{ "model": 3 }', "model must be a string that is not empty"],
-    ['{ "permissions": { "allways": [] } }', "only allow, ask and deny"],
+    ['{ "permissions": { "allways": [] } }', "permissions.allways is unknown (known are allow, ask, deny)"],
     ["[]", "must be an object"],
     ['{ "$schema": 3 }', "$schema must be an address"],
     ['{ "model": ', "not valid JSON"],

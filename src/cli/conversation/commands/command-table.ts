@@ -47,8 +47,8 @@ export type Command = {
 
 const mcpCommand: Command & { readonly name: "mcp" } = {
   name: "mcp",
-  takes: "[log x]",
-  about: "the MCP servers, and why some are off; what x has written; restart, accept, read and prompt x",
+  takes: "[…]",
+  about: "MCP servers; also log, restart, accept, read, prompt",
   atRest: false,
   run: runMcpCommand,
 };
@@ -56,8 +56,8 @@ const mcpCommand: Command & { readonly name: "mcp" } = {
 export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "help",
-    takes: "",
-    about: "these commands",
+    takes: "[word]",
+    about: "these commands, or only those about a word",
     atRest: false,
     run: showHelp,
   },
@@ -73,14 +73,14 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "resume",
     takes: "[id]",
-    about: "continues another session; the list includes other folders",
+    about: "continues another session, which you can choose",
     atRest: true,
     run: acts.resume,
   },
   {
     name: "fork",
     takes: "[n]",
-    about: "a new session from before your message n, which becomes the draft",
+    about: "a new session from before your message n",
     atRest: true,
     run: runForkCommand,
   },
@@ -94,7 +94,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "undo",
     takes: "[n]",
-    about: "undoes what file tools wrote in the last n runs; shows it, and asks",
+    about: "undoes what file tools wrote in n runs, and asks",
     atRest: true,
     run: runUndoCommand,
   },
@@ -102,42 +102,42 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "model",
     takes: "[name]",
-    about: "shows the model, or changes it from the next message on",
+    about: "shows the model, or changes it for later messages",
     atRest: true,
     run: runModelCommand,
   },
   {
     name: "effort",
     takes: "[level]",
-    about: "how much the model thinks, from the next message on",
+    about: "how much the model thinks, for later messages",
     atRest: true,
     run: runEffortCommand,
   },
   {
     name: "compact",
     takes: "[what to keep]",
-    about: "summarizes the conversation, to make room; during a run, before its next model call",
+    about: "summarizes the conversation, to make room",
     atRest: false,
     run: runCompactCommand,
   },
   {
     name: "cost",
     takes: "",
-    about: "tokens and cost of the last run and of the session, by model",
+    about: "tokens and cost of the last run and the session",
     atRest: false,
     run: runCostCommand,
   },
   {
     name: "budget",
     takes: "[$2]",
-    about: "the maximum cost of a run, from this one on; off removes the limit",
+    about: "the maximum cost of a run; off removes the limit",
     atRest: false,
     run: runBudgetCommand,
   },
   {
     name: "context",
     takes: "",
-    about: "the last request to the model, in tokens, and what was left out",
+    about: "what the last request consisted of, in tokens",
     atRest: false,
     run: runContextCommand,
   },
@@ -147,7 +147,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "agents",
     takes: "[stop id]",
-    about: "the other sessions that work or wait here; the agents that the model can call, and why some are off",
+    about: "other sessions here; agents that the model can call",
     atRest: false,
     run: runAgentsCommand,
   },
@@ -155,14 +155,14 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "trust",
     takes: "[revoke]",
-    about: "what the folder supplies, and whether it is trusted; asks, or revokes the trust",
+    about: "what the folder supplies, and whether you trust it",
     atRest: true,
     run: runTrustCommand,
   },
   {
     name: "ps",
     takes: "[n]",
-    about: "processes in the background: their output, and /ps stop n",
+    about: "background processes; the output of one; stop n",
     atRest: false,
     run: runPsCommand,
   },
@@ -170,14 +170,14 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "output",
     takes: "[n]",
-    about: "the whole output of a call in your pager; 1 is the last call",
+    about: "the output of a call, in your pager; 1 is the last",
     atRest: false,
     run: output,
   },
   {
     name: "copy",
     takes: "[n]",
-    about: "copies the last answer, or its n-th code block",
+    about: "copies the last answer, or its nth code block",
     atRest: false,
     run: copyAnswer,
   },
@@ -185,7 +185,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "approve",
     takes: "[id]",
-    about: "the calls that wait for an answer, in all sessions; shows one in full, and asks",
+    about: "the calls that wait for an answer, in all sessions",
     atRest: false,
     run: runApproveCommand,
   },
@@ -193,14 +193,14 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     name: "mode",
     takes: "[edits|plan]",
     about:
-      "edits: files of the folder change without asking, in this session; ask: only after asking; plan: only after you accept a plan",
+      "edits: files of the folder change without asking; plan: nothing changes until you accept a plan; ask: changes ask",
     atRest: false,
     run: runModeCommand,
   },
   {
     name: "permissions",
     takes: "[…]",
-    about: "the rules that allow, ask and deny; adds, removes and tests them",
+    about: "rules that allow, ask and deny; add, remove, test",
     atRest: false,
     run: runPermissionsCommand,
   },
@@ -214,7 +214,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
   {
     name: "export",
     takes: "[file]",
-    about: "writes the session to a file: .md, .html, or .jsonl for the whole log",
+    about: "writes the session to a file: .md, .html, .jsonl",
     atRest: false,
     run: exportSession,
   },
@@ -237,9 +237,9 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
 /** How long the help waits for the prompts of MCP servers; milliseconds. */
 const maxPromptsWaitMs = 2_000;
 
-async function showHelp({ say, columns, custom, servers }: CommandContext): Promise<void> {
+async function showHelp({ say, columns, custom, servers }: CommandContext, word: string): Promise<void> {
   const prompts = await listServerPrompts(servers, AbortSignal.timeout(maxPromptsWaitMs));
-  say(renderHelp(columns(), commands, custom.list.map(toCommand), prompts));
+  say(renderHelp(columns(), { commands, custom: custom.list.map(toCommand), prompts, word }));
 }
 
 function listCommands(custom: readonly CustomCommand[]): readonly Command[] {

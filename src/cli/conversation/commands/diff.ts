@@ -6,6 +6,7 @@ import { formatCount, toOneLine } from "../../terminal/text.js";
 import { type Changes, diffTexts, excerptChanges, readMark } from "../lines/change-lines.js";
 import type { CommandContext } from "./command-context.js";
 import { createPlan, type FilePlan, loadBlobText } from "./file-history.js";
+import { parseNumber } from "./parse-number.js";
 
 /** The maximum number of lines that are shown for one file. */
 const maxLines = 400;
@@ -13,7 +14,7 @@ const maxLines = 400;
 /** @param words the number of runs that wrote files; empty: the whole session */
 export async function runDiffCommand(context: CommandContext, words: string): Promise<void> {
   const { agent, store, sessionId, root, say } = context;
-  const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : Number.POSITIVE_INFINITY;
+  const count = words === "" ? Number.POSITIVE_INFINITY : parseNumber(words, "/diff");
   const plan =
     (await store.describe(sessionId)) === null
       ? null

@@ -7,48 +7,56 @@ import { toOneLine, truncate } from "../../terminal/text.js";
 import { renderListGroups } from "../lines/list-lines.js";
 import { wrapNote } from "../lines/view-lines.js";
 
+/** The end of a long list is what stays on the screen, so the commands that people need most come last. */
 const groups: readonly { readonly heading: string; readonly names: readonly CommandName[] }[] = [
+  { heading: "Settings and help", names: ["config", "keys", "help"] },
+  { heading: "What the model can use", names: ["tools", "mcp", "skills", "agents", "hooks"] },
+  { heading: "Questions and permissions", names: ["approve", "permissions", "trust", "mode"] },
+  { heading: "Model and cost", names: ["context", "trace", "effort", "budget", "cost", "model"] },
+  { heading: "The model's work", names: ["ps", "todo", "output", "copy", "diff", "redo", "undo"] },
   {
     heading: "Sessions",
-    names: ["new", "resume", "fork", "rename", "export", "compact", "status", "quit"],
+    names: ["status", "rename", "export", "compact", "fork", "resume", "new", "quit"],
   },
-  { heading: "The model's work", names: ["diff", "undo", "redo", "output", "copy", "todo", "ps"] },
-  { heading: "Questions and permissions", names: ["approve", "mode", "permissions", "trust"] },
-  { heading: "Model and cost", names: ["model", "effort", "budget", "cost", "context", "trace"] },
-  { heading: "What the model can use", names: ["tools", "mcp", "skills", "agents", "hooks"] },
-  { heading: "Settings and help", names: ["config", "help", "keys"] },
 ];
 
 type HelpEntry = { readonly name: string; readonly takes: string; readonly about: string };
 
-/** @param custom the commands in files. @param prompts the prompts of MCP servers */
-export function renderHelp(
-  columns: number,
-  commands: readonly (HelpEntry & { readonly name: CommandName })[],
-  custom: readonly HelpEntry[],
-  prompts: readonly HelpEntry[] = [],
-): readonly Line[] {
+export type HelpContent = {
+  readonly commands: readonly (HelpEntry & { readonly name: CommandName })[];
+  /** The commands in files. */
+  readonly custom: readonly HelpEntry[];
+  /** The prompts of MCP servers. */
+  readonly prompts: readonly HelpEntry[];
+  /** Only commands with this in their name or description are shown; empty: all commands. */
+  readonly word: string;
+};
+
+export function renderHelp(columns: number, { commands, custom, prompts, word }: HelpContent): readonly Line[] {
   const toEntry = ({ name, takes, about }: HelpEntry) => ({ head: `/${name} ${takes}`.trimEnd(), about });
   const toPromptEntry = (prompt: HelpEntry) => {
     const { head, about } = toEntry(prompt);
     return { head: toOneLine(head), about: truncate(toOneLine(about), maxPromptAbout) };
   };
-  const shown = groups.map(({ heading, names }) => ({
-    heading,
-    entries: names.flatMap((name) => commands.filter((command) => command.name === name)).map(toEntry),
-  }));
-  const fileCommandGroups = custom.length === 0 ? [] : [{ heading: "Commands in files", entries: custom.map(toEntry) }];
-  const promptGroups =
-    prompts.length === 0
-      ? []
-      : [{ heading: "Prompts of MCP servers", entries: prompts.slice(0, maxPrompts).map(toPromptEntry) }];
-  return [
-    ...renderListGroups([...shown, ...fileCommandGroups, ...promptGroups], columns),
-    [],
-    ...helpNotes.flatMap((note) => wrapNote(note, columns, "dim")),
+  const isShown = ({ name, about }: HelpEntry) => `/${name} ${about}`.toLowerCase().includes(word.toLowerCase());
+  const all = [
+    ...groups.map(({ heading, names }) => ({
+      heading,
+      entries: names
+        .flatMap((name) => commands.filter((command) => command.name === name && isShown(command)))
+        .map(toEntry),
+    })),
+    { heading: "Commands in files", entries: custom.filter(isShown).map(toEntry) },
+    { heading: "Prompts of MCP servers", entries: prompts.filter(isShown).slice(0, maxPrompts).map(toPromptEntry) },
   ];
+  const shown = all.filter(({ entries }) => entries.length > 0);
+  if (shown.length === 0)
+    return wrapNote(`No command is about "${truncate(toOneLine(word), maxWord)}". /help lists all.`, columns, "yellow");
+  const lists = renderListGroups(shown, columns);
+  return word === "" ? [...lists, [], ...helpNotes.flatMap((note) => wrapNote(note, columns, "dim"))] : lists;
 }
 
+const maxWord = 60;
 /** Prompts that the help shows. `/mcp prompt` lists all. */
 const maxPrompts = 50;
 const maxPromptAbout = 200;

@@ -17,7 +17,7 @@ import type { CommandContext } from "./command-context.js";
 const usageLines: readonly string[] = [
   "/permissions add allow shell(npm test *) session",
   "    or ask, deny; session, project (this folder), user (everywhere)",
-  "/permissions remove 2    the number in this list",
+  "/permissions remove 1    its number in this list",
   "/permissions test git status && ls    what the rules say about a command line",
 ];
 

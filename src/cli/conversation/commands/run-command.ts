@@ -1,7 +1,9 @@
 /**
  * Runs a command that the person has typed.
  */
+import { PawlError } from "../../../index.js";
 import { lineOf } from "../../screen/line.js";
+import { toOneLine, truncate } from "../../terminal/text.js";
 import type { SessionControl } from "../session-control.js";
 import { type CommandContext, createMustWaitLine, isAtWork } from "./command-context.js";
 import { type Command, findCommand } from "./command-table.js";
@@ -20,13 +22,21 @@ export function runCommand(line: string, context: CommandContext, control: Sessi
   return match.command.atRest ? done : null;
 }
 
+const maxWords = 60;
+
 async function execute(
   command: Command,
   words: string,
   context: CommandContext,
   control: SessionControl,
 ): Promise<void> {
+  control.view.separate();
   try {
+    if (command.takes === "" && words !== "")
+      throw new PawlError(
+        "bad_input",
+        `/${command.name} takes nothing after it, not "${truncate(toOneLine(words), maxWords)}".`,
+      );
     if (command.atRest && (await isAtWork(context))) return control.say([createMustWaitLine(`/${command.name}`)]);
     await command.run(context, words);
   } catch (error) {

@@ -44,8 +44,9 @@ function formatShell({ configured, root, home, permissions }: CommandContext): s
   const { sandbox: settings } = toAgentSettings(configured);
   const sandbox = openCommandSandbox({ root, home }, settings, permissions);
   const why = whyNotSandboxed(sandbox);
-  if (why !== null) return `asks before each command. ${why}`;
-  const asks = settings.ask === "outside" ? "asks for what the sandbox does not give" : "asks before each command";
+  const asksFirst = "asks before commands that do more than read";
+  if (why !== null) return `${asksFirst}. ${why}`;
+  const asks = settings.ask === "outside" ? "asks for what the sandbox does not give" : asksFirst;
   return `${asks}; sandboxed with ${sandbox.describe()[0]}. pawl sandbox shows what they see`;
 }
 

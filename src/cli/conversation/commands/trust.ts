@@ -7,16 +7,19 @@ import { lineOf } from "../../screen/line.js";
 import { sanitizeStrictly } from "../../terminal/text.js";
 import { describeFile, formatTrust } from "../../trust/describe-file.js";
 import { nothingToTrustText, readFolderTrust, revokeTrust } from "../../trust/trust.js";
+import { wrapNote } from "../lines/view-lines.js";
 import { type CommandContext, restartTalk } from "./command-context.js";
 import { askForTrust } from "./trust-question.js";
 
 export async function runTrustCommand(context: CommandContext, words: string): Promise<void> {
-  const { root, home, say, redaction } = context;
+  const { root, home, say, columns, redaction } = context;
   if (words !== "" && words !== "revoke")
     throw new PawlError("bad_input", "/trust takes nothing, or revoke, which ends all trust in the folder's files.");
   const { files } = readFolderTrust(root, home);
   if (files.length === 0)
-    return say([lineOf(`${sanitizeStrictly(root)} brings ${nothingToTrustText}: there is nothing to trust.`, "dim")]);
+    return say(
+      wrapNote(`${sanitizeStrictly(root)} brings ${nothingToTrustText}: there is nothing to trust.`, columns(), "dim"),
+    );
   if (words === "revoke") {
     revokeTrust(root, home);
     say([lineOf("Nothing in this folder is trusted any more.")]);

@@ -13,6 +13,7 @@ import { readingTools } from "../lines/call-lines.js";
 import { diffTexts, readMark } from "../lines/change-lines.js";
 import type { CommandContext } from "./command-context.js";
 import { applyPlan, createPlan, type Direction, type FilePlan, loadTexts, type Plan } from "./file-history.js";
+import { parseNumber } from "./parse-number.js";
 
 /** Tools that change no files. */
 const toolsWithoutFileChanges: ReadonlySet<string> = new Set([
@@ -31,8 +32,7 @@ type UndoContext = Pick<CommandContext, "agent" | "store" | "sessionId" | "root"
 
 /** @param words the number of runs that wrote files; empty: 1 */
 export async function runUndoCommand(context: UndoContext, words: string): Promise<void> {
-  const count = /^\d{1,3}$/.test(words) ? Math.max(1, Number(words)) : 1;
-  await revertOrRedo(context, "undo", count);
+  await revertOrRedo(context, "undo", parseNumber(words, "/undo"));
 }
 
 export async function runRedoCommand(context: UndoContext): Promise<void> {

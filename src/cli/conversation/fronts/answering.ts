@@ -43,11 +43,12 @@ export type AnswerResult =
 
 export type AnswerKey = { readonly key: string; readonly label: string };
 
-/** The keys that answer a question. */
-export function listAnswerKeys(question: OpenQuestion): readonly AnswerKey[] {
+/** The keys that answer a question. An edited call has no rule: it is allowed once, as edited. */
+export function listAnswerKeys(question: OpenQuestion, answering: AnswerState): readonly AnswerKey[] {
+  const isEdited = answering.mode === "choose" && answering.edited !== undefined;
   return [
     ...listAnswerChoices(question.why).flatMap((choice) => toKeys(choice, question)),
-    ...(question.why === "policy" ? [{ key: "a", label: "always…" }] : []),
+    ...(question.why === "policy" && !isEdited ? [{ key: "a", label: "always…" }] : []),
     { key: "?", label: "why it asks" },
   ];
 }
@@ -107,14 +108,14 @@ const pickerMoves: { readonly [key: string]: number | undefined } = { up: -1, "c
 /** @param key the character of a key, or its name */
 export function pressAnswer(key: string, answering: AnswerState, question: OpenQuestion): AnswerResult {
   if (answering.mode === "always") return pressRuleKey(key, answering);
-  if (answering.mode !== "choose" || !listAnswerKeys(question).some((answerKey) => answerKey.key === key)) return null;
+  if (answering.mode !== "choose") return null;
+  if (!listAnswerKeys(question, answering).some((answerKey) => answerKey.key === key)) return null;
   const { edited } = answering;
   if (key === "?") return { type: "why" };
   if (key === "r")
     return { type: "go", to: { mode: "because", ...(edited === undefined ? {} : { edited }) }, text: "" };
   const choice = findAnswerChoice(question.why, key);
-  // An edited call has no rule: it is allowed once, as edited.
-  if (choice === undefined && key === "a") return edited === undefined ? { type: "always" } : null;
+  if (choice === undefined && key === "a") return { type: "always" };
   if (choice === undefined) {
     const listed = listReplyChoices(question.schema)[Number(key) - 1];
     return listed === undefined ? null : { type: "decision", decision: answers.reply.decide(listed.value) };
@@ -154,7 +155,8 @@ function submitField(text: string, { at, input }: Extract<AnswerState, { readonl
   let changed: Json = text;
   if (typeof value !== "string") {
     const parsed = parseJson(text);
-    if (!parsed.ok) return { type: "problem", message: `${key} is not text: write it as JSON.` };
+    const example = typeof value === "object" ? "" : `, such as ${value}`;
+    if (!parsed.ok) return { type: "problem", message: `${key} must be JSON${example}.` };
     changed = parsed.value;
   }
   const next = { ...input, [key]: changed };

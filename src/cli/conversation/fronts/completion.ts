@@ -31,6 +31,8 @@ export type Completion = {
   readonly hints: (draft: edit.Draft, columns: number) => readonly Line[];
   /** @returns null if there is nothing to complete */
   readonly complete: (draft: edit.Draft) => CompletionResult | null;
+  /** Whether the draft ends in an `@path` and the names of the files are not known yet, but will be. */
+  readonly isReading: (draft: edit.Draft) => boolean;
 };
 
 /** How long the file names are cached; milliseconds. */
@@ -45,30 +47,42 @@ const maxChoices = 200;
 /** What can be completed; null if no talk has begun. */
 type CompletionSource = Pick<Talk, "fileNames" | "resourceNames" | "prompts" | "argumentValues" | "custom"> | null;
 
-/**
- * Returns the cached list, and reads it again in the background if it is too old. Null before the first read.
- * @param onRead called after each read
- */
+type CachedList<Item> = {
+  /** Returns the list, and reads it again in the background if it is too old. Null before the first read. */
+  readonly get: () => readonly Item[] | null;
+  /** Whether there is no list yet, but will be one. */
+  readonly isAwaited: () => boolean;
+};
+
+/** @param onRead called after each read */
 function createCachedList<Item>(
   getTalk: () => CompletionSource,
   read: (talk: NonNullable<CompletionSource>) => Promise<readonly Item[]>,
   refreshAfterMs: number,
   onRead: () => void,
-): () => readonly Item[] | null {
+): CachedList<Item> {
   let items: readonly Item[] | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
   let readFrom: CompletionSource = null;
-  return () => {
+  let readCount = 0;
+
+  function end(found: readonly Item[] | null): void {
+    readCount -= 1;
+    items = found ?? items;
+    onRead();
+  }
+
+  function get(): readonly Item[] | null {
     const talk = getTalk();
     if (talk !== null && (talk !== readFrom || performance.now() - readAt > refreshAfterMs)) {
       [readFrom, readAt] = [talk, performance.now()];
-      void read(talk).then((found) => {
-        items = found;
-        onRead();
-      }, onRead);
+      readCount += 1;
+      void read(talk).then(end, () => end(null));
     }
     return items;
-  };
+  }
+
+  return { get, isAwaited: () => get() === null && (getTalk() === null || readCount > 0) };
 }
 
 /**
@@ -106,12 +120,12 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
 
   /** Returns the template with this name; null if it is not that of a template. */
   function findTemplate(name: string): Template | null {
-    return (resources() ?? []).includes(name) ? parseTemplate(name) : null;
+    return (resources.get() ?? []).includes(name) ? parseTemplate(name) : null;
   }
 
   /** Resources, and what the server suggests for the first template that fits what is typed. */
   function findResourceNames(words: string, max: number): readonly string[] {
-    const parsed = (resources() ?? []).map((name) => ({ name, template: parseTemplate(name) }));
+    const parsed = (resources.get() ?? []).map((name) => ({ name, template: parseTemplate(name) }));
     const isTyped = (template: Template | null) => template !== null && words.startsWith(template.prefix);
     const typed = parsed.find(({ template }) => isTyped(template))?.template ?? null;
     const suggested = typed === null ? [] : listValues(typed.toArgument(words)).map(typed.expand);
@@ -124,7 +138,7 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
 
   /** The names for `@`; null if the files are not known yet. Some room is reserved for resources, because a folder may have many files. */
   function findNames(words: string, max: number): readonly string[] | null {
-    const [filePaths, resourcePaths] = [files(), findResourceNames(words, max)];
+    const [filePaths, resourcePaths] = [files.get(), findResourceNames(words, max)];
     if (filePaths === null && resourcePaths.length === 0) return null;
     const room = max - Math.min(resourcePaths.length, Math.floor(max / 3));
     return [...matchNames(filePaths ?? [], words, room), ...resourcePaths].slice(0, max);
@@ -132,7 +146,7 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
 
   /** The argument of a prompt that is being typed, and its values. */
   function findArgument({ text, cursor }: edit.Draft): (Typed & { readonly values: readonly string[] }) | null {
-    const typed = cursor === text.length ? findPromptArgument(text, prompts() ?? []) : null;
+    const typed = cursor === text.length ? findPromptArgument(text, prompts.get() ?? []) : null;
     return typed === null ? null : { ...typed, values: listValues(typed.argument) };
   }
 
@@ -141,7 +155,7 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
       const path = findTypedPath(draft.text, draft.cursor);
       if (path === null) {
         if (!draft.text.startsWith("/")) return [];
-        const sources = { custom: getTalk()?.custom ?? [], prompts: prompts() ?? [] };
+        const sources = { custom: getTalk()?.custom ?? [], prompts: prompts.get() ?? [] };
         return [...renderCommandHints(draft, columns, sources), ...renderNames(findArgument(draft)?.values ?? [])];
       }
       const found = findNames(path.words, maxHints + 1);
@@ -160,9 +174,10 @@ export function createCompletion(getTalk: () => CompletionSource, onNames: () =>
       const typed = findArgument(draft);
       if (typed !== null)
         return offerNames(draft, { start: typed.start, value: typed.argument.value }, typed.values, formatWord);
-      const command = completeCommand(draft.text, getTalk()?.custom ?? [], prompts() ?? []);
+      const command = completeCommand(draft.text, getTalk()?.custom ?? [], prompts.get() ?? []);
       return command === null ? null : { type: "draft", draft: edit.write(draft, command) };
     },
+    isReading: ({ text, cursor }) => findTypedPath(text, cursor) !== null && files.isAwaited(),
   };
 }
 

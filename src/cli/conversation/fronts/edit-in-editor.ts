@@ -44,7 +44,7 @@ export type EditableCall = {
 
 /** @returns null if the person cannot edit the input of this question */
 export function toEditableCall(answering: AnswerState, question: OpenQuestion): EditableCall | null {
-  if (answering.mode !== "choose" || !listAnswerKeys(question).some(({ key }) => key === "e")) return null;
+  if (answering.mode !== "choose" || !listAnswerKeys(question, answering).some(({ key }) => key === "e")) return null;
   const input = answering.edited ?? question.input;
   const read = (changed: Json): AnswerResult =>
     JSON.stringify(changed) === JSON.stringify(input)

@@ -50,6 +50,8 @@ export type Front = {
   readonly talk: (talk: Talk) => void;
   /** Shows `waitText` until a talk begins. With `skip`, Esc and Ctrl-C continue without waiting. */
   readonly wait: (waitText: string, skip?: () => void) => void;
+  /** Shows `waitText` until the front is closed. From now on, nothing that the person types has an effect. */
+  readonly leave: (waitText: string) => void;
   readonly choose: (title: string, choices: readonly Choice[]) => Promise<string | null>;
   /** Shows text in the person's pager until they leave it. @returns false if there is no pager */
   readonly page: (text: string) => Promise<boolean>;

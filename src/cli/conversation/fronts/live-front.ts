@@ -6,6 +6,7 @@
  */
 
 import * as edit from "../../screen/draft.js";
+import { formatKey } from "../../screen/draft-keys.js";
 import type { Prompt } from "../../screen/early-prompt.js";
 import type { Key } from "../../screen/keys.js";
 import type { Region } from "../../screen/screen.js";
@@ -37,9 +38,12 @@ import { createTicker, isBusy } from "./ticker.js";
 export function createLiveFront(prompt: Prompt): Front {
   const { tty, screen } = prompt;
   const earlyInput = prompt.handOver(onKey);
-  const completion = createCompletion(() => talk, refresh);
+  const completion = createCompletion(() => talk, onNames);
   let talk: Talk | null = null;
   let state = createLiveState(earlyInput.draft);
+  let hasLeft = false;
+  /** Tab, and Enter after it, until the names that Tab completes have been read. */
+  let heldKeys: readonly Key[] = [];
   const [startupWait, list] = [createStartupWait(), createPickerHost(refresh)];
   const lines = createLineQueue(earlyInput.messages);
   const ticker = createTicker(refresh);
@@ -94,12 +98,41 @@ export function createLiveFront(prompt: Prompt): Front {
   }
 
   function onKey(key: Key): void {
-    if (!list.press(key)) apply(pressKey(state, key, lookAround()));
+    if (hasLeft) return;
+    if (!list.press(key)) pressOrHold(key);
     refresh();
     screen.answerKey();
   }
 
+  /** With another key than Enter, the person does not wait for the names: Tab then has no effect. */
+  function pressOrHold(key: Key): void {
+    const name = key.type === "key" ? formatKey(key) : "";
+    if (
+      name === (heldKeys.length === 0 ? "tab" : "enter") &&
+      state.shown === null &&
+      completion.isReading(state.draft)
+    ) {
+      if (heldKeys.length < 2) heldKeys = [...heldKeys, key];
+      return;
+    }
+    if (name === "escape" || name === "ctrl-c") heldKeys = [];
+    releaseKeys();
+    apply(pressKey(state, key, lookAround()));
+  }
+
+  function releaseKeys(): void {
+    const keys = heldKeys;
+    heldKeys = [];
+    for (const key of keys) if (!list.press(key)) apply(pressKey(state, key, lookAround()));
+  }
+
+  function onNames(): void {
+    if (!completion.isReading(state.draft)) releaseKeys();
+    refresh();
+  }
+
   function interrupt(): void {
+    if (hasLeft) return;
     apply(pressInterrupt(state, lookAround()));
     refresh();
   }
@@ -246,6 +279,11 @@ export function createLiveFront(prompt: Prompt): Front {
     wait(waitText, skip) {
       startupWait.begin(waitText, skip);
       switchTalk(null);
+    },
+    leave(waitText) {
+      [hasLeft, heldKeys] = [true, []];
+      startupWait.begin(waitText);
+      refresh();
     },
     choose: list.choose,
     page: (text) => lendToProgram(() => showInPager(text, process.env)),

@@ -102,7 +102,7 @@ function renderQuestion(
   if (answering.mode === "always") return renderRuleOffers(answering);
   const title = renderQuestionTitle(question, answering, columns);
   if (answering.mode !== "choose") return [...title, lineOf("  enter continues · esc back", "dim")];
-  const [choiceKeys, keys] = splitKeys(question);
+  const [choiceKeys, keys] = splitKeys(question, answering);
   const isNarrow = columns < narrowColumns;
   const hint = keys.map(({ key, label }) => (isNarrow ? key : `${key} ${label}`)).join(isNarrow ? " " : "   ");
   const isReady = isOnQuestion || draft.text === "";
@@ -114,8 +114,11 @@ function renderQuestion(
 }
 
 /** The keys of the answers that the question lists, and the other keys. */
-function splitKeys(question: OpenQuestion): readonly [readonly AnswerKey[], readonly AnswerKey[]] {
-  const keys = listAnswerKeys(question);
+function splitKeys(
+  question: OpenQuestion,
+  answering: AnswerState,
+): readonly [readonly AnswerKey[], readonly AnswerKey[]] {
+  const keys = listAnswerKeys(question, answering);
   const isChoice = ({ key }: AnswerKey) => /^\d$/.test(key);
   return [keys.filter(isChoice), keys.filter((key) => !isChoice(key))];
 }
@@ -138,12 +141,13 @@ const maxTitleRows = 2;
 /** Names the call that the keys answer, because output of other calls may come between the call and the keys. */
 function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, columns: number): readonly Line[] {
   const input = answering.mode === "choose" ? (answering.edited ?? question.input) : question.input;
-  const titleEnd = ", shown above";
+  const asked = question.why === "tool" ? question.question : undefined;
+  const titleEnd = asked === undefined ? ", shown above" : " (shown above)";
   const name = toOneLine(question.name);
   const titleColumns = maxTitleRows * (columns - 4) - titleEnd.length;
   const call =
-    question.why === "tool" && question.question !== undefined
-      ? `${name} ${truncate(firstLineOf(question.question), Math.max(8, titleColumns - name.length - 1))}`
+    asked !== undefined
+      ? `${name} ${truncate(firstLineOf(asked), Math.max(8, titleColumns - name.length - 1))}`
       : formatCallTitle(name, input, titleColumns);
   const title: Line = [
     spanOf("? ", "yellow"),

@@ -57,6 +57,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
   let openChoice: { readonly choices: readonly Choice[]; readonly settle: (id: string | null) => void } | null = null;
   let isReady = false;
   let isLeaving = false;
+  let hasLeft = false;
   let lastInterrupt = Number.NEGATIVE_INFINITY;
   const lineQueue = createLineQueue(earlyInput?.messages);
   const lines = createInterface({ input, terminal: false });
@@ -89,13 +90,13 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     const wasReady = isReady;
     isReady = view.state().runId === null && talk?.control.isReading() !== true;
     if (isReady && isLeaving) isLeaving = false;
-    if (isReady && !wasReady) print("Ready. Type a message and press Enter. /help lists the commands.");
+    if (isReady && !wasReady && !hasLeft) print("Ready. Type a message and press Enter. /help lists the commands.");
   }
 
   function printQuestion(question: OpenQuestion): void {
     const input = answerState.mode === "choose" ? (answerState.edited ?? question.input) : question.input;
     print(`${formatCallTitle(question.name, input, maxTitle)} waits for your answer. Type a number and press Enter:`);
-    for (const [at, { label }] of listAnswerKeys(question).entries()) print(`  ${at + 1} ${label}`);
+    for (const [at, { label }] of listAnswerKeys(question, answerState).entries()) print(`  ${at + 1} ${label}`);
   }
 
   function onLine(line: string): void {
@@ -122,7 +123,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
       );
       return true;
     }
-    const key = listAnswerKeys(question)[Number(line) - 1]?.key;
+    const key = listAnswerKeys(question, answerState)[Number(line) - 1]?.key;
     if (key === undefined) printQuestion(question);
     else applyAnswer(pressAnswer(key, answerState, question), question);
     return true;
@@ -238,6 +239,12 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
       print(`${toOneLine(waitText)}${skipWait === null ? "" : " Ctrl-C skips the wait."}`);
       lineQueue.talk(null);
       changed();
+    },
+    leave(waitText) {
+      hasLeft = true;
+      lines.off("line", onLine);
+      lines.off("close", leaveAtEnd);
+      print(toOneLine(waitText));
     },
     choose(title, choices) {
       print(`${title}: type a number and press Enter, or only Enter to go back.`);

@@ -47,7 +47,7 @@ export type FoldState = {
   /** The ids of the agent's models, in the order in which they are tried. */
   readonly models: readonly string[];
   /** The kind of the last lines. */
-  last: "text" | "call" | "message" | "message-part" | "note" | "none";
+  last: "text" | "call" | "message" | "message-part" | "note" | "separator" | "none";
 };
 
 export type StartedCall = OpenCall & {

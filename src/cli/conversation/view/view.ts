@@ -59,6 +59,8 @@ export type View = {
   readonly showAgent: (item: AgentItem, columns: number, isBackground?: boolean) => void;
   /** Adds lines that are not part of the session, for example the output of a command. */
   readonly say: (lines: readonly Line[], columns: number) => void;
+  /** Puts a blank line before the next lines, whatever they are: they are about something else. */
+  readonly separate: () => void;
   /** The lines of the history since the last call. */
   readonly takeHistory: () => readonly Line[];
   /** The open lines, at most `maxLines`. */
@@ -118,6 +120,9 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
     say(lines, columns) {
       endText(fold, columns);
       appendLines(fold, "note", lines);
+    },
+    separate() {
+      if (fold.last === "note") fold.last = "separator";
     },
     takeHistory: () => fold.history.splice(0),
     open: (columns, maxLines, now) => renderOpen(fold, columns, maxLines, now),
