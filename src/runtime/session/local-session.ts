@@ -10,12 +10,13 @@ import { type InboxMessage, messagesBeforeRestart } from "../../core/machine/inb
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
 import type { Tail, TailOptions } from "../../stream/tail/tail.js";
-import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
-import { type CompiledAgent, checkAgent, getSessionAgent, getSessionFamily } from "../agent/compiled-agent.js";
+import { takeUpParent } from "../agent/agent-family.js";
+import { type CompiledAgent, checkAgent, getSessionAgent } from "../agent/compiled-agent.js";
 import { cancelChildren } from "../driver/cancel-children.js";
 import { createDriver, type Driver, dispatch, loseLease, takeMessages, wake } from "../driver/driver.js";
 import { createLateMessage } from "../driver/internal-messages.js";
 import { type LeaseKeeper, type Moment, readClocks, trackLease, untrackLease } from "../driver/lease-keeper.js";
+import { reportOwnLoss, takeUpChildren } from "../driver/lost-children.js";
 import { readInbox } from "../driver/read-inbox.js";
 import type { TurnQueue } from "../lib/serial.js";
 import type { Closing } from "../log/closing.js";
@@ -236,7 +237,8 @@ async function startDriver(
  * is over would be lost. Other messages come after. A driver with nothing to do releases the session, so the caller of
  * `openLocalSession` must dispatch something next.
  */
-function beginDriving({ parts, host }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
+function beginDriving(localSession: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
+  const { host } = localSession;
   const { state } = driver;
   if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
     const { runId } = state;
@@ -244,9 +246,15 @@ function beginDriving({ parts, host }: LocalSession, driver: Driver, messages: r
     void dispatch(driver, () => [{ type: "restarted", runId, holder: host.keeper.holder.id }]);
   }
   // A child may have reported that it waits for a person.
-  void takeMessages(driver, messages).then(() =>
-    takeUpChildren(driver.state, getSessionFamily(parts, driver.state), { atWork: true }),
-  );
+  void takeMessages(driver, messages).then(() => continueChildren(localSession, driver.state));
+}
+
+/** Resumes the children that are at work. If one of them does not exist any more, the session handles the message about it. */
+async function continueChildren(localSession: LocalSession, state: State): Promise<void> {
+  const { sessionId, parts, drained } = localSession;
+  const hasLostChild = await takeUpChildren(sessionId, state, parts, { atWork: true });
+  // If this fails, the message makes the session due for another process.
+  if (hasLostChild && !drained) await whileInUse(localSession, () => settleLocally(localSession)).catch(() => {});
 }
 
 function handleCommitted(localSession: LocalSession, driver: Driver, entries: readonly CommittedEntry[]): void {
@@ -255,7 +263,7 @@ function handleCommitted(localSession: LocalSession, driver: Driver, entries: re
   // broadcast later entries.
   if (kept.lease.epoch === localSession.epoch) broadcastCommitted(localSession, entries, transcript);
   if (entries.some(({ entry: { event } }) => event.type === "tool_waiting" || "startedChild" in event))
-    void takeUpChildren(state, getSessionFamily(localSession.parts, state), { atWork: true });
+    void continueChildren(localSession, state);
   const parent = state.session?.parent;
   if (
     parent !== undefined &&
@@ -272,7 +280,7 @@ function handleLate({ lastClosing, parts, host, sessionId }: LocalSession, event
 }
 
 function handleClosed(localSession: LocalSession, driver: Driver, closing: Closing): void {
-  const { parts, host } = localSession;
+  const { sessionId, parts, host } = localSession;
   const { state, transcript, kept, flushing } = driver;
   untrackLease(host.keeper, kept);
   unwatchInbox(host.inboxes, driver);
@@ -281,6 +289,9 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
   localSession.driver = null;
   localSession.memory = null;
   localSession.lastClosing = closing;
+  // The lease of a session that was deleted is lost. If the report fails, the parent finds out when it is opened.
+  if (closing.type === "interrupted" && closing.reason === "lease_lost")
+    void reportOwnLoss(sessionId, state, parts).catch(() => {});
   closeWaiters(localSession, closing, state, transcript);
   // Most watchers leave with the end of a run. For the others, a change that is reported is read at once.
   const isWatchedOnly = closing.type === "parked" && localSession.waiters.length === 0;
