@@ -30,6 +30,7 @@ import {
   broadcastCommitted,
   broadcastFollowed,
   catchUpTo,
+  closeDeleted,
   closeWithError,
   hasLastingSubscriber,
   hasNoConsumers,
@@ -341,6 +342,8 @@ export function followSession(localSession: LocalSession, first: LookOptions = {
         if (localSession.waiters.length > 0) await settleLocally(localSession);
         return localSession.driver !== null;
       }),
+    isStarting: () => localSession.operationsUnderWay > 0,
+    onDeleted: () => closeDeleted(localSession),
     onEnd(error) {
       localSession.following = null;
       detachChildren(localSession);
