@@ -27,6 +27,8 @@ import {
   canShare,
   createLoginPageError,
   createState,
+  isExpired,
+  type LoginPage,
   type PendingLogin,
   parseState,
   readPendingLogin,
@@ -36,6 +38,8 @@ import {
 type Challenge = { readonly metadataUrl?: URL; readonly scope?: string; readonly isStepUp: boolean };
 
 const defaultWaitMs = 300_000;
+/** With `redirectUrl`: as long as a call follows a task. */
+const defaultRemoteWaitMs = 14 * 24 * 3_600_000;
 /** Other processes may refresh tokens, and use them up, before this process gets its turn. */
 const maxTries = 4;
 
@@ -197,17 +201,17 @@ async function authorizePerson(
   }
 }
 
-/** Returns the login page. The caller has the lock of the credentials. */
+/** Begins a login, or returns the one in progress. The caller has the lock of the credentials. */
 async function beginRemoteLogin(
   sdk: typeof Sdk,
   url: string,
   login: PersonLogin,
   challenge: Challenge,
-): Promise<string> {
-  const { credentials, redirectUrl = "" } = login;
+): Promise<LoginPage> {
+  const { credentials, redirectUrl = "", waitMs = defaultRemoteWaitMs } = login;
   const options = await createAuthOptions(sdk, url, login, challenge);
   const pending = readPendingLogin(await credentials.read(url));
-  if (pending !== null && canShare(pending, redirectUrl, options.scope)) return pending.page;
+  if (pending !== null && canShare(pending, redirectUrl, options.scope)) return toLoginPage(pending);
   const memory = createMemory();
   const state = createState(url);
   let page = "";
@@ -216,12 +220,20 @@ async function beginRemoteLogin(
   };
   const provider = createPersonProvider(url, login, redirectUrl, state, keepPage, memory);
   await sdk.auth(provider, options);
-  const next: PendingLogin = { state, page, redirectUrl, scope: options.scope ?? null, memory };
+  const expiry = Number.isFinite(waitMs) ? { expiresAt: Date.now() + waitMs } : {};
+  const next: PendingLogin = { state, page, ...expiry, redirectUrl, scope: options.scope ?? null, memory };
   await updateLogin(credentials, url, { pending: toStoredPending(next) });
-  return page;
+  return toLoginPage(next);
 }
 
-/** Completes a login that `redirectUrl` began. @throws PawlError `bad_input` if the redirect does not belong to it */
+function toLoginPage({ page, expiresAt }: PendingLogin): LoginPage {
+  return expiresAt === undefined ? { page } : { page, expiresAt };
+}
+
+/**
+ * Completes a login that `redirectUrl` began.
+ * @throws PawlError `bad_input` if the redirect does not belong to it, `login_needed` if it has expired
+ */
 export async function finishRemoteLogin(
   sdk: typeof Sdk,
   login: PersonLogin,
@@ -236,6 +248,11 @@ export async function finishRemoteLogin(
   const readOwnPending = async () => {
     const pending = readPendingLogin(await credentials.read(url));
     if (pending === null || pending.state !== state) throw unknown();
+    if (isExpired(pending))
+      throw new PawlError(
+        "login_needed",
+        `The login page for the MCP server at ${url} has expired. The next call that needs the login shows another page.`,
+      );
     return pending;
   };
   // Anyone can send a redirect, and calls that refresh their tokens wait for the lock: a forged one does not take it.
