@@ -215,6 +215,46 @@ describe("a login that a call asks for", () => {
   });
 
   test(
+    "ends with its page if nobody logs in, and the next call shows another page",
+    verifies("PROT-6#login"),
+    async () => {
+      const { login, agent, questions, remote } = await askTwice();
+      const page = questions[0]?.url ?? "";
+      const now = Date.now;
+      const spy = vi.spyOn(Date, "now").mockImplementation(() => now() + 15 * 24 * 3_600_000);
+      onTestFinished(() => spy.mockRestore());
+
+      expect(await agent.session("s1").resume()).toMatchObject({ text: expect.stringContaining("nobody logged in") });
+      const { searchParams } = new URL(page);
+      const callback = `/mcp-login?${new URLSearchParams({ code: "c", state: searchParams.get("state") ?? "" })}`;
+      await expect(finishMcpLogin({ login: remote, callback })).rejects.toMatchObject({ code: "login_needed" });
+
+      const next = await agent.run("Go", { sessionId: "s3" });
+      const [{ url: nextPage = "" } = {}] = next.status === "awaiting_human" ? next.approvals : [];
+      expect(nextPage).not.toBe(page);
+      await visit(new URL(nextPage));
+      expect(await agent.session("s3").resume()).toMatchObject({ text: expect.stringContaining("you") });
+      expect(login.counts).toMatchObject({ logins: 2, calls: 1 });
+    },
+  );
+
+  test("keeps the state that the server has answered with before", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    await connect(login, person(file));
+    const store = createMemoryStore();
+    const { login: remote } = await startCallbackServer(file, store);
+    const agent = createCaller(store, (await connect(login, remote)).tools);
+    login.faults.state = "half done";
+    const asked = await agent.run("Go", { sessionId: "s" });
+    const [{ url: page = "" } = {}] = asked.status === "awaiting_human" ? asked.approvals : [];
+    await visit(new URL(page));
+    expect(await agent.session("s").resume()).toMatchObject({ text: expect.stringContaining("you") });
+    // The call that the server has begun is not sent a second time.
+    expect(login.states).toEqual([null, "half done"]);
+  });
+
+  test(
     "names its page if the server is not connected yet, and has one way back",
     verifies("PROT-6#login"),
     async () => {
