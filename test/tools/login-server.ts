@@ -128,7 +128,7 @@ export async function startLoginServer(usesPerToken = Number.POSITIVE_INFINITY):
         access.clear();
         refresh.clear();
         const result = { ...modern, resultType: "input_required", requestState: faults.state };
-        return send(response, 200, { jsonrpc: "2.0", id, result });
+        return void send(response, 200, { jsonrpc: "2.0", id, result });
       }
     }
     send(response, 200, { jsonrpc: "2.0", id, result: resultOf(method) });
