@@ -239,7 +239,7 @@ test(
     await vi.waitFor(async () => expect((await store.load(contextId))?.state.queue).toHaveLength(1));
     await store.delete(contextId, { now: Date.now(), force: true });
     gate.open("opened");
-    await expect(rest).rejects.toMatchObject({ name: "TaskNotFoundError" });
+    await expect(rest).rejects.toMatchObject({ cause: { name: "TaskNotFoundError" } });
     await expect(sent).rejects.toMatchObject({ name: "TaskNotFoundError" });
     expect(lines.filter((line) => "error" in line)).toEqual([]);
   },
