@@ -9,7 +9,6 @@ import type { EventBody } from "../../core/machine/event.js";
 import { type InboxMessage, messagesBeforeRestart } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
-import type { Tail, TailOptions } from "../../stream/tail/tail.js";
 import { takeUpParent } from "../agent/agent-family.js";
 import { type CompiledAgent, checkAgent, getSessionAgent } from "../agent/compiled-agent.js";
 import { cancelChildren } from "../driver/cancel-children.js";
@@ -25,7 +24,6 @@ import { releaseLease } from "../log/driver-errors.js";
 import type { KnownQuestions } from "../log/open-questions.js";
 import { loadTranscript } from "../log/read-log.js";
 import {
-  addSubscription,
   type Broadcast,
   broadcastCommitted,
   broadcastFollowed,
@@ -34,7 +32,6 @@ import {
   closeWithError,
   hasLastingSubscriber,
   hasNoConsumers,
-  removeSubscription,
 } from "../subscribers/broadcast.js";
 import { sourceMethods } from "../subscribers/stream-source.js";
 import { closeWaiters } from "../subscribers/waiters.js";
@@ -124,7 +121,7 @@ export function evictIfIdle(localSession: LocalSession): void {
 }
 
 /** Whether the session has neither a driver nor a follower here. */
-function isInactive({ driver, following }: LocalSession): boolean {
+export function isInactive({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
 }
 
@@ -302,7 +299,7 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
 }
 
 /** Milliseconds until the log of a watched session is read that has not begun, or that this process has driven to its rest. */
-const lookLaterMs = 100;
+export const lookLaterMs = 100;
 
 /**
  * Consumes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
@@ -370,41 +367,4 @@ async function skipToCurrent(localSession: LocalSession): Promise<void> {
   const currentSeq = localSession.subscriptions.length > 0 && !isResting(state) ? state.startSeq - 1 : seq;
   const neededSeqs = localSession.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : currentSeq));
   localSession.publishedSeq = Math.max(localSession.publishedSeq, Math.min(currentSeq, ...neededSeqs));
-}
-
-export type SubscribeOptions = Omit<TailOptions, "stays" | "onLeave"> & {
-  /**
-   * If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder.
-   */
-  readonly stayAfter?: number;
-};
-
-export function subscribe(localSession: LocalSession, { stayAfter, ...options }: SubscribeOptions = {}): Tail {
-  // No other subscriber needs earlier events, and no waiter that does not say from where on.
-  if (isInactive(localSession) && !hasLastingSubscriber(localSession))
-    localSession.publishedSeq = Math.max(
-      localSession.publishedSeq,
-      Math.min(stayAfter ?? 0, ...localSession.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : 0))),
-    );
-  const stays = stayAfter !== undefined;
-  const onLeave = () => {
-    removeSubscription(localSession, subscription);
-    evictIfIdle(localSession);
-  };
-  const subscription = addSubscription(localSession, { ...options, stays, onLeave });
-  if (stays && localSession.driver === null) followUnlessOpening(localSession, stayAfter);
-  return subscription;
-}
-
-/**
- * A driver that is being opened here publishes to a new subscriber what it has missed, so the log need not be read twice. If the log
- * was just read and is empty, a driver is about to be opened, here or elsewhere.
- */
-function followUnlessOpening(localSession: LocalSession, after: number): void {
-  const first = after === 0 ? { afterMs: lookLaterMs } : {};
-  const follow = () => {
-    if (localSession.driver === null && hasLastingSubscriber(localSession)) followSession(localSession, first);
-  };
-  if (localSession.opening === null) follow();
-  else void localSession.opening.then(follow, follow);
 }
