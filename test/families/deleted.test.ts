@@ -158,6 +158,53 @@ test("the usage of a deleted child counts", proven, async () => {
   expect(result.usage.inputTokens).toBe(3 * used);
 });
 
+test.each([false, true])(
+  "a child that ended is not begun again if it was pruned (background: %s)",
+  proven,
+  async (background) => {
+    const store = createMemoryStore();
+    const worked: string[] = [];
+    const createWork = () =>
+      createAgent({
+        name: "worker",
+        store,
+        model: createScriptedModel(({ modelCallIndex }) => {
+          worked.push(`${modelCallIndex}`);
+          return { text: "Found." };
+        }),
+      });
+    const createBoss = (from: Store) =>
+      createAgent({
+        name: "boss",
+        store: from,
+        model: createScriptedModel(({ messages }) =>
+          messages.some(({ role }) => role === "tool")
+            ? { text: "Done." }
+            : { calls: [{ name: "worker", input: { task: "Work." } }] },
+        ),
+        tools: [createWork().asTool({ description: "Works.", background })],
+        // The answer stays in the inbox while the hook looks at it.
+        hooks: [
+          { name: "slow", afterToolCall: async () => new Promise((resolve) => setImmediate(() => resolve(undefined))) },
+        ],
+      });
+    // The process dies when it has asked the child, before it commits that it has.
+    const dying = createFailingStore(store);
+    dying.failCommits(3);
+    expect(await createBoss(dying.store).run("Go.", { sessionId: "p" })).toMatchObject({ status: "interrupted" });
+    dying.failAll();
+    const childId = await findChild(store);
+    expect(await createWork().session(childId).resume()).toMatchObject({ status: "completed" });
+    const later = Date.now() + 3_600_000;
+    await store.delete(childId, { now: later });
+
+    expect(await createBoss(store).session("p").resume()).toMatchObject({ status: "completed" });
+    await waitUntil(async () => (await store.inbox("p")).length === 0);
+    expect(worked).toEqual(["1"]);
+    expect(await store.describe(childId)).toBeNull();
+  },
+);
+
 describe("a child whose parent has yet to get its result", () => {
   test("is not deleted before it has begun, unless by force", proven, async () => {
     const store = createMemoryStore();

@@ -41,7 +41,7 @@ export function deriveChildId(sessionId: string, callKey: string): string {
 
 /** Posts the request to the child. Repeating a call asks the same child, and only once. */
 export async function startChild(
-  { runId, callKey }: EffectOf<"run_tool">,
+  { runId, callKey, attempt }: EffectOf<"run_tool">,
   child: ChildAgent,
   input: unknown,
   context: EffectContext,
@@ -80,12 +80,38 @@ export async function startChild(
     },
   };
   const message = { id: `run/${body.runId}`, at: now(), body };
-  const { type } = await parts.store.post(childId, message);
+  const earlier = attempt === 1 ? null : await findReport(childId, callKey, context);
   const isBackground =
-    type === "duplicate" ? await wasStartedInBackground(childId, message.id, parts.store) : wantsBackground;
+    earlier === null ? await postRequest(childId, message, wantsBackground, parts.store) : earlier === "background";
   if (!isBackground) return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
   const output = { type: "text", text: startedInBackground(child.name, childId) } as const;
   return { type: "tool_finished", runId, callKey, outcome: "ok", output, startedChild: { childId, ...reserved } };
+}
+
+/**
+ * How the child that an earlier attempt of the call started was to report its end, if it has done so. Its session may have been deleted
+ * since, and a request would begin it again.
+ */
+async function findReport(
+  childId: string,
+  callKey: string,
+  { sessionId, state, parts }: EffectContext,
+): Promise<"waiting" | "background" | null> {
+  if (state.background?.some((child) => child.callKey === callKey) === true) return "background";
+  const ids = (await parts.store.inbox(sessionId)).map(({ id }) => id);
+  if (ids.includes(resultMessageId(childId, deriveChildId(childId, callKey)))) return "waiting";
+  return ids.includes(`run/${deriveEndRunId(childId, callKey)}`) ? "background" : null;
+}
+
+/** Returns whether the child works in the background. */
+async function postRequest(
+  childId: string,
+  message: InboxMessage,
+  wantsBackground: boolean,
+  store: Store,
+): Promise<boolean> {
+  const { type } = await store.post(childId, message);
+  return type === "duplicate" ? wasStartedInBackground(childId, message.id, store) : wantsBackground;
 }
 
 /**
@@ -160,7 +186,16 @@ function createResultMessage(
   callKey: string,
   result: Omit<ResultBody, "type" | "callKey">,
 ): InboxMessage {
-  return { id: `child/${childId}/${runId}`, at, body: { type: "result", callKey, ...result } };
+  return { id: resultMessageId(childId, runId), at, body: { type: "result", callKey, ...result } };
+}
+
+function resultMessageId(childId: string, runId: string): string {
+  return `child/${childId}/${runId}`;
+}
+
+/** The id of the run that the message about the end of a child in the background may begin. */
+function deriveEndRunId(childId: string, callKey: string): string {
+  return deriveChildId(childId, `${callKey}/ended`);
 }
 
 /**
@@ -191,7 +226,7 @@ function createEndMessage(
     at,
   }: { readonly agent: string; readonly text: string; readonly usage: Usage; readonly at: number },
 ): InboxMessage {
-  const runId = deriveChildId(childId, `${callKey}/ended`);
+  const runId = deriveEndRunId(childId, callKey);
   const body: InboxBody = {
     type: "input",
     mode: "steer",
