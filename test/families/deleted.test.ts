@@ -205,6 +205,34 @@ test.each([false, true])(
   },
 );
 
+test("a child whose parent was deleted ends, and does not begin its parent again", proven, async () => {
+  const store = createMemoryStore();
+  const work = createGatedTool("work");
+  const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
+  await agent.session("p").send("Go.");
+  await work.reached;
+  await waitUntil(async () => (await store.describe("p"))?.holder === null);
+  await deleteSession(store, "p", { now, force: true });
+  const childId = await findChild(store);
+  work.open();
+  await waitUntil(async () => (await store.read(childId)).some(({ event }) => event.type === "parent_notified"));
+  await agent.shutdown({ graceMs: 0 });
+  expect(await store.describe("p")).toBeNull();
+  expect(await store.due(Date.now(), 10)).toEqual([]);
+});
+
+test("the abort of a parent does not begin a deleted child again", proven, async () => {
+  const store = createMemoryStore();
+  const agent = createFamily(asking, { store });
+  requireApprovals(await agent.run("Go.", { sessionId: "p" }));
+  const childId = await findChild(store);
+  await store.delete(childId, { now, force: true });
+  await agent.session("p").abort();
+  await waitUntil(async () => (await store.load("p"))?.state.status !== "awaiting_human");
+  await agent.shutdown({ graceMs: 0 });
+  expect(await store.describe(childId)).toBeNull();
+});
+
 describe("a child whose parent has yet to get its result", () => {
   test("is not deleted before it has begun, unless by force", proven, async () => {
     const store = createMemoryStore();

@@ -86,6 +86,19 @@ describe("a person who logs in to an MCP server", () => {
     expect(login.counts).toMatchObject({ logins: 2 });
   });
 
+  test("may take as long as it likes", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    expect(await callOnce(await connect(login, person(storedIn(), { waitMs: Number.POSITIVE_INFINITY })))).toBe("you");
+  });
+
+  test("is not waited for while `show` never returns", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    const never = person(file, { show: () => new Promise(() => {}), waitMs: 50 });
+    await expect(logInToMcpServer({ url: login.url, login: never })).rejects.toThrow("Nobody logged in within 50 ms");
+    expect(await callOnce(await connect(login, person(file)))).toBe("you");
+  });
+
   test("replaces a login by another one beside running calls", verifies("PROT-6#login"), async () => {
     const login = await startLoginServer();
     const file = storedIn();

@@ -142,18 +142,21 @@ function childOptions(
 
 type ChildInput = Extract<InboxBody, { readonly type: "input" }>;
 
+/** Returns whether there is such a child. It may not have been started, or was deleted. */
 export async function postAbort(
   { childId, callKey }: Pick<EffectOf<"cancel_child">, "childId" | "callKey">,
   store: Store,
   at: number,
-): Promise<void> {
+): Promise<boolean> {
+  if ((await store.describe(childId)) === null) return false;
   await store.post(childId, { id: `abort/${callKey}`, at, body: { type: "abort", note: "the parent was aborted" } });
+  return true;
 }
 
 /** Aborts a child. Its result arrives like that of any child. */
 export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
-  await postAbort(effect, parts.store, now());
-  await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
+  if (await postAbort(effect, parts.store, now()))
+    await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
   return undefined;
 }
 
@@ -173,7 +176,8 @@ export async function notifyParent(
     ...(isError ? { isError } : {}),
     child: { usage: result?.usage ?? {}, ...(cut === undefined ? {} : { cut }) },
   });
-  await parts.store.post(parent.sessionId, message);
+  // A message to a parent that was deleted would begin a session that no agent can continue.
+  if ((await parts.store.describe(parent.sessionId)) !== null) await parts.store.post(parent.sessionId, message);
   await takeUpParent(parent.sessionId, parts.family);
   return { type: "parent_notified", runId };
 }
@@ -288,7 +292,8 @@ export async function reportToParent(
     ...defined({ asleep }),
     seq,
   };
-  await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
+  if ((await parts.store.describe(parent.sessionId)) !== null)
+    await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
   return { type: "parent_told", runId, askedAt, toldSeq: seq };
 }
 

@@ -12,7 +12,7 @@ import type * as Sdk from "@modelcontextprotocol/client";
 import { PawlError } from "../../../errors.js";
 import type { McpLogin, PersonLogin } from "./contract.js";
 import { boundedFetch } from "./login-fetch.js";
-import { openLoopback, readCode } from "./loopback.js";
+import { openLoopback, readCode, waitForPerson } from "./loopback.js";
 import {
   createLoginNeededError,
   createMemory,
@@ -185,16 +185,18 @@ async function authorizePerson(
   challenge: Challenge,
   signal: AbortSignal,
 ): Promise<void> {
-  const { show, howToLogIn, redirectUrl } = login;
+  const { show, howToLogIn, redirectUrl, waitMs = defaultWaitMs } = login;
   if (redirectUrl !== undefined) throw createLoginPageError(url, await beginRemoteLogin(sdk, url, login, challenge));
   if (show === undefined) throw createLoginNeededError(url, howToLogIn);
   const state = randomBytes(24).toString("base64url");
   const loopback = await openLoopback(login.port ?? 0, state);
   try {
-    const provider = createPersonProvider(url, login, loopback.address, state, show);
+    // The caller has the lock of the credentials, for which other calls wait.
+    const showInTime = (page: URL) => waitForPerson((async () => show(page))(), waitMs, signal);
+    const provider = createPersonProvider(url, login, loopback.address, state, showInTime);
     const options = await createAuthOptions(sdk, url, login, challenge);
     if ((await sdk.auth(provider, options)) === "AUTHORIZED") return;
-    const { code, iss } = await loopback.waitForCode(login.waitMs ?? defaultWaitMs, signal);
+    const { code, iss } = await loopback.waitForCode(waitMs, signal);
     await sdk.auth(provider, { ...options, authorizationCode: code, ...(iss === undefined ? {} : { iss }) });
   } finally {
     loopback.close();
