@@ -250,7 +250,6 @@ const rooms = [
       "runtime/tools",
       "runtime/work",
       "stores/memory",
-      "stores/shared",
       "stores/transfer",
     ],
   },

@@ -134,7 +134,9 @@ export {
 } from "./runtime/api/client-requests.js";
 export type { CompactResult } from "./runtime/api/compaction.js";
 export type { ScheduledInput } from "./runtime/api/delayed.js";
+export { deleteSession } from "./runtime/api/delete-session.js";
 export type { RunView } from "./runtime/api/iterate.js";
+export { type PruneResult, pruneSessions } from "./runtime/api/prune.js";
 export type { RedactionResult } from "./runtime/api/redact.js";
 export type { SendOptions, Session } from "./runtime/api/session-handle.js";
 export type { SentSignal } from "./runtime/api/signal.js";
@@ -147,8 +149,6 @@ export { fromAiSdkTool } from "./runtime/tools/ai-sdk-tool.js";
 export { done, TaskComplete } from "./runtime/tools/done.js";
 export { StepError } from "./runtime/tools/step-error.js";
 export { createMemoryStore } from "./stores/memory/index.js";
-export { deleteSession } from "./stores/shared/delete-session.js";
-export { type PruneResult, pruneSessions } from "./stores/shared/prune.js";
 export { exportSessions } from "./stores/transfer/export.js";
 export { type ImportResult, importSessions } from "./stores/transfer/import.js";
 export { type DefinedTool, defineTool, defineToolFor, type InputOf } from "./tools/lib/define-tool.js";

@@ -3,7 +3,7 @@
  */
 export { type Label, labelKey } from "../core/data/label.js";
 export type { WorkerScores } from "../ports/worker-scores.js";
-export { toScoreSessionId } from "../stores/shared/delete-session.js";
+export { toScoreSessionId } from "../runtime/api/delete-session.js";
 export type {
   AskedCall,
   CaseLabel,

@@ -32,7 +32,7 @@ import type { SessionSummary, Store } from "../ports/store.js";
 import type { WorkerScores } from "../ports/worker-scores.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
 import type { Agent } from "../runtime/api/build-agent.js";
-import { scorePrefix, toScoreSessionId } from "../stores/shared/delete-session.js";
+import { scorePrefix, toScoreSessionId } from "../runtime/api/delete-session.js";
 import { readAnswer, runReadOnlyTool } from "./ask.js";
 import { scoreRecorded } from "./judge-trial.js";
 import { checkJudgeNames, type Judge, type JudgeFunction, normalizeJudge } from "./judges.js";

@@ -339,7 +339,7 @@ export interface Store {
   getBlob(sessionId: string, hash: string): Promise<Uint8Array | null>;
   /**
    * Deletes a session with its log, inbox and blobs. Unless `force` is set, this is refused as `session_active` while the session is held
-   * or a run is active.
+   * or a run is active. No other session is notified: `deleteSession` also reports to a parent that waits for the session.
    */
   delete(
     sessionId: string,

@@ -260,7 +260,19 @@ describe("limits of child sessions", () => {
 
   test("maxChildren also ends a chain of runs that the ends of children begin", async () => {
     const steps: ScriptedStep[] = [];
-    const editor = createEditor({ parent: steps, child: [{ text: "a" }, { text: "b" }], limits: { maxChildren: 2 } });
+    const work: ScriptedStep = { calls: [{ name: "look" }] };
+    let started = 0;
+    const editor = createEditor({
+      parent: steps,
+      child: [work, { text: "a" }, work, { text: "b" }],
+      // A child that ended earlier would join the run that started it.
+      look: async () => {
+        started += 1;
+        await awaitEnd(editor, "p", started);
+        return "found";
+      },
+      limits: { maxChildren: 2 },
+    });
     for (let run = 0; run < 3; run += 1) steps.push(start(`${run}`), { text: "Later." });
     await editor.agent.run("Go.", { sessionId: "p" });
     await awaitEnd(editor, "p", 3);

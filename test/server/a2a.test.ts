@@ -219,6 +219,32 @@ describe("a stream", () => {
   });
 });
 
+test(
+  "a task whose session is deleted during its stream is not found, and the server logs no failure",
+  proven,
+  async () => {
+    const gate = createGateTool();
+    const store = createMemoryStore();
+    const model = createScriptedModel(() => ({ calls: [{ name: "gate" }] }));
+    const agents = [createAgent({ name: "slow", store, model, tools: [gate.tool] })];
+    const { url, token, lines } = await startTestServer({ store, agents, a2a });
+    const client = await connectA2a(url, token);
+    const stream = client.sendMessageStream(say("Go."));
+    const first = await stream.next();
+    const contextId = first.value?.payload?.$case === "task" ? first.value.payload.value.contextId : "";
+    const sent = client.sendMessage(say("More.", { contextId }));
+    const rest = collectStream(stream);
+    for (const pending of [sent, rest]) pending.catch(() => {});
+    await gate.started;
+    await vi.waitFor(async () => expect((await store.load(contextId))?.state.queue).toHaveLength(1));
+    await store.delete(contextId, { now: Date.now(), force: true });
+    gate.open("opened");
+    await expect(rest).rejects.toMatchObject({ cause: { name: "TaskNotFoundError" } });
+    await expect(sent).rejects.toMatchObject({ name: "TaskNotFoundError" });
+    expect(lines.filter((line) => "error" in line)).toEqual([]);
+  },
+);
+
 test("a task that is cancelled is canceled, and one that is over cannot be", proven, async () => {
   const gate = createGateTool();
   const store = createMemoryStore();

@@ -158,6 +158,17 @@ test("a question in plain text is answered in plain text, once, with the task's 
 });
 
 describe("a task without a result", () => {
+  test("is unknown when its question is answered", proven, async () => {
+    const unknown = { error: { code: -32_001, message: "Task not found" } };
+    const get = (poll: number) => (poll === 1 ? says("INPUT_REQUIRED", "Which box?") : unknown);
+    const { agent, result, readOutput } = await callRemote({ get });
+    const [{ callKey = "", questionId = "" } = {}] = asked(result);
+    await agent.session("s").answer(callKey, { type: "reply", value: { answer: "The red one." } }, { questionId });
+    expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
+    expect(textOf(await readOutput())).toMatch(/does not know the task/);
+    expect(await readOutput()).toMatchObject({ outcome: "error" });
+  });
+
   test.each<readonly [string, object, RegExp]>([
     ["is rejected", says("REJECTED", "Not today."), /rejected the task: Not today/],
     ["fails", says("FAILED", "The box is torn."), /the task failed: The box is torn/],

@@ -27,7 +27,11 @@ export type LoginServer = {
     isUnreachable?: boolean;
     /** Calls need this scope. */
     scope?: string;
+    /** A call without state is answered with this state alone, and the login ends. */
+    state?: string;
   };
+  /** The state that each call brought; null for a call without state. */
+  readonly states: readonly (string | null)[];
   /** Every access token so far is refused from now on. */
   readonly expire: () => void;
 };
@@ -36,6 +40,7 @@ export type LoginServer = {
 export async function startLoginServer(usesPerToken = Number.POSITIVE_INFINITY): Promise<LoginServer> {
   const counts = { registrations: 0, logins: 0, refreshes: 0, reuses: 0, calls: 0 };
   const faults: LoginServer["faults"] = {};
+  const states: (string | null)[] = [];
   const clients = new Map<string, readonly string[]>();
   const codes = new Map<string, Code>();
   const access = new Map<string, { readonly grant: Grant; uses: number }>();
@@ -106,7 +111,7 @@ export async function startLoginServer(usesPerToken = Number.POSITIVE_INFINITY):
   }
 
   function call(request: IncomingMessage, body: string, response: ServerResponse): void {
-    const { id, method } = JSON.parse(body);
+    const { id, method, params } = JSON.parse(body);
     const scope = caller(request);
     const isTooWeak = scope !== null && faults.scope !== undefined && !scope.split(" ").includes(faults.scope);
     if (scope === null || isTooWeak) {
@@ -115,7 +120,17 @@ export async function startLoginServer(usesPerToken = Number.POSITIVE_INFINITY):
       return void response.writeHead(isTooWeak ? 403 : 401, { "www-authenticate": `Bearer ${metadata}${error}` }).end();
     }
     if (id === undefined) return void response.writeHead(202).end();
-    if (method === "tools/call") counts.calls += 1;
+    if (method === "tools/call") {
+      counts.calls += 1;
+      const { requestState = null } = params;
+      states.push(requestState);
+      if (faults.state !== undefined && requestState === null) {
+        access.clear();
+        refresh.clear();
+        const result = { ...modern, resultType: "input_required", requestState: faults.state };
+        return void send(response, 200, { jsonrpc: "2.0", id, result });
+      }
+    }
     send(response, 200, { jsonrpc: "2.0", id, result: resultOf(method) });
   }
 
@@ -171,7 +186,7 @@ export async function startLoginServer(usesPerToken = Number.POSITIVE_INFINITY):
     server.close();
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { url: `${origin()}/mcp`, counts, faults, expire: () => access.clear() };
+  return { url: `${origin()}/mcp`, counts, faults, states, expire: () => access.clear() };
 }
 
 function send(response: ServerResponse, status: number, value: object): void {

@@ -86,6 +86,22 @@ describe("a person who logs in to an MCP server", () => {
     expect(login.counts).toMatchObject({ logins: 2 });
   });
 
+  test("may take as long as it likes", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    // The person comes back after `show` has returned.
+    const show = (page: URL) => void visit(new URL(login.url)).then(() => visit(page));
+    const slow = person(storedIn(), { show, waitMs: Number.POSITIVE_INFINITY });
+    expect(await callOnce(await connect(login, slow))).toBe("you");
+  });
+
+  test("is not waited for while `show` never returns", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    const never = person(file, { show: () => new Promise(() => {}), waitMs: 50 });
+    await expect(logInToMcpServer({ url: login.url, login: never })).rejects.toThrow("Nobody logged in within 50 ms");
+    expect(await callOnce(await connect(login, person(file)))).toBe("you");
+  });
+
   test("replaces a login by another one beside running calls", verifies("PROT-6#login"), async () => {
     const login = await startLoginServer();
     const file = storedIn();
@@ -212,6 +228,46 @@ describe("a login that a call asks for", () => {
     await visit(page);
     await expect(finish({ code: "c", state })).rejects.toMatchObject({ code: "bad_input" });
     expect(login.counts.logins).toBe(2);
+  });
+
+  test(
+    "ends with its page if nobody logs in, and the next call shows another page",
+    verifies("PROT-6#login"),
+    async () => {
+      const { login, agent, questions, remote } = await askTwice();
+      const page = questions[0]?.url ?? "";
+      const now = Date.now;
+      const spy = vi.spyOn(Date, "now").mockImplementation(() => now() + 15 * 24 * 3_600_000);
+      onTestFinished(() => spy.mockRestore());
+
+      expect(await agent.session("s1").resume()).toMatchObject({ text: expect.stringContaining("nobody logged in") });
+      const { searchParams } = new URL(page);
+      const callback = `/mcp-login?${new URLSearchParams({ code: "c", state: searchParams.get("state") ?? "" })}`;
+      await expect(finishMcpLogin({ login: remote, callback })).rejects.toMatchObject({ code: "login_needed" });
+
+      const next = await agent.run("Go", { sessionId: "s3" });
+      const [{ url: nextPage = "" } = {}] = next.status === "awaiting_human" ? next.approvals : [];
+      expect(nextPage).not.toBe(page);
+      await visit(new URL(nextPage));
+      expect(await agent.session("s3").resume()).toMatchObject({ text: expect.stringContaining("you") });
+      expect(login.counts).toMatchObject({ logins: 2, calls: 1 });
+    },
+  );
+
+  test("keeps the state that the server has answered with before", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const file = storedIn();
+    await connect(login, person(file));
+    const store = createMemoryStore();
+    const { login: remote } = await startCallbackServer(file, store);
+    const agent = createCaller(store, (await connect(login, remote)).tools);
+    login.faults.state = "half done";
+    const asked = await agent.run("Go", { sessionId: "s" });
+    const [{ url: page = "" } = {}] = asked.status === "awaiting_human" ? asked.approvals : [];
+    await visit(new URL(page));
+    expect(await agent.session("s").resume()).toMatchObject({ text: expect.stringContaining("you") });
+    // The call that the server has begun is not sent a second time.
+    expect(login.states).toEqual([null, "half done"]);
   });
 
   test(

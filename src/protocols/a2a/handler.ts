@@ -11,6 +11,7 @@ import type * as Sdk from "@a2a-js/sdk";
 import type * as SdkErrors from "@a2a-js/sdk/errors";
 import type * as SdkServer from "@a2a-js/sdk/server";
 import { questionKey } from "../../core/data/call-key.js";
+import { PawlError } from "../../index.js";
 import { createProgressText } from "../describe-progress.js";
 import { formatInterruptId } from "../interrupt-id.js";
 import { findRun, startRun } from "../run-cursors.js";
@@ -85,7 +86,11 @@ export function createA2aHandler(sdk: HandlerSdk, host: A2aHost): Handler {
       return { session, flow, first: await read(session, flow.runId) };
     });
     const { session, flow, first } = await open();
-    yield* streamTask(sdk, { session, runId: flow.runId, host, enums: sdk.enums }, flow, first);
+    try {
+      yield* streamTask(sdk, { session, runId: flow.runId, host, enums: sdk.enums }, flow, first);
+    } catch (error) {
+      throw isNoSession(error) ? new errors.TaskNotFoundError() : error;
+    }
   }
   return {
     sendMessage: guard(handler.sendMessage),
@@ -124,10 +129,16 @@ function createGuard({ errors }: HandlerSdk, host: A2aHost) {
         return await handle(...args);
       } catch (error) {
         if (error instanceof errors.A2AError) throw error;
+        if (isNoSession(error)) throw new errors.TaskNotFoundError();
         const { message, isMistake } = host.explainError(error);
         throw isMistake ? new errors.RequestMalformedError(message) : new Error(message);
       }
     };
+}
+
+/** Whether the session of a task does not exist any more: it was deleted during the request. */
+function isNoSession(error: unknown): boolean {
+  return error instanceof PawlError && error.code === "no_session";
 }
 
 async function openTask(

@@ -40,13 +40,26 @@ export async function createA2aHttp(): Promise<A2aHttp> {
       `A2A needs the package ${a2aPackage}, which is not installed. Install it: npm install ${a2aPackage}`,
     );
   const { JsonRpcTransportHandler, ServerCallContext } = server;
-  const { VersionNotSupportedError } = errors;
-  const refuse = (body: unknown, error: unknown): A2aReply => {
+  const { A2AError, VersionNotSupportedError } = errors;
+  const toErrorReply = (body: unknown, error: unknown): object => {
     const { id } = Object(body) as { readonly id?: unknown };
     const isId = typeof id === "string" || typeof id === "number";
     const mapped = JsonRpcTransportHandler.mapToJSONRPCError(error);
-    return { type: "one", json: { jsonrpc: "2.0", id: isId ? id : null, error: mapped } };
+    return { jsonrpc: "2.0", id: isId ? id : null, error: mapped };
   };
+  const refuse = (body: unknown, error: unknown): A2aReply => ({ type: "one", json: toErrorReply(body, error) });
+  /** A protocol error ends a stream with the same object that it would have as the whole response. */
+  async function* endWithError(
+    body: unknown,
+    events: AsyncGenerator<object, void, undefined>,
+  ): AsyncGenerator<object, void, undefined> {
+    try {
+      yield* events;
+    } catch (error) {
+      if (!(error instanceof A2AError)) throw error;
+      yield toErrorReply(body, error);
+    }
+  }
   return async (request, body, host) => {
     const requestedVersion = request.headers.get(versionHeader) || versionWithoutHeader;
     if (requestedVersion !== supportedVersion)
@@ -62,7 +75,7 @@ export async function createA2aHttp(): Promise<A2aHttp> {
     if (!(Symbol.asyncIterator in reply)) return { type: "one", json: reply };
     try {
       const first = await reply.next();
-      return { type: "stream", events: prepend(first, reply) };
+      return { type: "stream", events: endWithError(body, prepend(first, reply)) };
     } catch (error) {
       return refuse(body, error);
     }

@@ -2,10 +2,8 @@
  * The agents that an agent uses as tools, and the parent that uses the agent as a tool.
  */
 
-import { findBackgroundChildren } from "../../core/machine/background-children.js";
-import { findChildCalls } from "../../core/machine/child-reports.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
-import type { SessionInfo, State } from "../../core/machine/state.js";
+import type { SessionInfo } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { CompiledInput } from "../tools/schema.js";
 import type { Answers } from "./answer-types.js";
@@ -79,23 +77,6 @@ export function findAgentByName(name: string | undefined, families: readonly Age
   if (name === undefined) return undefined;
   for (const { children } of families) for (const child of children.values()) if (child.reaches(name)) return child;
   return undefined;
-}
-
-/**
- * Resumes the children that a state waits for. A child that cannot be resumed here is due in the store. `atWork`: only those that neither
- * wait for a person nor sleep.
- */
-export async function takeUpChildren(
-  state: State,
-  family: AgentFamily,
-  { atWork = false }: { readonly atWork?: boolean } = {},
-): Promise<void> {
-  const calls = findChildCalls(state).filter(
-    ({ askedAt, asleep }) => !atWork || (askedAt === undefined && asleep === undefined),
-  );
-  // Whether a child in the background waits is only in its own state.
-  const children = [...calls, ...findBackgroundChildren(state)];
-  await Promise.allSettled(children.map(({ name, childId }) => findChildAgent(name, family)?.takeUp(childId)));
 }
 
 /** If the parent cannot be resumed here, the message in its inbox makes it due for another process. */

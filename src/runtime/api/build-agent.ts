@@ -33,10 +33,10 @@ import {
   findDriver,
   type LocalSession,
   type SessionHost,
-  subscribe,
   whileInUse,
 } from "../session/local-session.js";
 import { createItemsOf } from "../session/session-items.js";
+import { subscribe } from "../session/subscribe.js";
 import { createInboxWatch } from "../session/watch-inbox.js";
 import { createWatchedLogs } from "../session/watch-logs.js";
 import { type AgentOptions, checkAgentOptions, freezeOptions } from "./agent-options.js";

@@ -227,7 +227,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
       for (let result = await asked; result.done !== true && !hasEnded(member); result = await source.next())
         yield* emitItem(member, result.value);
     } catch (error) {
-      if (!isShutDown(error)) throw error;
+      if (!endsItems(error)) throw error;
     }
   }
 
@@ -242,7 +242,7 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
     if (!member.isLive) return true;
     member.asked = null;
     if ("error" in result) {
-      if (member === root || !(isUnreadable(result.error) || isShutDown(result.error))) throw result.error;
+      if (member === root || !(isUnreadable(result.error) || endsItems(result.error))) throw result.error;
       if (isUnreadable(result.error)) yield omitMember(member, "unreadable");
       else stopMember(member);
     } else if (result.done === true) {
@@ -302,8 +302,9 @@ function isUnreadable(error: unknown): boolean {
   return error instanceof PawlError && unreadable.has(error.code);
 }
 
-function isShutDown(error: unknown): boolean {
-  return error instanceof PawlError && error.code === "shut_down";
+/** Whether a child's live items have ended before the child: its agent was shut down here, or its session was deleted. */
+function endsItems(error: unknown): boolean {
+  return error instanceof PawlError && (error.code === "shut_down" || error.code === "no_session");
 }
 
 /** A damaged log may name a session as its own child. */

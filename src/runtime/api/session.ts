@@ -9,7 +9,7 @@ import type { InboxBody } from "../../core/machine/inbox.js";
 import { initialState, isResting, isSuspended, type State } from "../../core/machine/state.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import { findChildAgent, takeUpChildren } from "../agent/agent-family.js";
+import { findChildAgent } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
 import {
   checkResumeOptions,
@@ -29,6 +29,7 @@ import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { checkRunId, createInputBody, createSessionInfo } from "../agent/run-input.js";
 import type { ItemsOf } from "../agent/stream-types.js";
 import { runWithOutput } from "../agent/structured-output.js";
+import { takeUpChildren } from "../driver/lost-children.js";
 import { busyError, runFinishedError, throwNoSession } from "../log/driver-errors.js";
 import { isChildDue } from "../log/due-children.js";
 import { loadExistingState } from "../log/known-session.js";
@@ -165,8 +166,8 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     const mayWait = isSuspended(state) && !isPosted && (due === null || due > clock.now());
     const waits = mayWait && !(await isChildDue(store, state, clock.now()));
     // A child may be due although other children wait for answers. It continues while they wait.
-    if (waits) await takeUpChildren(state, getSessionFamily(parts, state));
-    const waiting = waits ? await result() : null;
+    const hasLostChild = waits && (await takeUpChildren(id, state, parts));
+    const waiting = waits && !hasLostChild ? await result() : null;
     return waiting ?? deepFreeze(recordInterrupted(interrupted, await resumeLive(live(), state.seq, resumeActions)));
   }
 

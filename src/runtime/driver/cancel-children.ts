@@ -25,10 +25,9 @@ export function cancelChildren(
   if (cancelEffects.length + uncertainCalls.length === 0) return undefined;
   return Promise.all([
     ...cancelEffects.map((effect) => postAbort(effect, store, clock.now())),
-    ...uncertainCalls.map(async (callKey) => {
-      const childId = deriveChildId(sessionId, callKey);
-      if ((await store.describe(childId)) !== null) await postAbort({ childId, callKey }, store, clock.now());
-    }),
+    ...uncertainCalls.map((callKey) =>
+      postAbort({ childId: deriveChildId(sessionId, callKey), callKey }, store, clock.now()),
+    ),
   ]);
 }
 

@@ -7,11 +7,11 @@
  *    has settled.
  */
 import { defined } from "../../core/data/defined.js";
-import type { ToolOutput } from "../../core/data/message.js";
+import type { ToolOutput, Usage } from "../../core/data/message.js";
 import { isLimitReason, type Reason } from "../../core/data/reasons.js";
 import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
 import type { EventBody } from "../../core/machine/event.js";
-import type { InboxBody } from "../../core/machine/inbox.js";
+import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { pickPrincipal, type SessionInfo } from "../../core/machine/session-info.js";
 import { callOf } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
@@ -25,7 +25,15 @@ import { capOrKeepWhole } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
 import { getParams } from "../work/run-params.js";
 import { findReachedChildLimit, limitToReserved, reserveBudget } from "./child-budget.js";
-import { budgetUsedUp, childNotFinished, endedInBackground, errorOutput, startedInBackground } from "./prompts.js";
+import {
+  budgetUsedUp,
+  childLost,
+  childNotFinished,
+  endedInBackground,
+  errorOutput,
+  lostInBackground,
+  startedInBackground,
+} from "./prompts.js";
 
 export function deriveChildId(sessionId: string, callKey: string): string {
   return hmacSha256(sessionId, callKey).slice(0, 32);
@@ -33,7 +41,7 @@ export function deriveChildId(sessionId: string, callKey: string): string {
 
 /** Posts the request to the child. Repeating a call asks the same child, and only once. */
 export async function startChild(
-  { runId, callKey }: EffectOf<"run_tool">,
+  { runId, callKey, attempt }: EffectOf<"run_tool">,
   child: ChildAgent,
   input: unknown,
   context: EffectContext,
@@ -72,12 +80,38 @@ export async function startChild(
     },
   };
   const message = { id: `run/${body.runId}`, at: now(), body };
-  const { type } = await parts.store.post(childId, message);
+  const earlier = attempt === 1 ? null : await findReport(childId, callKey, context);
   const isBackground =
-    type === "duplicate" ? await wasStartedInBackground(childId, message.id, parts.store) : wantsBackground;
+    earlier === null ? await postRequest(childId, message, wantsBackground, parts.store) : earlier === "background";
   if (!isBackground) return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
   const output = { type: "text", text: startedInBackground(child.name, childId) } as const;
   return { type: "tool_finished", runId, callKey, outcome: "ok", output, startedChild: { childId, ...reserved } };
+}
+
+/**
+ * How the child that an earlier attempt of the call started was to report its end, if it has done so. Its session may have been deleted
+ * since, and a request would begin it again.
+ */
+async function findReport(
+  childId: string,
+  callKey: string,
+  { sessionId, state, parts }: EffectContext,
+): Promise<"waiting" | "background" | null> {
+  if (state.background?.some((child) => child.callKey === callKey) === true) return "background";
+  const ids = (await parts.store.inbox(sessionId)).map(({ id }) => id);
+  if (ids.includes(resultMessageId(childId, deriveChildId(childId, callKey)))) return "waiting";
+  return ids.includes(`run/${deriveEndRunId(childId, callKey)}`) ? "background" : null;
+}
+
+/** Returns whether the child works in the background. */
+async function postRequest(
+  childId: string,
+  message: InboxMessage,
+  wantsBackground: boolean,
+  store: Store,
+): Promise<boolean> {
+  const { type } = await store.post(childId, message);
+  return type === "duplicate" ? wasStartedInBackground(childId, message.id, store) : wantsBackground;
 }
 
 /**
@@ -108,18 +142,21 @@ function childOptions(
 
 type ChildInput = Extract<InboxBody, { readonly type: "input" }>;
 
+/** Returns whether there is such a child. It may not have been started, or was deleted. */
 export async function postAbort(
   { childId, callKey }: Pick<EffectOf<"cancel_child">, "childId" | "callKey">,
   store: Store,
   at: number,
-): Promise<void> {
+): Promise<boolean> {
+  if ((await store.describe(childId)) === null) return false;
   await store.post(childId, { id: `abort/${callKey}`, at, body: { type: "abort", note: "the parent was aborted" } });
+  return true;
 }
 
 /** Aborts a child. Its result arrives like that of any child. */
 export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
-  await postAbort(effect, parts.store, now());
-  await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
+  if (await postAbort(effect, parts.store, now()))
+    await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
   return undefined;
 }
 
@@ -134,16 +171,35 @@ export async function notifyParent(
     return { type: "parent_notified", runId };
   }
   const { output, isError, cut } = toChildOutput(result, transcript, parts.name);
-  const body: InboxBody = {
-    type: "result",
-    callKey: parent.callKey,
+  const message = createResultMessage({ childId: sessionId, runId, at: now() }, parent.callKey, {
     output: await capOrKeepWhole(output, parent.sessionId, parts),
     ...(isError ? { isError } : {}),
     child: { usage: result?.usage ?? {}, ...(cut === undefined ? {} : { cut }) },
-  };
-  await parts.store.post(parent.sessionId, { id: `child/${sessionId}/${runId}`, at: now(), body });
+  });
+  // A message to a parent that was deleted would begin a session that no agent can continue.
+  if ((await parts.store.describe(parent.sessionId)) !== null) await parts.store.post(parent.sessionId, message);
   await takeUpParent(parent.sessionId, parts.family);
   return { type: "parent_notified", runId };
+}
+
+type ResultBody = Extract<InboxBody, { readonly type: "result" }>;
+
+/** The result of a child's run, for its parent. The parent's inbox accepts one for each run. */
+function createResultMessage(
+  { childId, runId, at }: { readonly childId: string; readonly runId: string; readonly at: number },
+  callKey: string,
+  result: Omit<ResultBody, "type" | "callKey">,
+): InboxMessage {
+  return { id: resultMessageId(childId, runId), at, body: { type: "result", callKey, ...result } };
+}
+
+function resultMessageId(childId: string, runId: string): string {
+  return `child/${childId}/${runId}`;
+}
+
+/** The id of the run that the message about the end of a child in the background may begin. */
+function deriveEndRunId(childId: string, callKey: string): string {
+  return deriveChildId(childId, `${callKey}/ended`);
 }
 
 /**
@@ -158,18 +214,56 @@ async function reportEnd(
   const agent = (await parts.store.load(parent.sessionId))?.state.session?.agent;
   if (agent === undefined) return;
   const text = endedInBackground(parts.name, sessionId, describeEnd(result));
-  const runId = deriveChildId(sessionId, `${parent.callKey}/ended`);
+  const child = { callKey: parent.callKey, name: parts.name, childId: sessionId };
+  const message = createEndMessage(child, { agent, text, usage: result?.usage ?? {}, at: now() });
+  await parts.store.post(parent.sessionId, message);
+  await takeUpParent(parent.sessionId, parts.family);
+}
+
+/** The message that a child in the background has ended. The parent's inbox accepts one. */
+function createEndMessage(
+  { callKey, name, childId }: Pick<ChildOfCall, "callKey" | "name" | "childId">,
+  {
+    agent,
+    text,
+    usage,
+    at,
+  }: { readonly agent: string; readonly text: string; readonly usage: Usage; readonly at: number },
+): InboxMessage {
+  const runId = deriveEndRunId(childId, callKey);
   const body: InboxBody = {
     type: "input",
     mode: "steer",
     runId,
     input: [{ role: "user", parts: [{ type: "text", text }] }],
     session: { agent },
-    by: `agent ${parts.name}`,
-    finishedChild: { callKey: parent.callKey, childId: sessionId, usage: result?.usage ?? {} },
+    by: `agent ${name}`,
+    finishedChild: { callKey, childId, usage },
   };
-  await parts.store.post(parent.sessionId, { id: `run/${runId}`, at: now(), body });
-  await takeUpParent(parent.sessionId, parts.family);
+  return { id: `run/${runId}`, at, body };
+}
+
+/** A child session, and the call of its parent that started it. */
+export type ChildOfCall = {
+  readonly callKey: string;
+  /** The name of the agent, as the parent's model knows it. */
+  readonly name: string;
+  readonly childId: string;
+  readonly isBackground: boolean;
+};
+
+/**
+ * The message to the parent of a child session that was deleted. It has the id of the message that the child itself would send, so that the
+ * parent gets only one of them.
+ * @param agent the agent of the parent
+ * @param usage the usage of the child, as far as it is known
+ */
+export function createLossMessage(child: ChildOfCall, agent: string, usage: Usage, at: number): InboxMessage {
+  const { callKey, name, childId, isBackground } = child;
+  if (isBackground) return createEndMessage(child, { agent, text: lostInBackground(name, childId), usage, at });
+  const runId = deriveChildId(childId, callKey);
+  const output = errorOutput(childLost(name));
+  return createResultMessage({ childId, runId, at }, callKey, { output, isError: true, child: { usage } });
 }
 
 /** How a child's run has ended, for models. */
@@ -198,7 +292,8 @@ export async function reportToParent(
     ...defined({ asleep }),
     seq,
   };
-  await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
+  if ((await parts.store.describe(parent.sessionId)) !== null)
+    await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
   return { type: "parent_told", runId, askedAt, toldSeq: seq };
 }
 

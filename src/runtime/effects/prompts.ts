@@ -80,6 +80,15 @@ export function endedInBackground(agent: string, id: string, how: string): strin
   return `[Note, not from the user: the agent "${agent}", which you started in the background as ${id}, has ended (${how}). ${readAgentToolName} gives its answer.]`;
 }
 
+/** Sent in place of `endedInBackground` if the agent's session was deleted before it ended. */
+export function lostInBackground(agent: string, id: string): string {
+  return `[Note, not from the user: the session of the agent "${agent}", which you started in the background as ${id}, was deleted before the agent ended. There is no answer.]`;
+}
+
+export function childLost(agent: string): string {
+  return `The session of the agent "${agent}" was deleted before the agent ended. There is no answer.`;
+}
+
 /** @param why the status and the reason of the child's run, or that it did not end */
 export function childNotFinished(agent: string, why: string, text: string): string {
   return `The agent "${agent}" did not finish (${why}): ${text}`;

@@ -29,11 +29,15 @@ export function brokenError(sessionId: string, cause: unknown): PawlError {
   return new PawlError("internal", `${what} Everything committed is safe. Please report this defect.`, { cause });
 }
 
-export function throwNoSession(sessionId: string): never {
-  throw new PawlError(
+export function createNoSessionError(sessionId: string): PawlError {
+  return new PawlError(
     "no_session",
     `There is no session ${sessionId} in this store. List the sessions, or check the store's path. If a result had resumable: false, nothing was kept: send the request again.`,
   );
+}
+
+export function throwNoSession(sessionId: string): never {
+  throw createNoSessionError(sessionId);
 }
 
 /** Another process drives the session, and the caller does not want to wait for it. */

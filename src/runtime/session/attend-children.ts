@@ -11,6 +11,7 @@ import { isSuspended, type State } from "../../core/machine/state.js";
 import { createTranscript } from "../../core/transcript/transcript.js";
 import { type AgentFamily, findChildAgent } from "../agent/agent-family.js";
 import { type CompiledAgent, getSessionFamily } from "../agent/compiled-agent.js";
+import { reportLostChild } from "../driver/lost-children.js";
 import { isChildDue } from "../log/due-children.js";
 import { loadCurrentResult } from "../log/present-result.js";
 import {
@@ -86,7 +87,10 @@ function attendChildren(session: WatchingParent, state: State): void {
     session.attended ??= new Map();
     const detach = child.attend(childId, (error) => {
       session.attended?.delete(childId);
-      if (error === undefined || session.driver !== null) return;
+      // A child that was deleted has no result. If the report fails, the next look at the parent repeats it.
+      if (error === undefined)
+        return void reportLostChild(session.sessionId, state, childId, session.parts).catch(() => {});
+      if (session.driver !== null) return;
       closeWaiters(session, { type: "interrupted", reason: "store_failed", error }, state, createTranscript());
     });
     session.attended.set(childId, detach);

@@ -6,7 +6,8 @@
  *    for a run, it polls often, because this process may have to take over from a dead holder.
  * 2. A process has one follower for each session, however many subscribers the session has.
  * 3. Between its reads, the follower of a session that is only watched keeps nothing in memory, unless a run is in progress.
- * 4. A session that waits for a person or a child is taken over only if it is due: a message was posted to it, or one of its
+ * 4. If the session is deleted, the follower ends: nothing more will come, and the session is not claimed, which would create it again.
+ * 5. A session that waits for a person or a child is taken over only if it is due: a message was posted to it, or one of its
  *    waits is over.
  */
 import { dueAt } from "../../core/machine/effects.js";
@@ -32,6 +33,10 @@ export type FollowOptions = {
   readonly mayTakeOver: () => boolean;
   /** Tries to become the holder. If it resolves to true, the follower stops. */
   readonly takeOver: () => Promise<boolean>;
+  /** Whether this process is sending the first request to the session, which may not exist yet. */
+  readonly isStarting: () => boolean;
+  /** Called if the session was deleted. The follower stops. */
+  readonly onDeleted: () => void;
   readonly onEnd: (error?: unknown) => void;
 };
 
@@ -58,6 +63,8 @@ export function followLog(options: FollowOptions): Following {
   let follower: Follower | null = null;
   let state: State = initialState;
   let publishedSeq = options.after;
+  /** Whether the session is known to have existed, so that it was deleted if it does not exist any more. */
+  let hasExisted = options.after > 0;
   let isStopped = false;
   let isLooking = false;
   let pendingLook: "look" | "take over" | null = null;
@@ -66,6 +73,7 @@ export function followLog(options: FollowOptions): Following {
   /** Without new entries, this reads only one row: the transcript is loaded only if there are events to broadcast. */
   async function read(): Promise<void> {
     state = (await store.load(sessionId))?.state ?? initialState;
+    if (state.session !== null) hasExisted = true;
     if (state.seq <= publishedSeq) return;
     let isStale = false;
     follower ??= await openFollower(store, sessionId, publishedSeq);
@@ -81,6 +89,16 @@ export function followLog(options: FollowOptions): Following {
     if (isStale) follower = null;
   }
 
+  /** Whether the session was deleted. Most looks find a log, which they have just read. */
+  async function isDeleted(): Promise<boolean> {
+    if (state.session !== null) return false;
+    const isPosted = (await store.inbox(sessionId)).length > 0;
+    if (isPosted) hasExisted = true;
+    if (isPosted || (!hasExisted && options.isStarting())) return false;
+    // A message may have been consumed in between.
+    return (await store.load(sessionId)) === null;
+  }
+
   async function isDue(): Promise<boolean> {
     if (!isWaiting(state)) return true;
     const due = dueAt(state);
@@ -89,6 +107,11 @@ export function followLog(options: FollowOptions): Following {
 
   async function lookOnce(mayTakeOver: boolean): Promise<void> {
     await read();
+    if (isStopped) return;
+    if (await isDeleted()) {
+      options.onDeleted();
+      return stop();
+    }
     if (isStopped || !options.mayTakeOver()) return;
     if (mayTakeOver && (await isDue()) && !isStopped && (await options.takeOver())) stop();
     if (!isStopped && options.mayTakeOver()) await options.onWaitedFor(state);

@@ -9,6 +9,7 @@ import {
   addSubscription,
   type Broadcast,
   broadcastFollowed,
+  closeDeleted,
   closeWithError,
   hasNoConsumers,
   removeSubscription,
@@ -70,7 +71,7 @@ function createFollowedSession(sessionId: string, store: Store, publishedSeq: nu
   };
 }
 
-const cannotTakeOver = () => false;
+const no = () => false;
 const noop = async () => {};
 const takeNothing = async () => false;
 
@@ -84,8 +85,10 @@ function follow(session: FollowedSession, sessions: FollowedSessions): void {
     onEvents: (seq, events) => broadcastFollowed(session, seq, events),
     onWaitedFor: noop,
     isWanted: () => !hasNoConsumers(session),
-    mayTakeOver: cannotTakeOver,
+    mayTakeOver: no,
     takeOver: takeNothing,
+    isStarting: no,
+    onDeleted: () => closeDeleted(session),
     onEnd(error) {
       session.following = null;
       if (error !== undefined) closeWithError(session, error);

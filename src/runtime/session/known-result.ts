@@ -8,13 +8,14 @@ import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import type { Store } from "../../ports/store.js";
 import { pushKnownEnd, type Tail } from "../../stream/tail/tail.js";
+import { loadExistingState } from "../log/known-session.js";
 import { findFinalEvent } from "../log/read-log.js";
 import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subscribers/waiters.js";
 
 /**
  * The result of a run whose message is already in the store. If the run is over, the subscription also gets its `final`.
  * @param settle consumes the messages in the inbox, settles waiters, and releases an idle session
- * @throws PawlError `bad_input` if the id does not belong to a run
+ * @throws PawlError `bad_input` if the id does not belong to a run, `no_session` if the session was deleted
  */
 export async function awaitKnownResult(
   session: HasWaiters & { readonly parts: { readonly store: Store } },
@@ -50,9 +51,10 @@ export async function isRequested(store: Store, sessionId: string, runId: string
   return isCurrent || isQueued || posted.some((message) => message.id === `run/${runId}`);
 }
 
-/** Refuses an id that was used for a message that joined another run. @throws PawlError `bad_input` */
+/** Refuses an id that was used for a message that joined another run. @throws PawlError `bad_input`; `no_session` if it was deleted */
 async function refuseUnrequested(store: Store, sessionId: string, runId: string): Promise<void> {
   if (await isRequested(store, sessionId, runId)) return;
+  await loadExistingState(store, sessionId);
   if ((await findFinalEvent(store, sessionId, runId)) === null)
     throw new PawlError(
       "bad_input",

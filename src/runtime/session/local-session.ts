@@ -9,13 +9,13 @@ import type { EventBody } from "../../core/machine/event.js";
 import { type InboxMessage, messagesBeforeRestart } from "../../core/machine/inbox.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import type { Holder, Lease } from "../../ports/store.js";
-import type { Tail, TailOptions } from "../../stream/tail/tail.js";
-import { takeUpChildren, takeUpParent } from "../agent/agent-family.js";
-import { type CompiledAgent, checkAgent, getSessionAgent, getSessionFamily } from "../agent/compiled-agent.js";
+import { takeUpParent } from "../agent/agent-family.js";
+import { type CompiledAgent, checkAgent, getSessionAgent } from "../agent/compiled-agent.js";
 import { cancelChildren } from "../driver/cancel-children.js";
 import { createDriver, type Driver, dispatch, loseLease, takeMessages, wake } from "../driver/driver.js";
 import { createLateMessage } from "../driver/internal-messages.js";
 import { type LeaseKeeper, type Moment, readClocks, trackLease, untrackLease } from "../driver/lease-keeper.js";
+import { reportOwnLoss, takeUpChildren } from "../driver/lost-children.js";
 import { readInbox } from "../driver/read-inbox.js";
 import type { TurnQueue } from "../lib/serial.js";
 import type { Closing } from "../log/closing.js";
@@ -24,15 +24,14 @@ import { releaseLease } from "../log/driver-errors.js";
 import type { KnownQuestions } from "../log/open-questions.js";
 import { loadTranscript } from "../log/read-log.js";
 import {
-  addSubscription,
   type Broadcast,
   broadcastCommitted,
   broadcastFollowed,
   catchUpTo,
+  closeDeleted,
   closeWithError,
   hasLastingSubscriber,
   hasNoConsumers,
-  removeSubscription,
 } from "../subscribers/broadcast.js";
 import { sourceMethods } from "../subscribers/stream-source.js";
 import { closeWaiters } from "../subscribers/waiters.js";
@@ -122,7 +121,7 @@ export function evictIfIdle(localSession: LocalSession): void {
 }
 
 /** Whether the session has neither a driver nor a follower here. */
-function isInactive({ driver, following }: LocalSession): boolean {
+export function isInactive({ driver, following }: LocalSession): boolean {
   return driver === null && following === null;
 }
 
@@ -236,7 +235,8 @@ async function startDriver(
  * is over would be lost. Other messages come after. A driver with nothing to do releases the session, so the caller of
  * `openLocalSession` must dispatch something next.
  */
-function beginDriving({ parts, host }: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
+function beginDriving(localSession: LocalSession, driver: Driver, messages: readonly InboxMessage[]): void {
+  const { host } = localSession;
   const { state } = driver;
   if (state.status !== "idle" && effects(state).some((effect) => effect.type !== "sleep")) {
     const { runId } = state;
@@ -244,9 +244,15 @@ function beginDriving({ parts, host }: LocalSession, driver: Driver, messages: r
     void dispatch(driver, () => [{ type: "restarted", runId, holder: host.keeper.holder.id }]);
   }
   // A child may have reported that it waits for a person.
-  void takeMessages(driver, messages).then(() =>
-    takeUpChildren(driver.state, getSessionFamily(parts, driver.state), { atWork: true }),
-  );
+  void takeMessages(driver, messages).then(() => continueChildren(localSession, driver.state));
+}
+
+/** Resumes the children that are at work. If one of them does not exist any more, the session handles the message about it. */
+async function continueChildren(localSession: LocalSession, state: State): Promise<void> {
+  const { sessionId, parts, drained } = localSession;
+  const hasLostChild = await takeUpChildren(sessionId, state, parts, { atWork: true });
+  // If this fails, the message makes the session due for another process.
+  if (hasLostChild && !drained) await whileInUse(localSession, () => settleLocally(localSession)).catch(() => {});
 }
 
 function handleCommitted(localSession: LocalSession, driver: Driver, entries: readonly CommittedEntry[]): void {
@@ -255,7 +261,7 @@ function handleCommitted(localSession: LocalSession, driver: Driver, entries: re
   // broadcast later entries.
   if (kept.lease.epoch === localSession.epoch) broadcastCommitted(localSession, entries, transcript);
   if (entries.some(({ entry: { event } }) => event.type === "tool_waiting" || "startedChild" in event))
-    void takeUpChildren(state, getSessionFamily(localSession.parts, state), { atWork: true });
+    void continueChildren(localSession, state);
   const parent = state.session?.parent;
   if (
     parent !== undefined &&
@@ -272,7 +278,7 @@ function handleLate({ lastClosing, parts, host, sessionId }: LocalSession, event
 }
 
 function handleClosed(localSession: LocalSession, driver: Driver, closing: Closing): void {
-  const { parts, host } = localSession;
+  const { sessionId, parts, host } = localSession;
   const { state, transcript, kept, flushing } = driver;
   untrackLease(host.keeper, kept);
   unwatchInbox(host.inboxes, driver);
@@ -281,6 +287,9 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
   localSession.driver = null;
   localSession.memory = null;
   localSession.lastClosing = closing;
+  // The lease of a session that was deleted is lost. If the report fails, the parent finds out when it is opened.
+  if (closing.type === "interrupted" && closing.reason === "lease_lost")
+    void reportOwnLoss(sessionId, state, parts).catch(() => {});
   closeWaiters(localSession, closing, state, transcript);
   // Most watchers leave with the end of a run. For the others, a change that is reported is read at once.
   const isWatchedOnly = closing.type === "parked" && localSession.waiters.length === 0;
@@ -290,7 +299,7 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
 }
 
 /** Milliseconds until the log of a watched session is read that has not begun, or that this process has driven to its rest. */
-const lookLaterMs = 100;
+export const lookLaterMs = 100;
 
 /**
  * Consumes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
@@ -330,6 +339,8 @@ export function followSession(localSession: LocalSession, first: LookOptions = {
         if (localSession.waiters.length > 0) await settleLocally(localSession);
         return localSession.driver !== null;
       }),
+    isStarting: () => localSession.operationsUnderWay > 0,
+    onDeleted: () => closeDeleted(localSession),
     onEnd(error) {
       localSession.following = null;
       detachChildren(localSession);
@@ -356,41 +367,4 @@ async function skipToCurrent(localSession: LocalSession): Promise<void> {
   const currentSeq = localSession.subscriptions.length > 0 && !isResting(state) ? state.startSeq - 1 : seq;
   const neededSeqs = localSession.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : currentSeq));
   localSession.publishedSeq = Math.max(localSession.publishedSeq, Math.min(currentSeq, ...neededSeqs));
-}
-
-export type SubscribeOptions = Omit<TailOptions, "stays" | "onLeave"> & {
-  /**
-   * If given, the subscription gets everything after this committed entry, and outlives runs and changes of the holder.
-   */
-  readonly stayAfter?: number;
-};
-
-export function subscribe(localSession: LocalSession, { stayAfter, ...options }: SubscribeOptions = {}): Tail {
-  // No other subscriber needs earlier events, and no waiter that does not say from where on.
-  if (isInactive(localSession) && !hasLastingSubscriber(localSession))
-    localSession.publishedSeq = Math.max(
-      localSession.publishedSeq,
-      Math.min(stayAfter ?? 0, ...localSession.waiters.map(({ awaited }) => ("after" in awaited ? awaited.after : 0))),
-    );
-  const stays = stayAfter !== undefined;
-  const onLeave = () => {
-    removeSubscription(localSession, subscription);
-    evictIfIdle(localSession);
-  };
-  const subscription = addSubscription(localSession, { ...options, stays, onLeave });
-  if (stays && localSession.driver === null) followUnlessOpening(localSession, stayAfter);
-  return subscription;
-}
-
-/**
- * A driver that is being opened here publishes to a new subscriber what it has missed, so the log need not be read twice. If the log
- * was just read and is empty, a driver is about to be opened, here or elsewhere.
- */
-function followUnlessOpening(localSession: LocalSession, after: number): void {
-  const first = after === 0 ? { afterMs: lookLaterMs } : {};
-  const follow = () => {
-    if (localSession.driver === null && hasLastingSubscriber(localSession)) followSession(localSession, first);
-  };
-  if (localSession.opening === null) follow();
-  else void localSession.opening.then(follow, follow);
 }

@@ -14,7 +14,8 @@ import { readCursor } from "../log/family-cursor.js";
 import { findOpenRunId } from "../log/open-runs.js";
 import type { LogStore } from "../log/read-entries.js";
 import { readEvents } from "../log/read-log.js";
-import { type LocalSession, type SubscribeOptions, subscribe } from "./local-session.js";
+import type { LocalSession } from "./local-session.js";
+import { type SubscribeOptions, subscribe } from "./subscribe.js";
 
 /** A session to whose items a consumer can subscribe, driven here or followed. */
 export type ItemSource = {

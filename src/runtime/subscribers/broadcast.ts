@@ -20,13 +20,14 @@ import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { forgetLocals } from "../agent/local-run-options.js";
 import type { StreamItem } from "../agent/stream-types.js";
 import { type CommittedEntry, unheard } from "../log/committed-entry.js";
+import { createNoSessionError } from "../log/driver-errors.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
 import type { PartialOutput } from "../model/partial-output.js";
 import type { Tracing } from "../trace/tracing.js";
 import { type RunSignals, removeSignals } from "./run-signals.js";
 import type { StreamedWork, StreamSource } from "./stream-source.js";
-import { closeWaiters, type HasWaiters, settleRunWaiters } from "./waiters.js";
+import { closeWaiters, dismissWaiters, type HasWaiters, settleRunWaiters } from "./waiters.js";
 
 export type EntryListener = (committed: CommittedEntry, transcript: Transcript) => void;
 
@@ -212,6 +213,13 @@ export function closeWithError(audience: Broadcast, cause: unknown): void {
   const closing = { type: "interrupted", reason: "store_failed", error: cause } as const;
   closeWaiters(audience, closing, initialState, createTranscript());
   for (const subscription of audience.subscriptions) if (subscription.stays) endTail(subscription, { cause });
+}
+
+/** Ends waiters and lasting subscriptions, because the session was deleted. The waiters then find no run. */
+export function closeDeleted(audience: Broadcast): void {
+  dismissWaiters(audience, audience.waiters);
+  const error = { cause: createNoSessionError(audience.sessionId) };
+  for (const subscription of audience.subscriptions) if (subscription.stays) endTail(subscription, error);
 }
 
 export function hasNoConsumers({ subscriptions, waiters, signals }: Broadcast): boolean {

@@ -89,22 +89,31 @@ export function createRemoteTasks(call: RemoteCall, deadline: number): TaskMetho
         return { ...unknownState, type: "ended", reason: "it does not know the task" };
       }
     },
-    async update(taskId: string, inputResponses: InputResponses, signal: AbortSignal) {
-      for (const [key, response] of Object.entries(inputResponses)) {
-        const task = await read(taskId, signal);
-        if (task.status?.state !== sdk.enums.TaskState.TASK_STATE_INPUT_REQUIRED) return;
-        const question = readQuestion(peer, task);
-        if (question.key !== key) continue;
-        const answer = toAnswer(question, response);
-        const messageId = sha256(`${callId}/${key}`);
-        await client.sendMessage(
-          createRequest(createMessage(sdk.enums, { messageId, taskId, contextId: task.contextId, ...answer })),
-          { signal },
-        );
+    async update(taskId, inputResponses, signal) {
+      try {
+        await sendAnswers(taskId, inputResponses, signal);
+      } catch (error) {
+        // The next poll ends the call, because the agent does not know the task.
+        if (!(error instanceof sdk.errors.TaskNotFoundError)) throw error;
       }
     },
     cancel,
   };
+
+  async function sendAnswers(taskId: string, inputResponses: InputResponses, signal: AbortSignal): Promise<void> {
+    for (const [key, response] of Object.entries(inputResponses)) {
+      const task = await read(taskId, signal);
+      if (task.status?.state !== sdk.enums.TaskState.TASK_STATE_INPUT_REQUIRED) return;
+      const question = readQuestion(peer, task);
+      if (question.key !== key) continue;
+      const answer = toAnswer(question, response);
+      const messageId = sha256(`${callId}/${key}`);
+      await client.sendMessage(
+        createRequest(createMessage(sdk.enums, { messageId, taskId, contextId: task.contextId, ...answer })),
+        { signal },
+      );
+    }
+  }
 }
 
 type Ended = Extract<TaskState<ToolOutput>, { type: "ended" }>;

@@ -13,7 +13,7 @@ import type { ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
 import { followTask } from "./follow-task.js";
 import { askForLogin } from "./login/ask-for-login.js";
-import { findLoginPage } from "./login/remote-login.js";
+import { findLoginPage, type LoginPage } from "./login/remote-login.js";
 import { checkInputRequests } from "./questions.js";
 import type { Task, TaskMethods } from "./tasks.js";
 import type { ListedTool } from "./tool-list.js";
@@ -24,8 +24,11 @@ export type Reply =
   | { readonly type: "result"; readonly result: CallToolResult }
   | { readonly type: "task"; readonly task: Task }
   | { readonly type: "asks"; readonly requests: { readonly [key: string]: unknown }; readonly state?: string }
-  /** The server refused the request: a person has to log in on this page first. */
-  | { readonly type: "login"; readonly page: string };
+  /**
+   * The server refused the request: a person has to log in on this page first. `next` is the refused request, if it is not the first one of
+   * the round: the server has answered that one with its state, so it must not be sent again.
+   */
+  | ({ readonly type: "login"; readonly next?: Continuation } & LoginPage);
 
 /** What a request after the first brings. */
 export type Continuation = {
@@ -70,8 +73,9 @@ export async function callInRounds(call: RoundsCall): Promise<ToolOutput> {
     if (reply.type === "task")
       return toToolOutput(await followTask({ ...call, startedAt }, reply.task, askedCount), call.outputSchema);
     if (reply.type === "login") {
-      // The server has not begun the request, so the next round repeats it.
-      await askForLogin(peer, reply.page, `login-${round}`, call);
+      // The server has not begun the refused request, so the next round repeats it.
+      await askForLogin(peer, reply, `login-${round}`, call);
+      continuation = reply.next ?? continuation;
       continue;
     }
     const requests = Object.entries(reply.requests);
@@ -110,30 +114,33 @@ type UnstoredReply = Reply | Extract<StoredReply, { type: "failed" }>;
 
 /** What a server asks is checked before a step stores it. */
 function checkReply(peer: string, reply: UnstoredReply): UnstoredReply {
-  if (reply.type !== "asks") return reply;
-  const checked = checkInputRequests(peer, reply.requests);
-  if ("refused" in checked) return { type: "failed", message: checked.refused };
-  if ((reply.state?.length ?? 0) > maxStateCharacters)
+  const state = reply.type === "asks" ? reply.state : reply.type === "login" ? reply.next?.requestState : undefined;
+  if ((state?.length ?? 0) > maxStateCharacters)
     return {
       type: "failed",
       message: `${peer} sends more state than ${maxStateCharacters} characters.`,
     };
+  if (reply.type !== "asks") return reply;
+  const checked = checkInputRequests(peer, reply.requests);
+  if ("refused" in checked) return { type: "failed", message: checked.refused };
   return { ...reply, requests: checked.requests };
 }
 
 /** A server that is not ready may answer with its state only. It is called again with it. */
 async function sendUntilReady(send: Send, continuation: Continuation, signal: AbortSignal): Promise<UnstoredReply> {
+  let next: Continuation | undefined;
   try {
     let reply = await send(continuation, signal);
     for (let attempt = 1; attempt < maxRounds && isNotReady(reply); attempt += 1) {
+      next = reply.state === undefined ? {} : { requestState: reply.state };
       await sleep(pauseMs, undefined, { signal });
-      reply = await send(reply.state === undefined ? {} : { requestState: reply.state }, signal);
+      reply = await send(next, signal);
     }
     return reply;
   } catch (error) {
     if (signal.aborted) throw error;
-    const page = findLoginPage(error);
-    if (page !== null) return { type: "login", page };
+    const loginPage = findLoginPage(error);
+    if (loginPage !== null) return { type: "login", ...loginPage, ...(next === undefined ? {} : { next }) };
     return { type: "failed", message: error instanceof Error ? error.message : String(error) };
   }
 }

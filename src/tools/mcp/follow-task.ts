@@ -13,7 +13,7 @@ import { markAbandonable } from "../../ports/abandonable-step.js";
 import type { StepContext, ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
 import { askForLogin } from "./login/ask-for-login.js";
-import { findLoginPage } from "./login/remote-login.js";
+import { findLoginPage, type LoginPage } from "./login/remote-login.js";
 import { checkInputRequests } from "./questions.js";
 import { shortenUntrusted } from "./shorten-untrusted.js";
 import { defaultIntervalMs, type EndedTask, type Task, type TaskMethods, type TaskState } from "./tasks.js";
@@ -37,7 +37,7 @@ type Polled<Result> =
   | { readonly type: "working"; readonly intervalMs: number; readonly failure?: string }
   | { readonly type: "asks"; readonly intervalMs: number; readonly requests: { readonly [key: string]: unknown } }
   /** The server refuses polls until a person has logged in on this page. */
-  | { readonly type: "login"; readonly page: string }
+  | ({ readonly type: "login" } & LoginPage)
   | Completed<Result>
   | EndedTask
   /** Its questions cannot be asked. */
@@ -65,7 +65,7 @@ type UnsentAnswers = { readonly keys: readonly string[]; readonly inputResponses
 /** Why answers were not taken, as their step stores it. Undefined if the server has confirmed them. */
 type AnswerProblem =
   | { readonly type: "failed" | "refused"; readonly reason: string }
-  | { readonly type: "login"; readonly page: string }
+  | ({ readonly type: "login" } & LoginPage)
   | undefined;
 
 /** From this interval on, no process waits for the next poll. */
@@ -141,7 +141,7 @@ async function pollUntilOver<Result>(
       if (polled.type === "refused") throw new Error(polled.reason);
       if (polled.type === "unanswered") throw new Error(`${peer} waits for an answer to a question that has expired.`);
       if (polled.type === "login") {
-        await askForLogin(peer, polled.page, `login-poll-${series}`, call);
+        await askForLogin(peer, polled, `login-poll-${series}`, call);
         isDue = true;
         continue;
       }
@@ -196,8 +196,8 @@ async function sendAnswers<Result>(
       await tasks.update(taskId, inputResponses, signal);
       return undefined;
     } catch (error) {
-      const page = findLoginPage(error);
-      if (page !== null) return { type: "login", page };
+      const loginPage = findLoginPage(error);
+      if (loginPage !== null) return { type: "login", ...loginPage };
       if (isFinal(error)) return { type: "refused", reason: formatFailure(error) };
       if (signal.aborted || tries < maxUpdateAttempts) throw error;
       return { type: "failed", reason: formatFailure(error) };
@@ -206,7 +206,7 @@ async function sendAnswers<Result>(
   const problem: AnswerProblem = await context.step(step, send, { retry: { attempts: maxUpdateAttempts } });
   if (problem?.type === "refused") throw new Error(`${peer} refused the answers to its questions (${problem.reason}).`);
   if (problem?.type !== "login") return problem?.reason;
-  await askForLogin(peer, problem.page, `login-${step}`, call);
+  await askForLogin(peer, problem, `login-${step}`, call);
   return "it required a login";
 }
 
@@ -276,8 +276,8 @@ async function pollSeries<Result>(
       state = await tasks.get(taskId, signal);
     } catch (error) {
       if (signal.aborted) throw error;
-      const page = findLoginPage(error);
-      if (page !== null) return { type: "login", page };
+      const loginPage = findLoginPage(error);
+      if (loginPage !== null) return { type: "login", ...loginPage };
       failure = formatFailure(error);
       if (isFinal(error)) return { type: "ended", reason: failure };
       failures += 1;

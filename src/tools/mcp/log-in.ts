@@ -70,7 +70,8 @@ const maxFinishMs = 60_000;
  * Completes a login that a call has asked for, in the route of your server at `login.redirectUrl`. Any process that shares the
  * credentials can do it.
  *
- * @throws PawlError `bad_configuration`, `missing_package`, `bad_input` if the redirect does not belong to a login in progress
+ * @throws PawlError `bad_configuration`, `missing_package`, `bad_input` if the redirect does not belong to a login in progress,
+ * `login_needed` if that login has expired (`login.waitMs`)
  * @throws Error if the login is refused, or if the authorization server cannot be reached
  *
  * @example

@@ -40,7 +40,10 @@ export type McpLogin = {
       readonly clientMetadataUrl?: string;
       /** The local port that the browser is redirected to. Default: any free port. */
       readonly port?: number;
-      /** How long the person has to log in, in milliseconds. Default: 300,000. */
+      /**
+       * How long the person has to log in, in milliseconds. With `redirectUrl`, the questions that show the login page then expire, their
+       * calls fail with `login_needed`, and the next call shows another page. Default: 300,000, and two weeks with `redirectUrl`.
+       */
       readonly waitMs?: number;
     }
 );

@@ -12,7 +12,7 @@ import type * as Sdk from "@modelcontextprotocol/client";
 import { PawlError } from "../../../errors.js";
 import type { McpLogin, PersonLogin } from "./contract.js";
 import { boundedFetch } from "./login-fetch.js";
-import { openLoopback, readCode } from "./loopback.js";
+import { openLoopback, readCode, waitForPerson } from "./loopback.js";
 import {
   createLoginNeededError,
   createMemory,
@@ -27,6 +27,8 @@ import {
   canShare,
   createLoginPageError,
   createState,
+  isExpired,
+  type LoginPage,
   type PendingLogin,
   parseState,
   readPendingLogin,
@@ -36,6 +38,8 @@ import {
 type Challenge = { readonly metadataUrl?: URL; readonly scope?: string; readonly isStepUp: boolean };
 
 const defaultWaitMs = 300_000;
+/** With `redirectUrl`: as long as a call follows a task. */
+const defaultRemoteWaitMs = 14 * 24 * 3_600_000;
 /** Other processes may refresh tokens, and use them up, before this process gets its turn. */
 const maxTries = 4;
 
@@ -181,33 +185,35 @@ async function authorizePerson(
   challenge: Challenge,
   signal: AbortSignal,
 ): Promise<void> {
-  const { show, howToLogIn, redirectUrl } = login;
+  const { show, howToLogIn, redirectUrl, waitMs = defaultWaitMs } = login;
   if (redirectUrl !== undefined) throw createLoginPageError(url, await beginRemoteLogin(sdk, url, login, challenge));
   if (show === undefined) throw createLoginNeededError(url, howToLogIn);
   const state = randomBytes(24).toString("base64url");
   const loopback = await openLoopback(login.port ?? 0, state);
   try {
-    const provider = createPersonProvider(url, login, loopback.address, state, show);
+    // The caller has the lock of the credentials, for which other calls wait.
+    const showInTime = (page: URL) => waitForPerson((async () => show(page))(), waitMs, signal);
+    const provider = createPersonProvider(url, login, loopback.address, state, showInTime);
     const options = await createAuthOptions(sdk, url, login, challenge);
     if ((await sdk.auth(provider, options)) === "AUTHORIZED") return;
-    const { code, iss } = await loopback.waitForCode(login.waitMs ?? defaultWaitMs, signal);
+    const { code, iss } = await loopback.waitForCode(waitMs, signal);
     await sdk.auth(provider, { ...options, authorizationCode: code, ...(iss === undefined ? {} : { iss }) });
   } finally {
     loopback.close();
   }
 }
 
-/** Returns the login page. The caller has the lock of the credentials. */
+/** Begins a login, or returns the one in progress. The caller has the lock of the credentials. */
 async function beginRemoteLogin(
   sdk: typeof Sdk,
   url: string,
   login: PersonLogin,
   challenge: Challenge,
-): Promise<string> {
-  const { credentials, redirectUrl = "" } = login;
+): Promise<LoginPage> {
+  const { credentials, redirectUrl = "", waitMs = defaultRemoteWaitMs } = login;
   const options = await createAuthOptions(sdk, url, login, challenge);
   const pending = readPendingLogin(await credentials.read(url));
-  if (pending !== null && canShare(pending, redirectUrl, options.scope)) return pending.page;
+  if (pending !== null && canShare(pending, redirectUrl, options.scope)) return toLoginPage(pending);
   const memory = createMemory();
   const state = createState(url);
   let page = "";
@@ -216,12 +222,20 @@ async function beginRemoteLogin(
   };
   const provider = createPersonProvider(url, login, redirectUrl, state, keepPage, memory);
   await sdk.auth(provider, options);
-  const next: PendingLogin = { state, page, redirectUrl, scope: options.scope ?? null, memory };
+  const expiry = Number.isFinite(waitMs) ? { expiresAt: Date.now() + waitMs } : {};
+  const next: PendingLogin = { state, page, ...expiry, redirectUrl, scope: options.scope ?? null, memory };
   await updateLogin(credentials, url, { pending: toStoredPending(next) });
-  return page;
+  return toLoginPage(next);
 }
 
-/** Completes a login that `redirectUrl` began. @throws PawlError `bad_input` if the redirect does not belong to it */
+function toLoginPage({ page, expiresAt }: PendingLogin): LoginPage {
+  return expiresAt === undefined ? { page } : { page, expiresAt };
+}
+
+/**
+ * Completes a login that `redirectUrl` began.
+ * @throws PawlError `bad_input` if the redirect does not belong to it, `login_needed` if it has expired
+ */
 export async function finishRemoteLogin(
   sdk: typeof Sdk,
   login: PersonLogin,
@@ -236,6 +250,11 @@ export async function finishRemoteLogin(
   const readOwnPending = async () => {
     const pending = readPendingLogin(await credentials.read(url));
     if (pending === null || pending.state !== state) throw unknown();
+    if (isExpired(pending))
+      throw new PawlError(
+        "login_needed",
+        `The login page for the MCP server at ${url} has expired. The next call that needs the login shows another page.`,
+      );
     return pending;
   };
   // Anyone can send a redirect, and calls that refresh their tokens wait for the lock: a forged one does not take it.

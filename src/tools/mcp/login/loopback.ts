@@ -3,6 +3,7 @@
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { untilAborted } from "../../../platform/until-aborted.js";
 
 export type Loopback = {
   /** The redirect address. */
@@ -41,28 +42,28 @@ export async function openLoopback(port: number, state: string): Promise<Loopbac
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}/callback`,
     async waitForCode(waitMs, signal) {
-      signal.throwIfAborted();
-      let stop = () => {};
-      const stopped = new Promise<never>((_, reject) => {
-        const timer = setTimeout(() => reject(new Error(`Nobody logged in within ${waitMs} ms.`)), waitMs);
-        const abort = () => reject(signal.reason as Error);
-        signal.addEventListener("abort", abort, { once: true });
-        stop = () => {
-          clearTimeout(timer);
-          signal.removeEventListener("abort", abort);
-        };
-      });
-      try {
-        return readCode(await Promise.race([received, stopped]));
-      } finally {
-        stop();
-      }
+      return readCode(await waitForPerson(received, waitMs, signal));
     },
     close() {
       server.closeAllConnections();
       server.close();
     },
   };
+}
+
+/** The longest time for which Node can set a timer. A longer wait has no limit but the signal. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/** @throws Error if the person takes too long; the signal's reason if it is aborted */
+export async function waitForPerson<Value>(wait: Promise<Value>, waitMs: number, signal: AbortSignal): Promise<Value> {
+  const late = new AbortController();
+  const giveUp = () => late.abort(new Error(`Nobody logged in within ${waitMs} ms.`));
+  const timer = waitMs <= maxTimerMs ? setTimeout(giveUp, waitMs) : undefined;
+  try {
+    return await untilAborted(wait, AbortSignal.any([signal, late.signal]));
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 /** The path and the query of a request. Any page can send one, so it may be malformed: `//` is not a relative address, for example. */

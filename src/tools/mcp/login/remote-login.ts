@@ -4,7 +4,8 @@
  *
  * 1. What is needed to finish the login is stored with the credentials. Each server has at most one login in progress, whose page every
  *    call that needs it shows.
- * 2. The state of the login names the MCP server, and contains a secret that only the login page gets.
+ * 2. A login in progress ends after `waitMs`, with the questions that show its page. The next call that needs a login begins another one.
+ * 3. The state of the login names the MCP server, and contains a secret that only the login page gets.
  */
 import { randomBytes } from "node:crypto";
 import type * as Sdk from "@modelcontextprotocol/client";
@@ -20,10 +21,16 @@ export type LoginMemory = {
   discovered: Sdk.OAuthDiscoveryState | undefined;
 };
 
-/** A login in progress, as it is stored. */
-export type PendingLogin = {
-  readonly state: string;
+/** The page on which a person can log in. */
+export type LoginPage = {
   readonly page: string;
+  /** When the login is given up, in epoch milliseconds. Absent: never. */
+  readonly expiresAt?: number;
+};
+
+/** A login in progress, as it is stored. */
+export type PendingLogin = LoginPage & {
+  readonly state: string;
   readonly redirectUrl: string;
   /** The scopes that were requested; null: the default ones. */
   readonly scope: string | null;
@@ -52,17 +59,22 @@ export function toStoredPending(pending: PendingLogin): Json {
   return JSON.parse(JSON.stringify(pending)) as Json;
 }
 
+export function isExpired({ expiresAt }: LoginPage): boolean {
+  return expiresAt !== undefined && expiresAt <= Date.now();
+}
+
 /** Whether people who need this login can use the page of the pending one. */
 export function canShare(pending: PendingLogin, redirectUrl: string, scope: string | undefined): boolean {
+  if (isExpired(pending)) return false;
   return canonicalJson([pending.redirectUrl, pending.scope]) === canonicalJson([redirectUrl, scope ?? null]);
 }
 
-const pages = new WeakMap<object, string>();
+const pages = new WeakMap<object, LoginPage>();
 
 /** A call cannot go on without a login on this page. */
-export function createLoginPageError(url: string, page: string): PawlError {
-  const error = new PawlError("login_needed", `The MCP server at ${url} requires a login: ${page}`);
-  pages.set(error, page);
+export function createLoginPageError(url: string, loginPage: LoginPage): PawlError {
+  const error = new PawlError("login_needed", `The MCP server at ${url} requires a login: ${loginPage.page}`);
+  pages.set(error, loginPage);
   return error;
 }
 
@@ -79,10 +91,10 @@ export function hideLoginPage(error: unknown, server: string): unknown {
 }
 
 /** The page of the login that a failed request needs; null if it failed for another reason. The MCP library wraps errors. */
-export function findLoginPage(error: unknown): string | null {
+export function findLoginPage(error: unknown): LoginPage | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    const page = pages.get(cause);
-    if (page !== undefined) return page;
+    const found = pages.get(cause);
+    if (found !== undefined) return found;
   }
   return null;
 }

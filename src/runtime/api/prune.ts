@@ -4,12 +4,13 @@
 import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
+import { deleteAndReport } from "./delete-session.js";
 
 /** The outcome of pruning. */
 export type PruneResult = {
   /** The sessions that were deleted. */
   readonly deleted: readonly string[];
-  /** Old sessions that were kept, because they are held or active, or have unread messages. */
+  /** Old sessions that were kept, because they are held or active, have unread messages, or owe their parent a result. */
   readonly kept: readonly string[];
 };
 
@@ -27,7 +28,7 @@ const pageSize = 100;
 
 /**
  * Deletes the sessions whose last commit is before `before` (epoch milliseconds), except those that are held, active or have a message in
- * the inbox.
+ * the inbox, and child sessions whose parent has yet to get their result.
  */
 export async function pruneSessions(store: Store, options: PruneOptions): Promise<PruneResult> {
   checkOptions<PruneOptions>("pruneSessions()", pruneRules, options);
@@ -51,7 +52,8 @@ export async function pruneSessions(store: Store, options: PruneOptions): Promis
 async function tryDelete(store: Store, session: SessionSummary, now: number): Promise<boolean> {
   if (session.inbox > 0) return false;
   try {
-    await store.delete(session.sessionId, { now });
+    const isChild = session.info?.parent !== undefined;
+    await (isChild ? deleteAndReport(store, session.sessionId, { now }) : store.delete(session.sessionId, { now }));
     return true;
   } catch (error) {
     if (error instanceof PawlError && error.code === "session_active") return false;

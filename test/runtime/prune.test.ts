@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { pruneSessions } from "../../src/runtime/api/prune.js";
 import { createMemoryStore } from "../../src/stores/memory/index.js";
-import { pruneSessions } from "../../src/stores/shared/prune.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import {
   claim,

@@ -1,0 +1,275 @@
+/**
+ * A child session is deleted before its parent has its result: the parent goes on with an error in its place.
+ */
+import { describe, expect, test } from "vitest";
+import {
+  createAgent,
+  createMemoryStore,
+  createWorker,
+  deleteSession,
+  pruneSessions,
+  type RunResult,
+  type Store,
+} from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createDeferred } from "../support/agents.js";
+import { createFailingStore, localStores } from "../support/stores.js";
+import { verifies } from "../verifies.js";
+import { createApprovalTool, createFamily, createGatedTool, type Member, requireApprovals, waitUntil } from "./tree.js";
+
+const proven = verifies("AGENT-2");
+const now = 1;
+const loss = 'The session of the agent \\"worker\\" was deleted before the agent ended.';
+const asking: Member = { name: "boss", members: [{ name: "worker", tools: [createApprovalTool("pay")] }] };
+
+type Delete = (store: Store, sessionId: string) => Promise<boolean>;
+const deletions: readonly { readonly by: string; readonly remove: Delete }[] = [
+  { by: "deleteSession", remove: (store, sessionId) => deleteSession(store, sessionId, { now, force: true }) },
+  { by: "the store alone", remove: (store, sessionId) => store.delete(sessionId, { now, force: true }) },
+];
+
+async function findChild(store: Store): Promise<string> {
+  let childId: string | undefined;
+  await waitUntil(async () => {
+    childId = (await store.list()).find(({ sessionId }) => sessionId !== "p")?.sessionId;
+    return childId !== undefined;
+  });
+  return childId ?? "";
+}
+
+async function expectLoss(store: Store, result: RunResult | null): Promise<void> {
+  expect(result).toMatchObject({ status: "completed", text: "boss is done." });
+  const ends = (await store.read("p")).flatMap(({ event }) => (event.type === "tool_finished" ? [event] : []));
+  expect(ends).toHaveLength(1);
+  expect(ends[0]).toMatchObject({ outcome: "error" });
+  expect(JSON.stringify(ends[0]?.output)).toContain(loss);
+}
+
+/** A store in which no process can drive a child. */
+function holdChildren(inner: Store): Store {
+  const holder = { id: "stranger", host: "elsewhere", pid: 1, startedAt: 0 };
+  return {
+    ...inner,
+    claim: async (sessionId, options) =>
+      sessionId === "p" ? inner.claim(sessionId, options) : { type: "held", holder, expiresAt: options.now + 60_000 },
+  };
+}
+
+describe.each(deletions)("a child that is deleted by $by", ({ remove }) => {
+  test.each(localStores)("while a caller waits for its parent ($name)", proven, async ({ open }) => {
+    const { store, close } = await open();
+    const work = createGatedTool("work");
+    const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
+    const result = agent.run("Go.", { sessionId: "p" });
+    await work.reached;
+    await waitUntil(async () => (await store.load("p"))?.state.status === "tool_running");
+    await remove(store, await findChild(store));
+    work.open();
+    await expectLoss(store, await result);
+    await agent.shutdown({ graceMs: 0 });
+    await close();
+  });
+
+  test("while it waits for a person, and no process is there", proven, async () => {
+    const store = createMemoryStore();
+    const first = createFamily(asking, { store });
+    requireApprovals(await first.run("Go.", { sessionId: "p" }));
+    await first.shutdown({ graceMs: 0 });
+    await remove(store, await findChild(store));
+    await expectLoss(store, await createFamily(asking, { store }).session("p").resume());
+  });
+
+  test("while a worker drives it", proven, async () => {
+    const store = createMemoryStore();
+    const work = createGatedTool("work");
+    const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
+    const worker = createWorker({ store, agents: [agent] });
+    await agent.session("p").send("Go.", { runId: "r" });
+    const running = worker.run();
+    await work.reached;
+    await waitUntil(async () => (await store.describe("p"))?.holder === null);
+    await remove(store, await findChild(store));
+    work.open();
+    await waitUntil(async () => (await store.load("p"))?.state.status === "completed");
+    await expectLoss(store, await agent.session("p").result());
+    await worker.stop({ graceMs: 0 });
+    await running;
+  });
+
+  test("and worked in the background: the parent is told, and has its share and its place again", proven, async () => {
+    const store = createMemoryStore();
+    const work = createGatedTool("work");
+    const model = createScriptedModel(({ messages, modelCallIndex }) => {
+      const isStart = modelCallIndex === 1 && JSON.stringify(messages.at(-1)).includes("Start one.");
+      return isStart ? { calls: [{ name: "worker", input: { task: "Work." } }] } : { text: "Noted." };
+    });
+    const worker = createAgent({
+      name: "worker",
+      model: createScriptedModel(({ modelCallIndex }) =>
+        modelCallIndex === 1 ? { calls: [{ name: "work" }] } : { text: "Done." },
+      ),
+      tools: [work.tool],
+    });
+    const agent = createAgent({
+      name: "boss",
+      model,
+      tools: [worker.asTool({ description: "Works.", background: true, budgetShare: 1 })],
+      limits: { maxTokens: 10_000, maxChildrenAtOnce: 1 },
+      store,
+    });
+    const session = agent.session("p");
+    await agent.run("Start one.", { sessionId: "p" });
+    await work.reached;
+    const [lost] = (await session.state()).background ?? [];
+    await remove(store, lost?.childId ?? "");
+    await agent.run("Look.", { sessionId: "p" });
+    await waitUntil(async () => (await session.state()).background === undefined);
+    expect(JSON.stringify(await session.messages())).toContain("was deleted before the agent ended");
+    await agent.run("Start one.", { sessionId: "p" });
+    const [next] = (await session.state()).background ?? [];
+    expect(next?.callKey).not.toBe(lost?.callKey);
+    expect(next?.reservedTokens).toBeGreaterThan(5_000);
+    work.open();
+    await agent.shutdown({ graceMs: 0 });
+  });
+});
+
+test("a worker continues a parent whose waiting child was deleted by another process", proven, async () => {
+  const store = createMemoryStore();
+  const first = createFamily(asking, { store });
+  requireApprovals(await first.run("Go.", { sessionId: "p" }));
+  await first.shutdown({ graceMs: 0 });
+  const agent = createFamily(asking, { store });
+  await deleteSession(store, await findChild(store), { now, force: true });
+  await createWorker({ store, agents: [agent] }).runUntilIdle();
+  await expectLoss(store, await agent.session("p").result());
+});
+
+test("the usage of a deleted child counts", proven, async () => {
+  const store = createMemoryStore();
+  const agent = createFamily(asking, { store });
+  requireApprovals(await agent.run("Go.", { sessionId: "p" }));
+  const childId = await findChild(store);
+  const child = (await store.load(childId))?.state;
+  const used = child?.status === "awaiting_human" ? (child.usage.inputTokens ?? 0) : 0;
+  await deleteSession(store, childId, { now, force: true });
+  const result = await agent.session("p").resume();
+  expect(used).toBeGreaterThan(0);
+  expect(result.usage.inputTokens).toBe(3 * used);
+});
+
+test.each([false, true])(
+  "a child that ended is not begun again if it was pruned (background: %s)",
+  proven,
+  async (background) => {
+    const store = createMemoryStore();
+    const worked: string[] = [];
+    const createWork = () =>
+      createAgent({
+        name: "worker",
+        store,
+        model: createScriptedModel(({ modelCallIndex }) => {
+          worked.push(`${modelCallIndex}`);
+          return { text: "Found." };
+        }),
+      });
+    const createBoss = (from: Store) =>
+      createAgent({
+        name: "boss",
+        store: from,
+        model: createScriptedModel(({ messages }) =>
+          messages.some(({ role }) => role === "tool")
+            ? { text: "Done." }
+            : { calls: [{ name: "worker", input: { task: "Work." } }] },
+        ),
+        tools: [createWork().asTool({ description: "Works.", background })],
+        // The answer stays in the inbox while the hook looks at it.
+        hooks: [
+          { name: "slow", afterToolCall: async () => new Promise((resolve) => setImmediate(() => resolve(undefined))) },
+        ],
+      });
+    // The process dies when it has asked the child, before it commits that it has.
+    const dying = createFailingStore(store);
+    dying.failCommits(3);
+    expect(await createBoss(dying.store).run("Go.", { sessionId: "p" })).toMatchObject({ status: "interrupted" });
+    dying.failAll();
+    const childId = await findChild(store);
+    expect(await createWork().session(childId).resume()).toMatchObject({ status: "completed" });
+    const later = Date.now() + 3_600_000;
+    await store.delete(childId, { now: later });
+
+    expect(await createBoss(store).session("p").resume()).toMatchObject({ status: "completed" });
+    await waitUntil(async () => (await store.inbox("p")).length === 0);
+    expect(worked).toEqual(["1"]);
+    expect(await store.describe(childId)).toBeNull();
+  },
+);
+
+test("a child whose parent was deleted ends, and does not begin its parent again", proven, async () => {
+  const store = createMemoryStore();
+  const work = createGatedTool("work");
+  const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work.tool] }] }, { store });
+  await agent.session("p").send("Go.");
+  await work.reached;
+  await waitUntil(async () => (await store.describe("p"))?.holder === null);
+  await deleteSession(store, "p", { now, force: true });
+  const childId = await findChild(store);
+  work.open();
+  await waitUntil(async () => (await store.read(childId)).some(({ event }) => event.type === "parent_notified"));
+  await agent.shutdown({ graceMs: 0 });
+  expect(await store.describe("p")).toBeNull();
+  expect(await store.due(Date.now(), 10)).toEqual([]);
+});
+
+test("the abort of a parent does not begin a deleted child again", proven, async () => {
+  const store = createMemoryStore();
+  const agent = createFamily(asking, { store });
+  requireApprovals(await agent.run("Go.", { sessionId: "p" }));
+  const childId = await findChild(store);
+  await store.delete(childId, { now, force: true });
+  await agent.session("p").abort();
+  await waitUntil(async () => (await store.load("p"))?.state.status !== "awaiting_human");
+  await agent.shutdown({ graceMs: 0 });
+  expect(await store.describe(childId)).toBeNull();
+});
+
+describe("a child whose parent has yet to get its result", () => {
+  test("is not deleted before it has begun, unless by force", proven, async () => {
+    const store = createMemoryStore();
+    const agent = createFamily(asking, { store: holdChildren(store) });
+    const result = agent.run("Go.", { sessionId: "p" });
+    await waitUntil(async () => (await store.describe("p"))?.holder === null && (await store.list()).length === 2);
+    const childId = await findChild(store);
+    await expect(deleteSession(store, childId, { now })).rejects.toMatchObject({ code: "session_active" });
+    expect(await deleteSession(store, childId, { now, force: true })).toBe(true);
+    await expectLoss(store, await result);
+    await agent.shutdown({ graceMs: 0 });
+  });
+
+  test("is not pruned between its end and the report of it", proven, async () => {
+    const store = createMemoryStore();
+    const reached = createDeferred();
+    // The process dies when it is about to report the end.
+    const dying = createFailingStore(store);
+    const family: Member = { name: "boss", members: [{ name: "worker" }] };
+    const first = createFamily(family, {
+      store: {
+        ...dying.store,
+        post(sessionId, message) {
+          if (sessionId !== "p" || message.body.type !== "result") return dying.store.post(sessionId, message);
+          reached.resolve();
+          return new Promise(() => {});
+        },
+      },
+    });
+    void first.run("Go.", { sessionId: "p" }).catch(() => {});
+    await reached.promise;
+    dying.failAll();
+    const childId = await findChild(store);
+    const later = Date.now() + 3_600_000;
+    expect((await store.describe(childId))?.status).toBe("completed");
+    const { deleted, kept } = await pruneSessions(store, { before: later, now: later });
+    expect({ deleted, isKept: kept.includes(childId) }).toEqual({ deleted: [], isKept: true });
+    await expect(deleteSession(store, childId, { now: later })).rejects.toMatchObject({ code: "session_active" });
+  });
+});
