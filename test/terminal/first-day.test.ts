@@ -34,7 +34,9 @@ async function welcome(options: {
 
 test("a session with the demo model says how to switch to another one, as a key that was set since does not", async () => {
   const lines = await welcome({ loss: null, summary: { sessionId: "f74a572a-e021-4e4c-b678-1a992967ca17" } });
-  expect(lines).toContain("Using the demo model, not an LLM, as before. To switch this session to another model: /model");
+  expect(lines).toContain(
+    "Using the demo model, not an LLM, as before. To switch this session to another model: /model",
+  );
   expect(lines).not.toContain("it was named");
 });
 

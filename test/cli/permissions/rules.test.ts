@@ -155,7 +155,10 @@ describe("a rule", verifies("CHAT-2#rules"), () => {
     ["shell()", "parentheses are empty"],
     ["shel(ls)", "take something in parentheses"],
     ["shel", "Did you mean shell?"],
-    ["Bash", 'The permission rule "Bash" (yours, everywhere) cannot be read: there is no tool Bash. Did you mean shell?'],
+    [
+      "Bash",
+      'The permission rule "Bash" (yours, everywhere) cannot be read: there is no tool Bash. Did you mean shell?',
+    ],
     ["Bash(git push:*)", "Did you mean shell(git push *)?"],
     ["Read(**/.env)", "Did you mean read_file(**/.env)?"],
     ["WebFetch(domain:example.org)", "Did you mean fetch_url(example.org)?"],
