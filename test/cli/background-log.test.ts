@@ -5,8 +5,8 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { remove } from "../../src/cli/commands/delete-session.js";
 import { redact } from "../../src/cli/commands/redact.js";
-import { remove } from "../../src/cli/commands/sessions.js";
 import { resolveLogPath } from "../../src/cli/run/background-log.js";
 import type { Terminal } from "../../src/cli/terminal/terminal.js";
 import { createAgent } from "../../src/index.js";

@@ -1,15 +1,13 @@
 /**
- * `pawl sessions`: lists and deletes sessions.
+ * `pawl sessions`: lists sessions.
  */
 import { basename } from "node:path";
 import type { SessionSummary, Store } from "../../index.js";
-import { deleteSession } from "../../index.js";
 import { findProgress, isUnfinished } from "../agent/session-progress.js";
 import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
-import { getSession, openStore, shortId } from "../files/session-store.js";
+import { openStore, shortId } from "../files/session-store.js";
 import { describeSearchedStore, resolveHome } from "../files/store-location.js";
-import { removeLog } from "../run/background-log.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatAge, formatCount, sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
 
@@ -107,15 +105,3 @@ function formatFolder(folder: string | undefined, root: string): string {
 }
 
 const maxFolderWidth = 24;
-
-export type RemoveOptions = JsonOption & { readonly force?: true };
-
-export function remove(id: string, options: RemoveOptions, terminal: Terminal): Promise<number> {
-  return withStore(async (store) => {
-    const { sessionId } = await getSession(store, id);
-    await deleteSession(store, sessionId, { now: Date.now(), force: options.force === true });
-    removeLog(resolveHome(process.env), sessionId);
-    if (options.json === true) terminal.json({ deleted: sessionId });
-    else terminal.out(`Deleted ${sanitize(shortId(sessionId))}.\n`);
-  });
-}

@@ -4,12 +4,13 @@
 import { Command } from "commander";
 import type { AbortOptions } from "../commands/abort.js";
 import type { AcpCommandOptions } from "../commands/acp.js";
+import type { RemoveOptions } from "../commands/delete-session.js";
 import type { InitOptions } from "../commands/init.js";
 import type { RedactCommandOptions } from "../commands/redact.js";
 import type { ReplayCommandOptions } from "../commands/replay.js";
 import type { RunCommandOptions } from "../commands/run.js";
 import type { SandboxCommandOptions } from "../commands/sandbox.js";
-import type { JsonOption, ListCommandOptions, RemoveOptions } from "../commands/sessions.js";
+import type { JsonOption, ListCommandOptions } from "../commands/sessions.js";
 import type { ShowOptions } from "../commands/show-session.js";
 import type { ConversationOptions } from "../conversation/conversation-deps.js";
 import { resolveStoreName } from "../files/store-location.js";
@@ -296,7 +297,7 @@ const addSessions: AddCommand = (program, terminal, finish) => {
     .option("--json", "print the id of the deleted session as JSON")
     .addHelpText("after", formatExamples("pawl sessions delete 3f8c"))
     .action(async (id: string, _: RemoveOptions, self: Command) => {
-      const { remove } = await import("../commands/sessions.js");
+      const { remove } = await import("../commands/delete-session.js");
       finish(await remove(id, self.optsWithGlobals(), terminal));
     });
 };
