@@ -49,11 +49,12 @@ test("/fork goes on from before an earlier message, and Esc twice does, too", ve
 test("! runs a command of the person, whose output joins the next message", verifies("CHAT-1#keys"), async () => {
   const world = createWorld();
   const { person, sent } = await talking(world, [answer("I see it.")], { env: { MINE: "my own" } });
-  person.type('!echo "$MINE output"; exit 3\r');
-  await person.sees(/! echo "\$MINE output"; exit 3[\s\S]*│ my own output\n +│ \(exit code 3\)[\s\S]*ready/);
+  person.type('!echo "$MINE $COLUMNS"; exit 3\r');
+  // What the output leaves of the 80 columns.
+  await person.sees(/! echo "\$MINE \$COLUMNS"; exit 3[\s\S]*│ my own 76\n +│ \(exit code 3\)[\s\S]*ready/);
   person.type("what is it?\r");
   await person.sees(/> what is it\?\n +\+ The user ran in the folder: .* · 2 lines[\s\S]*I see it\.[\s\S]*ready/);
-  expect(sent(0)).toContain("my own output");
+  expect(sent(0)).toContain("my own 76");
   person.type("!touch begun; sleep 600\r");
   await person.sees("esc stops");
   await expect.poll(() => existsSync(join(world.root, "begun")), { timeout: 30_000 }).toBe(true);

@@ -111,6 +111,11 @@ test(
     expect(readdirSync(world.root)).toEqual([]);
     expect(texts().slice(0, texts().indexOf("early.txt"))).toContain("Plan mode is on");
     expect(texts()).toContain("The person does not accept the plan: first the tests.");
+    // The advice after it is for the model.
+    expect(texts()).toContain("If they say what is missing");
+    const shown = (await person.history()).join("\n");
+    expect(shown).toMatch(/does not accept the\s+plan: first the\s+tests/);
+    expect(shown).not.toContain("If they say");
     person.type("/quit\r");
     await person.ended;
     const { stderr } = await world.pawl(["run", "--continue", "go on", "--yes", ...model], { env });
