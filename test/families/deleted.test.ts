@@ -4,6 +4,7 @@
 import { describe, expect, test } from "vitest";
 import {
   createAgent,
+  createClient,
   createMemoryStore,
   createWorker,
   deleteSession,
@@ -272,4 +273,86 @@ describe("a child whose parent has yet to get its result", () => {
     expect({ deleted, isKept: kept.includes(childId) }).toEqual({ deleted: [], isKept: true });
     await expect(deleteSession(store, childId, { now: later })).rejects.toMatchObject({ code: "session_active" });
   });
+});
+
+test("a child and its parent that are deleted one after the other stay deleted", proven, async () => {
+  const store = createMemoryStore();
+  const agent = createFamily(asking, { store: holdChildren(store) });
+  const result = agent.run("Go.", { sessionId: "p" });
+  await waitUntil(async () => (await store.describe("p"))?.holder === null && (await store.list()).length === 2);
+  await new Promise((resolve) => setImmediate(resolve));
+  await store.delete(await findChild(store), { now, force: true });
+  await store.delete("p", { now, force: true });
+  await expect(result).rejects.toMatchObject({ code: "no_session" });
+  await agent.shutdown({ graceMs: 0 });
+  expect(await store.list()).toEqual([]);
+});
+
+test("a session that a message began in place of a deleted child is not taken for the child", proven, async () => {
+  const store = createMemoryStore();
+  const first = createFamily(asking, { store });
+  requireApprovals(await first.run("Go.", { sessionId: "p" }));
+  await first.shutdown({ graceMs: 0 });
+  const childId = await findChild(store);
+  await store.delete(childId, { now, force: true });
+  await createClient({ store }).session(childId).send("Are you there?", { agent: "worker" });
+  await expectLoss(store, await createFamily(asking, { store }).session("p").resume());
+});
+
+test("a parent of a deleted child is not opened again and again while its store refuses commits", proven, async () => {
+  const inner = createMemoryStore();
+  const first = createFamily(asking, { store: inner });
+  requireApprovals(await first.run("Go.", { sessionId: "p" }));
+  await first.shutdown({ graceMs: 0 });
+  await inner.delete(await findChild(inner), { now, force: true });
+  const { store, failCommits } = createFailingStore(inner);
+  failCommits();
+  let claims = 0;
+  const agent = createFamily(asking, {
+    store: {
+      ...store,
+      claim(sessionId, options) {
+        claims += 1;
+        return claims > 20 ? new Promise(() => {}) : store.claim(sessionId, options);
+      },
+    },
+  });
+  expect(await agent.session("p").resume()).toMatchObject({ status: "interrupted", reason: "store_failed" });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(claims).toBeLessThan(4);
+});
+
+test("a child that begins is read, and none of its siblings at work", proven, async () => {
+  const inner = createMemoryStore();
+  const work = createGatedTool("work");
+  const countAtWork = async () => {
+    const atWork = await inner.list({ status: ["tool_running"] });
+    return atWork.filter(({ sessionId }) => sessionId !== "p").length;
+  };
+  const reads: string[] = [];
+  let started = 0;
+  const store: Store = {
+    ...inner,
+    async post(sessionId, message) {
+      // Each child begins when those before it are at work.
+      const turn = sessionId !== "p" && message.body.type === "input" ? started++ : 0;
+      await waitUntil(async () => (await countAtWork()) >= turn);
+      return inner.post(sessionId, message);
+    },
+    async inbox(sessionId) {
+      reads.push(sessionId);
+      return inner.inbox(sessionId);
+    },
+    async load(sessionId) {
+      reads.push(sessionId);
+      return inner.load(sessionId);
+    },
+  };
+  const members: Member["members"] = [{ name: "worker", tools: [work.tool] }];
+  const agent = createFamily({ name: "boss", members, calls: Array(4).fill("worker") }, { store });
+  const result = agent.run("Go.", { sessionId: "p" });
+  await waitUntil(async () => (await countAtWork()) === 4);
+  expect(reads.filter((sessionId) => sessionId !== "p").length).toBeLessThanOrEqual(12);
+  work.open();
+  await result;
 });
