@@ -8,6 +8,7 @@ import {
   createMemoryStore,
   createWorker,
   deleteSession,
+  PawlError,
   pruneSessions,
   type RunResult,
   type Store,
@@ -355,4 +356,16 @@ test("a child that begins is read, and none of its siblings at work", proven, as
   expect(reads.filter((sessionId) => sessionId !== "p").length).toBeLessThanOrEqual(12);
   work.open();
   await result;
+});
+
+test("a session that no version can read does not keep others from being pruned", proven, async () => {
+  const inner = createMemoryStore();
+  const agent = createFamily({ name: "boss", members: [{ name: "worker" }] }, { store: inner });
+  await agent.run("Go.", { sessionId: "p" });
+  const store: Store = {
+    ...inner,
+    load: () => Promise.reject(new PawlError("older_format", "This session has a format from before 0.1.")),
+  };
+  const later = Date.now() + 3_600_000;
+  expect((await pruneSessions(store, { before: later, now: later })).deleted).toHaveLength(2);
 });

@@ -69,6 +69,8 @@ async function refuseIfOwed(store: Store, { child: { childId }, parentId }: Awai
     );
 }
 
+const unreadable: ReadonlySet<string> = new Set(["store_corrupt", "newer_format", "older_format"]);
+
 /** Null if no session waits for this one. */
 async function findAwaited(store: Store, sessionId: string): Promise<AwaitedChild | null> {
   try {
@@ -76,7 +78,7 @@ async function findAwaited(store: Store, sessionId: string): Promise<AwaitedChil
     return parent === undefined ? null : await findAwaitedChild(store, sessionId, parent);
   } catch (error) {
     // A session that cannot be read can be deleted. If its parent waits for it, the parent finds out when it is resumed.
-    if (error instanceof PawlError && (error.code === "store_corrupt" || error.code === "newer_format")) return null;
+    if (error instanceof PawlError && unreadable.has(error.code)) return null;
     throw error;
   }
 }
