@@ -369,3 +369,38 @@ test("a session that no version can read does not keep others from being pruned"
   const later = Date.now() + 3_600_000;
   expect((await pruneSessions(store, { before: later, now: later })).deleted).toHaveLength(2);
 });
+
+test("stop_agent does not begin a deleted child again", proven, async () => {
+  const store = createMemoryStore();
+  const work = createGatedTool("work");
+  let childId = "";
+  let removed = false;
+  const worker = createAgent({
+    name: "worker",
+    model: createScriptedModel(() => ({ calls: [{ name: "work" }] })),
+    tools: [work.tool],
+  });
+  const agent = createAgent({
+    name: "boss",
+    model: createScriptedModel(({ messages }) => {
+      const text = JSON.stringify(messages.at(-1));
+      if (text.includes("Start one.")) return { calls: [{ name: "worker", input: { task: "Work." } }] };
+      if (!text.includes("Stop it.")) return { text: "Noted." };
+      // After the parent was opened, which would have found that the child is lost.
+      void store.delete(childId, { now, force: true });
+      removed = true;
+      return { calls: [{ name: "stop_agent", input: { agent: childId } }] };
+    }),
+    tools: [worker.asTool({ description: "Works.", background: true })],
+    store,
+  });
+  await agent.run("Start one.", { sessionId: "p" });
+  await work.reached;
+  childId = await findChild(store);
+  await agent.run("Stop it.", { sessionId: "p" });
+  expect(removed).toBe(true);
+  expect(JSON.stringify(await agent.session("p").messages())).toContain("was deleted before the agent ended");
+  expect(await store.describe(childId)).toBeNull();
+  work.open();
+  await agent.shutdown({ graceMs: 0 });
+});
