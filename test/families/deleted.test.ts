@@ -8,6 +8,8 @@ import {
   createMemoryStore,
   createWorker,
   deleteSession,
+  exportSessions,
+  importSessions,
   PawlError,
   pruneSessions,
   type RunResult,
@@ -402,5 +404,35 @@ test("stop_agent does not begin a deleted child again", proven, async () => {
   expect(JSON.stringify(await agent.session("p").messages())).toContain("was deleted before the agent ended");
   expect(await store.describe(childId)).toBeNull();
   work.open();
+  await agent.shutdown({ graceMs: 0 });
+});
+
+test("a child that is being imported is not lost", proven, async () => {
+  const source = createMemoryStore();
+  const first = createFamily(asking, { store: source });
+  requireApprovals(await first.run("Go.", { sessionId: "p" }));
+  await first.shutdown({ graceMs: 0 });
+  const lines: string[] = [];
+  for await (const line of exportSessions(source, { sessionIds: ["p"] })) lines.push(line);
+  const childStart = lines.findLastIndex((line) => line.includes('"type":"session"'));
+  const go = createDeferred();
+  let passes = 0;
+  async function* read() {
+    passes += 1;
+    for (const [index, line] of lines.entries()) {
+      if (passes === 2 && index === childStart) await go.promise;
+      yield line;
+    }
+  }
+  const store = createMemoryStore();
+  const importing = importSessions(store, { read });
+  await waitUntil(async () => (await store.load("p")) !== null);
+  const agent = createFamily(asking, { store });
+  const early = agent.session("p").resume();
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  go.resolve();
+  await importing;
+  await early;
+  expect(requireApprovals(await agent.session("p").resume())).toHaveLength(1);
   await agent.shutdown({ graceMs: 0 });
 });

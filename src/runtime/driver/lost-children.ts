@@ -11,6 +11,7 @@ import { findBackgroundChildren } from "../../core/machine/background-children.j
 import { findChildCalls } from "../../core/machine/child-reports.js";
 import type { SessionInfo } from "../../core/machine/session-info.js";
 import { callOf, type SessionBinding, type State } from "../../core/machine/state.js";
+import { isImport } from "../../ports/import-holder.js";
 import type { Store } from "../../ports/store.js";
 import { findChildAgent } from "../agent/agent-family.js";
 import { type CompiledAgent, getSessionFamily } from "../agent/compiled-agent.js";
@@ -44,7 +45,7 @@ export async function findAwaitedChild(
 /**
  * Posts the error to the parent. Repeating this has no effect, and neither has a report of the child that comes later.
  * @param usage the usage of the child, as far as it is known
- * @returns whether the parent has a new message: it may have been deleted as well, or have a report already
+ * @returns whether the parent has a new message. It may have a report already, have been deleted as well, or be imported before its child.
  */
 export async function reportLoss(
   { child, parentId, agent }: AwaitedChild,
@@ -52,14 +53,15 @@ export async function reportLoss(
   store: Pick<Store, "describe" | "post">,
   now: number,
 ): Promise<boolean> {
+  const parent = await store.describe(parentId);
   // A message to a parent that was deleted would begin a session that no agent can continue.
-  if ((await store.describe(parentId)) === null) return false;
+  if (parent === null || (parent.holder !== null && isImport(parent.holder))) return false;
   return (await store.post(parentId, createLossMessage(child, agent, usage, now))).type === "posted";
 }
 
 type Outcome = "exists" | "reported" | "known";
 
-/** Reports a child session if it does not exist any more. `known`: its parent has a report already, or was deleted as well. */
+/** Reports a child session if it does not exist any more. `known`: its parent has no new message. */
 async function reportIfLost(
   awaited: AwaitedChild,
   { store, clock }: Pick<CompiledAgent, "store" | "clock">,
