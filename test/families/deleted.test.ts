@@ -278,17 +278,28 @@ describe("a child whose parent has yet to get its result", () => {
   });
 });
 
-test("a child and its parent that are deleted one after the other stay deleted", proven, async () => {
-  const store = createMemoryStore();
-  const agent = createFamily(asking, { store: holdChildren(store) });
+test("a parent that is deleted while its deleted child is reported stays deleted", proven, async () => {
+  const inner = createMemoryStore();
+  let lostId = "";
+  let looks = 0;
+  const store: Store = {
+    ...holdChildren(inner),
+    async inbox(sessionId) {
+      // The first look finds that the child was deleted, and the second is about to report it.
+      if (sessionId === lostId && ++looks === 2) await inner.delete("p", { now, force: true });
+      return inner.inbox(sessionId);
+    },
+  };
+  const agent = createFamily(asking, { store });
   const result = agent.run("Go.", { sessionId: "p" });
-  await waitUntil(async () => (await store.describe("p"))?.holder === null && (await store.list()).length === 2);
-  await new Promise((resolve) => setImmediate(resolve));
-  await store.delete(await findChild(store), { now, force: true });
-  await store.delete("p", { now, force: true });
+  const isParked = async () => (await inner.describe("p"))?.holder === null && (await inner.list()).length === 2;
+  await waitUntil(isParked, 100_000);
+  const childId = await findChild(inner);
+  lostId = childId;
+  await inner.delete(childId, { now, force: true });
   await expect(result).rejects.toMatchObject({ code: "no_session" });
   await agent.shutdown({ graceMs: 0 });
-  expect(await store.list()).toEqual([]);
+  expect(await inner.list()).toEqual([]);
 });
 
 test("a session that a message began in place of a deleted child is not taken for the child", proven, async () => {
@@ -350,11 +361,15 @@ test("a child that begins is read, and none of its siblings at work", proven, as
       reads.push(sessionId);
       return inner.load(sessionId);
     },
+    async describe(sessionId) {
+      reads.push(sessionId);
+      return inner.describe(sessionId);
+    },
   };
-  const members: Member["members"] = [{ name: "worker", tools: [work.tool] }];
-  const agent = createFamily({ name: "boss", members, calls: Array(4).fill("worker") }, { store });
+  const members = ["a", "b", "c", "d"].map((name) => ({ name, tools: [work.tool] }));
+  const agent = createFamily({ name: "boss", members }, { store });
   const result = agent.run("Go.", { sessionId: "p" });
-  await waitUntil(async () => (await countAtWork()) === 4);
+  await waitUntil(async () => (await countAtWork()) === 4, 100_000);
   expect(reads.filter((sessionId) => sessionId !== "p").length).toBeLessThanOrEqual(12);
   work.open();
   await result;

@@ -121,7 +121,10 @@ function listChildren(sessionId: string, state: State): readonly AwaitedChild[] 
   }));
 }
 
-/** Resumes the children that calls have just started, unless they wait for a person or sleep already. */
+/**
+ * Resumes the children that calls have just started, unless they wait for a person or sleep already. A child that an earlier attempt of the
+ * call has started may have ended and been deleted since.
+ */
 export async function takeUpStartedChildren(
   state: State,
   callKeys: readonly string[],
@@ -132,7 +135,11 @@ export async function takeUpStartedChildren(
   const started = [...findChildCalls(state), ...findBackgroundChildren(state)].filter(
     ({ callKey, childId }) => callKeys.includes(callKey) && !idle.has(childId),
   );
-  await Promise.allSettled(started.map(({ name, childId }) => findChildAgent(name, family)?.takeUp(childId)));
+  await Promise.allSettled(
+    started.map(async ({ name, childId }) => {
+      if ((await parts.store.describe(childId)) !== null) await findChildAgent(name, family)?.takeUp(childId);
+    }),
+  );
 }
 
 /**
