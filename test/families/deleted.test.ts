@@ -4,9 +4,13 @@
 import { describe, expect, test } from "vitest";
 import {
   createAgent,
+  createClient,
   createMemoryStore,
   createWorker,
   deleteSession,
+  exportSessions,
+  importSessions,
+  PawlError,
   pruneSessions,
   type RunResult,
   type Store,
@@ -272,4 +276,178 @@ describe("a child whose parent has yet to get its result", () => {
     expect({ deleted, isKept: kept.includes(childId) }).toEqual({ deleted: [], isKept: true });
     await expect(deleteSession(store, childId, { now: later })).rejects.toMatchObject({ code: "session_active" });
   });
+});
+
+test("a parent that is deleted while its deleted child is reported stays deleted", proven, async () => {
+  const inner = createMemoryStore();
+  let lostId = "";
+  let looks = 0;
+  const store: Store = {
+    ...holdChildren(inner),
+    async inbox(sessionId) {
+      // The first look finds that the child was deleted, and the second is about to report it.
+      if (sessionId === lostId && ++looks === 2) await inner.delete("p", { now, force: true });
+      return inner.inbox(sessionId);
+    },
+  };
+  const agent = createFamily(asking, { store });
+  const result = agent.run("Go.", { sessionId: "p" });
+  const isParked = async () => (await inner.describe("p"))?.holder === null && (await inner.list()).length === 2;
+  await waitUntil(isParked, 100_000);
+  const childId = await findChild(inner);
+  lostId = childId;
+  await inner.delete(childId, { now, force: true });
+  await expect(result).rejects.toMatchObject({ code: "no_session" });
+  await agent.shutdown({ graceMs: 0 });
+  expect(await inner.list()).toEqual([]);
+});
+
+test("a session that a message began in place of a deleted child is not taken for the child", proven, async () => {
+  const store = createMemoryStore();
+  const first = createFamily(asking, { store });
+  requireApprovals(await first.run("Go.", { sessionId: "p" }));
+  await first.shutdown({ graceMs: 0 });
+  const childId = await findChild(store);
+  await store.delete(childId, { now, force: true });
+  await createClient({ store }).session(childId).send("Are you there?", { agent: "worker" });
+  await expectLoss(store, await createFamily(asking, { store }).session("p").resume());
+});
+
+test("a parent of a deleted child is not opened again and again while its store refuses commits", proven, async () => {
+  const inner = createMemoryStore();
+  const first = createFamily(asking, { store: inner });
+  requireApprovals(await first.run("Go.", { sessionId: "p" }));
+  await first.shutdown({ graceMs: 0 });
+  await inner.delete(await findChild(inner), { now, force: true });
+  const { store, failCommits } = createFailingStore(inner);
+  failCommits();
+  let claims = 0;
+  const agent = createFamily(asking, {
+    store: {
+      ...store,
+      claim(sessionId, options) {
+        claims += 1;
+        return claims > 20 ? new Promise(() => {}) : store.claim(sessionId, options);
+      },
+    },
+  });
+  expect(await agent.session("p").resume()).toMatchObject({ status: "interrupted", reason: "store_failed" });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(claims).toBeLessThan(4);
+});
+
+test("a child that begins is read, and none of its siblings at work", proven, async () => {
+  const inner = createMemoryStore();
+  const work = createGatedTool("work");
+  const countAtWork = async () => {
+    const atWork = await inner.list({ status: ["tool_running"] });
+    return atWork.filter(({ sessionId }) => sessionId !== "p").length;
+  };
+  const reads: string[] = [];
+  let started = 0;
+  const store: Store = {
+    ...inner,
+    async post(sessionId, message) {
+      // Each child begins when those before it are at work.
+      const turn = sessionId !== "p" && message.body.type === "input" ? started++ : 0;
+      await waitUntil(async () => (await countAtWork()) >= turn);
+      return inner.post(sessionId, message);
+    },
+    async inbox(sessionId) {
+      reads.push(sessionId);
+      return inner.inbox(sessionId);
+    },
+    async load(sessionId) {
+      reads.push(sessionId);
+      return inner.load(sessionId);
+    },
+    async describe(sessionId) {
+      reads.push(sessionId);
+      return inner.describe(sessionId);
+    },
+  };
+  const members = ["a", "b", "c", "d"].map((name) => ({ name, tools: [work.tool] }));
+  const agent = createFamily({ name: "boss", members }, { store });
+  const result = agent.run("Go.", { sessionId: "p" });
+  await waitUntil(async () => (await countAtWork()) === 4, 100_000);
+  expect(reads.filter((sessionId) => sessionId !== "p").length).toBeLessThanOrEqual(12);
+  work.open();
+  await result;
+});
+
+test("a session that no version can read does not keep others from being pruned", proven, async () => {
+  const inner = createMemoryStore();
+  const agent = createFamily({ name: "boss", members: [{ name: "worker" }] }, { store: inner });
+  await agent.run("Go.", { sessionId: "p" });
+  const store: Store = {
+    ...inner,
+    load: () => Promise.reject(new PawlError("older_format", "This session has a format from before 0.1.")),
+  };
+  const later = Date.now() + 3_600_000;
+  expect((await pruneSessions(store, { before: later, now: later })).deleted).toHaveLength(2);
+});
+
+test("stop_agent does not begin a deleted child again", proven, async () => {
+  const store = createMemoryStore();
+  const work = createGatedTool("work");
+  let childId = "";
+  let removed = false;
+  const worker = createAgent({
+    name: "worker",
+    model: createScriptedModel(() => ({ calls: [{ name: "work" }] })),
+    tools: [work.tool],
+  });
+  const agent = createAgent({
+    name: "boss",
+    model: createScriptedModel(({ messages }) => {
+      const text = JSON.stringify(messages.at(-1));
+      if (text.includes("Start one.")) return { calls: [{ name: "worker", input: { task: "Work." } }] };
+      if (!text.includes("Stop it.")) return { text: "Noted." };
+      // After the parent was opened, which would have found that the child is lost.
+      void store.delete(childId, { now, force: true });
+      removed = true;
+      return { calls: [{ name: "stop_agent", input: { agent: childId } }] };
+    }),
+    tools: [worker.asTool({ description: "Works.", background: true })],
+    store,
+  });
+  await agent.run("Start one.", { sessionId: "p" });
+  await work.reached;
+  childId = await findChild(store);
+  await agent.run("Stop it.", { sessionId: "p" });
+  expect(removed).toBe(true);
+  expect(JSON.stringify(await agent.session("p").messages())).toContain("was deleted before the agent ended");
+  expect(await store.describe(childId)).toBeNull();
+  work.open();
+  await agent.shutdown({ graceMs: 0 });
+});
+
+test("a child that is being imported is not lost", proven, async () => {
+  const source = createMemoryStore();
+  const first = createFamily(asking, { store: source });
+  requireApprovals(await first.run("Go.", { sessionId: "p" }));
+  await first.shutdown({ graceMs: 0 });
+  const lines: string[] = [];
+  for await (const line of exportSessions(source, { sessionIds: ["p"] })) lines.push(line);
+  const childStart = lines.findLastIndex((line) => line.includes('"type":"session"'));
+  const go = createDeferred();
+  let passes = 0;
+  async function* read() {
+    passes += 1;
+    for (const [index, line] of lines.entries()) {
+      if (passes === 2 && index === childStart) await go.promise;
+      yield line;
+    }
+  }
+  const store = createMemoryStore();
+  const importing = importSessions(store, { read });
+  await waitUntil(async () => (await store.load("p")) !== null);
+  const agent = createFamily(asking, { store });
+  const early = agent.session("p").resume();
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  go.resolve();
+  await importing;
+  await early;
+  expect(requireApprovals(await agent.session("p").resume())).toHaveLength(1);
+  await agent.shutdown({ graceMs: 0 });
 });

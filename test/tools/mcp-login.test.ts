@@ -254,6 +254,18 @@ describe("a login that a call asks for", () => {
     },
   );
 
+  test("gives each call that shows its page as long as the first", verifies("PROT-6#login"), async () => {
+    const { agent, questions } = await askTwice();
+    const now = Date.now;
+    const laterMs = 13 * 24 * 3_600_000;
+    const spy = vi.spyOn(Date, "now").mockImplementation(() => now() + laterMs);
+    onTestFinished(() => spy.mockRestore());
+    const run = await agent.run("Go", { sessionId: "s3" });
+    const [third] = run.status === "awaiting_human" ? run.approvals : [];
+    expect(third?.url).toBe(questions[0]?.url);
+    expect(third?.expiresAt).toBeGreaterThanOrEqual((questions[0]?.expiresAt ?? Number.NaN) + laterMs);
+  });
+
   test("keeps the state that the server has answered with before", verifies("PROT-6#login"), async () => {
     const login = await startLoginServer();
     const file = storedIn();

@@ -14,7 +14,7 @@ import type { AnyTool, Tool, ToolContext } from "../../ports/tool.js";
 import { type AgentFamily, findAgentByName, findChildAgent } from "../agent/agent-family.js";
 import { isBackgroundTool } from "../agent/agent-tool.js";
 import { deriveChildId, describeEnd, toChildOutput } from "../effects/children.js";
-import { readAgentToolName, stopAgentToolName } from "../effects/prompts.js";
+import { childLost, readAgentToolName, stopAgentToolName } from "../effects/prompts.js";
 import { loadRunResult } from "../log/present-result.js";
 import { readTranscript } from "../log/read-log.js";
 
@@ -124,6 +124,8 @@ async function stopChild(
 ): Promise<string> {
   if (state !== null && (await loadRunResult(store, id, state, runId)) !== null && isResting(state))
     return `The agent "${name}" has ended already. ${readAgentToolName} gives its answer.`;
+  // A message to a session that was deleted would begin another one.
+  if (state === null && (await store.describe(id)) === null) return childLost(name);
   const note = "the agent that started it has stopped it";
   await store.post(id, {
     id: `abort/${sessionId}/${idempotencyKey}`,

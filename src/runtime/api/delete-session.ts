@@ -2,6 +2,7 @@
  * Deletes a session together with the verdicts about it. If its parent waits for it, the parent gets an error in place of its result.
  */
 import { aBoolean, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import type { Usage } from "../../core/data/message.js";
 import { hasPendingNotice } from "../../core/machine/pending-notice.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
@@ -50,8 +51,13 @@ export async function deleteAndReport(store: Store, sessionId: string, options: 
   const awaited = await findAwaited(store, sessionId);
   if (awaited !== null && options.force !== true) await refuseIfOwed(store, awaited);
   // Before the session is deleted: a process that died in between would leave a parent that waits without end.
-  else if (awaited !== null) await reportLoss(awaited, store, options.now);
+  else if (awaited !== null) await reportLoss(awaited, await loadUsage(store, sessionId), store, options.now);
   return store.delete(sessionId, options);
+}
+
+async function loadUsage(store: Store, sessionId: string): Promise<Usage> {
+  const state = (await store.load(sessionId))?.state;
+  return state === undefined || state.status === "idle" ? {} : state.usage;
 }
 
 async function refuseIfOwed(store: Store, { child: { childId }, parentId }: AwaitedChild): Promise<void> {
@@ -63,6 +69,8 @@ async function refuseIfOwed(store: Store, { child: { childId }, parentId }: Awai
     );
 }
 
+const unreadable: ReadonlySet<string> = new Set(["store_corrupt", "newer_format", "older_format"]);
+
 /** Null if no session waits for this one. */
 async function findAwaited(store: Store, sessionId: string): Promise<AwaitedChild | null> {
   try {
@@ -70,7 +78,7 @@ async function findAwaited(store: Store, sessionId: string): Promise<AwaitedChil
     return parent === undefined ? null : await findAwaitedChild(store, sessionId, parent);
   } catch (error) {
     // A session that cannot be read can be deleted. If its parent waits for it, the parent finds out when it is resumed.
-    if (error instanceof PawlError && (error.code === "store_corrupt" || error.code === "newer_format")) return null;
+    if (error instanceof PawlError && unreadable.has(error.code)) return null;
     throw error;
   }
 }

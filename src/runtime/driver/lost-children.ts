@@ -6,10 +6,12 @@
  * 2. A child that was deleted with the store alone is reported when its driver loses it, and when its parent is opened, resumed or waited
  *    for.
  */
+import type { Usage } from "../../core/data/message.js";
 import { findBackgroundChildren } from "../../core/machine/background-children.js";
 import { findChildCalls } from "../../core/machine/child-reports.js";
 import type { SessionInfo } from "../../core/machine/session-info.js";
-import { callOf, type State } from "../../core/machine/state.js";
+import { callOf, type SessionBinding, type State } from "../../core/machine/state.js";
+import { isImport } from "../../ports/import-holder.js";
 import type { Store } from "../../ports/store.js";
 import { findChildAgent } from "../agent/agent-family.js";
 import { type CompiledAgent, getSessionFamily } from "../agent/compiled-agent.js";
@@ -40,35 +42,49 @@ export async function findAwaitedChild(
   return name === undefined ? null : { child: { callKey, name, childId, isBackground }, parentId, agent };
 }
 
-/** Posts the error to the parent. Repeating this has no effect, and neither has a report of the child that comes later. */
+/**
+ * Posts the error to the parent. Repeating this has no effect, and neither has a report of the child that comes later.
+ * @param usage the usage of the child, as far as it is known
+ * @returns whether the parent has a new message. It may have a report already, have been deleted as well, or be imported before its child.
+ */
 export async function reportLoss(
   { child, parentId, agent }: AwaitedChild,
-  store: Pick<Store, "load" | "post">,
+  usage: Usage,
+  store: Pick<Store, "describe" | "post">,
   now: number,
-): Promise<void> {
-  const state = (await store.load(child.childId))?.state;
-  const usage = state === undefined || state.status === "idle" ? {} : state.usage;
-  await store.post(parentId, createLossMessage(child, agent, usage, now));
+): Promise<boolean> {
+  const parent = await store.describe(parentId);
+  // A message to a parent that was deleted would begin a session that no agent can continue.
+  if (parent === null || (parent.holder !== null && isImport(parent.holder))) return false;
+  return (await store.post(parentId, createLossMessage(child, agent, usage, now))).type === "posted";
 }
 
-/** Reports a child session if it does not exist any more. Returns whether it was reported. */
+type Outcome = "exists" | "reported" | "known";
+
+/** Reports a child session if it does not exist any more. `known`: its parent has no new message. */
 async function reportIfLost(
   awaited: AwaitedChild,
   { store, clock }: Pick<CompiledAgent, "store" | "clock">,
-): Promise<boolean> {
-  if (!(await isLost(store, awaited.child.childId))) return false;
-  await reportLoss(awaited, store, clock.now());
-  return true;
+): Promise<Outcome> {
+  if (!(await isLost(awaited, store))) return "exists";
+  return (await reportLoss(awaited, {}, store, clock.now())) ? "reported" : "known";
 }
 
 /**
- * Whether a session that was requested does not exist any more. Messages alone do not show that it exists: an abort may have been posted
- * after it was deleted.
+ * Whether the session that a call requested does not exist any more. Another session may have its id: a message to a deleted session
+ * begins one, which has no parent.
  */
-async function isLost(store: Pick<Store, "inbox" | "load">, sessionId: string): Promise<boolean> {
-  // The order matters: a request leaves the inbox in the commit that begins the session.
-  const posted = await store.inbox(sessionId);
-  return !posted.some(({ body }) => "session" in body) && (await store.load(sessionId)) === null;
+async function isLost(
+  { child: { childId, callKey }, parentId }: AwaitedChild,
+  store: Pick<Store, "inbox" | "load">,
+): Promise<boolean> {
+  const isOfCall = (session: SessionBinding | null | undefined) =>
+    session?.parent?.sessionId === parentId && session.parent.callKey === callKey;
+  const hasBegun = async () => isOfCall((await store.load(childId))?.state.session);
+  if (await hasBegun()) return false;
+  const posted = await store.inbox(childId);
+  // The log is read again, because a request leaves the inbox in the commit that begins the session.
+  return !posted.some(({ body }) => "session" in body && isOfCall(body.session)) && !(await hasBegun());
 }
 
 /** Reports a session to its parent if it does not exist any more. @param state its last state */
@@ -88,9 +104,9 @@ export async function reportLostChild(
   state: State,
   childId: string,
   parts: Pick<CompiledAgent, "store" | "clock">,
-): Promise<boolean> {
+): Promise<void> {
   const awaited = listChildren(sessionId, state).find(({ child }) => child.childId === childId);
-  return awaited !== undefined && (await reportIfLost(awaited, parts));
+  if (awaited !== undefined) await reportIfLost(awaited, parts);
 }
 
 function listChildren(sessionId: string, state: State): readonly AwaitedChild[] {
@@ -106,6 +122,27 @@ function listChildren(sessionId: string, state: State): readonly AwaitedChild[] 
 }
 
 /**
+ * Resumes the children that calls have just started, unless they wait for a person or sleep already. A child that an earlier attempt of the
+ * call has started may have ended and been deleted since.
+ */
+export async function takeUpStartedChildren(
+  state: State,
+  callKeys: readonly string[],
+  parts: CompiledAgent,
+): Promise<void> {
+  const family = getSessionFamily(parts, state);
+  const idle = findIdleChildren(state);
+  const started = [...findChildCalls(state), ...findBackgroundChildren(state)].filter(
+    ({ callKey, childId }) => callKeys.includes(callKey) && !idle.has(childId),
+  );
+  await Promise.allSettled(
+    started.map(async ({ name, childId }) => {
+      if ((await parts.store.describe(childId)) !== null) await findChildAgent(name, family)?.takeUp(childId);
+    }),
+  );
+}
+
+/**
  * Resumes the children that a state waits for. A child that cannot be resumed here is due in the store. A child that does not exist any
  * more is reported to this session. `atWork`: only those that neither wait for a person nor sleep.
  * @returns whether a child was reported, so that this session has a message to handle
@@ -117,19 +154,20 @@ export async function takeUpChildren(
   { atWork = false }: { readonly atWork?: boolean } = {},
 ): Promise<boolean> {
   const family = getSessionFamily(parts, state);
-  // Whether a child in the background waits is only in its own state.
-  const idle = new Set(
-    findChildCalls(state).flatMap(({ childId, askedAt, asleep }) =>
-      askedAt === undefined && asleep === undefined ? [] : [childId],
-    ),
-  );
+  const idle = findIdleChildren(state);
   const settled = await Promise.allSettled(
     listChildren(sessionId, state).map(async (awaited) => {
-      if (await reportIfLost(awaited, parts)) return true;
+      const outcome = await reportIfLost(awaited, parts);
       const { name, childId } = awaited.child;
-      if (!atWork || !idle.has(childId)) await findChildAgent(name, family)?.takeUp(childId);
-      return false;
+      if (outcome === "exists" && !(atWork && idle.has(childId))) await findChildAgent(name, family)?.takeUp(childId);
+      return outcome;
     }),
   );
-  return settled.some((one) => one.status === "fulfilled" && one.value);
+  return settled.some((one) => one.status === "fulfilled" && one.value === "reported");
+}
+
+/** The children that wait for a person, or sleep. Whether a child in the background does is only in its own state. */
+function findIdleChildren(state: State): ReadonlySet<string> {
+  const idle = findChildCalls(state).filter(({ askedAt, asleep }) => askedAt !== undefined || asleep !== undefined);
+  return new Set(idle.map(({ childId }) => childId));
 }

@@ -15,7 +15,7 @@ import { cancelChildren } from "../driver/cancel-children.js";
 import { createDriver, type Driver, dispatch, loseLease, takeMessages, wake } from "../driver/driver.js";
 import { createLateMessage } from "../driver/internal-messages.js";
 import { type LeaseKeeper, type Moment, readClocks, trackLease, untrackLease } from "../driver/lease-keeper.js";
-import { reportOwnLoss, takeUpChildren } from "../driver/lost-children.js";
+import { reportOwnLoss, takeUpChildren, takeUpStartedChildren } from "../driver/lost-children.js";
 import { readInbox } from "../driver/read-inbox.js";
 import type { TurnQueue } from "../lib/serial.js";
 import type { Closing } from "../log/closing.js";
@@ -260,8 +260,12 @@ function handleCommitted(localSession: LocalSession, driver: Driver, entries: re
   // A driver that closed during a commit keeps the session here until the store replies. The next driver may already have
   // broadcast later entries.
   if (kept.lease.epoch === localSession.epoch) broadcastCommitted(localSession, entries, transcript);
-  if (entries.some(({ entry: { event } }) => event.type === "tool_waiting" || "startedChild" in event))
-    void continueChildren(localSession, state);
+  const started = entries.flatMap(({ entry: { event } }) =>
+    event.type === "tool_waiting" || (event.type === "tool_finished" && event.startedChild !== undefined)
+      ? [event.callKey]
+      : [],
+  );
+  if (started.length > 0) void takeUpStartedChildren(state, started, localSession.parts);
   const parent = state.session?.parent;
   if (
     parent !== undefined &&

@@ -15,6 +15,7 @@ import { isSignalMessage, signalWaits } from "../../core/machine/signal-waits.js
 import { activityOf, initialState, type State } from "../../core/machine/state.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
+import { createImportHolder } from "../../ports/import-holder.js";
 import type { PutRow } from "../../ports/schedule-store.js";
 import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
 import { nameOfWait } from "../shared/signals.js";
@@ -37,9 +38,7 @@ export type ImportHolders = {
 
 /** @param sum the checksum of the export */
 export function createImportHolders(sum: string): ImportHolders {
-  // Not a real process, so that a lease of an import is never mistaken for the lease of a dead process.
-  const holder = { host: "import", pid: 0, startedAt: 0 };
-  return { writing: { id: `import ${sum}`, ...holder }, written: { id: `imported ${sum}`, ...holder } };
+  return { writing: createImportHolder(`import ${sum}`), written: createImportHolder(`imported ${sum}`) };
 }
 
 type ClaimedSession = { readonly lease: Lease; readonly seq: number };

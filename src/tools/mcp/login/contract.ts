@@ -41,8 +41,9 @@ export type McpLogin = {
       /** The local port that the browser is redirected to. Default: any free port. */
       readonly port?: number;
       /**
-       * How long the person has to log in, in milliseconds. With `redirectUrl`, the questions that show the login page then expire, their
-       * calls fail with `login_needed`, and the next call shows another page. Default: 300,000, and two weeks with `redirectUrl`.
+       * How long the person has to log in, in milliseconds. With `redirectUrl`, the question of each call that shows the login page expires
+       * after this time, and the call fails with `login_needed`. When all of them have expired, the next call shows another page. Default:
+       * 300,000, and two weeks with `redirectUrl`.
        */
       readonly waitMs?: number;
     }

@@ -212,8 +212,15 @@ async function beginRemoteLogin(
 ): Promise<LoginPage> {
   const { credentials, redirectUrl = "", waitMs = defaultRemoteWaitMs } = login;
   const options = await createAuthOptions(sdk, url, login, challenge);
+  const store = async (pending: PendingLogin): Promise<LoginPage> => {
+    const { expiresAt: _, ...login } = pending;
+    const next = { ...login, ...(Number.isFinite(waitMs) ? { expiresAt: Date.now() + waitMs } : {}) };
+    await updateLogin(credentials, url, { pending: toStoredPending(next) });
+    return toLoginPage(next);
+  };
   const pending = readPendingLogin(await credentials.read(url));
-  if (pending !== null && canShare(pending, redirectUrl, options.scope)) return toLoginPage(pending);
+  // Whoever gets the page last also has `waitMs` to log in.
+  if (pending !== null && canShare(pending, redirectUrl, options.scope)) return store(pending);
   const memory = createMemory();
   const state = createState(url);
   let page = "";
@@ -222,10 +229,7 @@ async function beginRemoteLogin(
   };
   const provider = createPersonProvider(url, login, redirectUrl, state, keepPage, memory);
   await sdk.auth(provider, options);
-  const expiry = Number.isFinite(waitMs) ? { expiresAt: Date.now() + waitMs } : {};
-  const next: PendingLogin = { state, page, ...expiry, redirectUrl, scope: options.scope ?? null, memory };
-  await updateLogin(credentials, url, { pending: toStoredPending(next) });
-  return toLoginPage(next);
+  return store({ state, page, redirectUrl, scope: options.scope ?? null, memory });
 }
 
 function toLoginPage({ page, expiresAt }: PendingLogin): LoginPage {

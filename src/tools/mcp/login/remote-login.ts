@@ -4,7 +4,8 @@
  *
  * 1. What is needed to finish the login is stored with the credentials. Each server has at most one login in progress, whose page every
  *    call that needs it shows.
- * 2. A login in progress ends after `waitMs`, with the questions that show its page. The next call that needs a login begins another one.
+ * 2. A login in progress ends `waitMs` after the last call that has shown its page, as does the question of that call. The next call that
+ *    needs a login begins another one.
  * 3. The state of the login names the MCP server, and contains a secret that only the login page gets.
  */
 import { randomBytes } from "node:crypto";
