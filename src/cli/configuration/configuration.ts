@@ -110,7 +110,8 @@ function createUnknownSettingError(
   createError: CreateError,
 ): PawlError {
   const all = parentPath.length === 0 ? [...known, "permissions"] : known;
-  const elsewhere = parentPath.length === 0 && Object.hasOwn(settingsElsewhere, name) ? settingsElsewhere[name] : undefined;
+  const elsewhere =
+    parentPath.length === 0 && Object.hasOwn(settingsElsewhere, name) ? settingsElsewhere[name] : undefined;
   if (elsewhere !== undefined) return createError(`${name} is not a setting. ${elsewhere}`);
   const path = parentPath.map((one) => `${one}.`).join("");
   const suggestion = nearestName(name, all);
