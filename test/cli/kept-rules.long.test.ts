@@ -20,13 +20,16 @@ test(
     expect(await pawl(["permissions"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining(
-        'The permission rule "Bash" (yours, for this folder) cannot be read: there is no tool Bash. Did you mean shell? To remove it: pawl permissions remove "Bash"',
+        'The permission rule "Bash" (yours, for this folder) cannot be read: there is no tool Bash. Did you mean shell? To remove it: pawl permissions remove Bash',
       ),
     });
+    // Nothing runs without all rules.
+    expect(await pawl(["run", "List the files"])).toMatchObject({ code: 2 });
     expect(await pawl(["permissions", "remove", "Bash"])).toMatchObject({
       code: 0,
       stdout: "Removed: allow  Bash  (yours, for this folder)\n",
     });
+    expect((await pawl(["permissions"])).stderr).toContain("To remove it: pawl permissions remove 'Read(src/**)'");
     const removed = await pawl(["permissions", "remove", "Read(src/**)", "--json"]);
     expect(parseJsonLines(removed.stdout)).toEqual([{ rule: "Read(src/**)", verdict: "allow", scope: "project" }]);
     expect(await pawl(["permissions"])).toMatchObject({

@@ -11,7 +11,7 @@ import { resolveFolder } from "../files/resolve-folder.js";
 import { resolveHome } from "../files/store-location.js";
 import { formatRule, formatTestedLine } from "../permissions/format-rule.js";
 import { userHome } from "../permissions/path-pattern.js";
-import { createPermissions, type Permissions } from "../permissions/permissions.js";
+import { createPermissions, openRuleFiles, type Permissions } from "../permissions/permissions.js";
 import { parseRule, type Rule, toPermissionRule } from "../permissions/rule.js";
 import { findRuleNote } from "../permissions/rule-note.js";
 import { type StoredRule, verdicts } from "../permissions/rule-types.js";
@@ -22,8 +22,13 @@ import { sanitize } from "../terminal/text.js";
 
 export type PermissionsOptions = { readonly root?: string; readonly json?: true; readonly user?: true };
 
-function createFolderPermissions({ root = "." }: PermissionsOptions) {
-  const folders = { root: resolveFolder(root), home: resolveHome(process.env) };
+const resolveFolders = ({ root = "." }: PermissionsOptions) => ({
+  root: resolveFolder(root),
+  home: resolveHome(process.env),
+});
+
+function createFolderPermissions(options: PermissionsOptions) {
+  const folders = resolveFolders(options);
   const { unasked, sandbox } = toAgentSettings(resolveConfiguration(folders));
   const permissions = createPermissions({ allowAll: false, ...folders, reading: unasked, ask: sandbox.ask });
   return { permissions, openSandbox: () => openCommandSandbox(folders, sandbox, permissions) };
@@ -74,9 +79,11 @@ export async function add(
 }
 
 export async function remove(text: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
-  const { permissions } = createFolderPermissions(options);
-  const matchingRules = listKeptRules(permissions).filter(({ rule }) => isRuleNamed(rule, text.trim()));
+  // A rule that cannot be read keeps the permissions from being created, and must be removable.
+  const files = openRuleFiles(resolveFolders(options));
+  const matchingRules = listKeptRules(files).filter(({ rule }) => isRuleNamed(rule, text.trim()));
   if (matchingRules.length === 0) {
+    const { permissions } = createFolderPermissions(options);
     const elsewhere = permissions.rules().find(({ rule }) => isRuleNamed(rule, text.trim()));
     throw new PawlError(
       "bad_input",
@@ -86,7 +93,7 @@ export async function remove(text: string, options: PermissionsOptions, terminal
     );
   }
   for (const kept of matchingRules) {
-    await removeRule({ permissions, session: null, by: resolveUserName() }, kept);
+    await removeRule({ permissions: { files }, session: null, by: resolveUserName() }, kept);
     if (options.json === true) terminal.json(toPlainKeptRule(kept));
     else terminal.out(`Removed: ${sanitize(formatRule(kept))}\n`);
   }
@@ -96,7 +103,7 @@ export async function remove(text: string, options: PermissionsOptions, terminal
 type KeptRule = StoredRule & Pick<Rule, "verdict" | "scope">;
 
 /** The stored rules, whether they can be read or not. */
-function listKeptRules({ files }: Permissions): readonly KeptRule[] {
+function listKeptRules(files: Permissions["files"]): readonly KeptRule[] {
   return (["project", "user"] as const).flatMap((scope) => {
     const lists = files[scope].read();
     return verdicts.flatMap((verdict) => (lists[verdict] ?? []).map((kept) => ({ ...kept, verdict, scope })));

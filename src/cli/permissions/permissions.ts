@@ -11,6 +11,7 @@ import { type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js"
 import { resolveRules } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/store-location.js";
+import { quotePath } from "../terminal/text.js";
 import { findClosedFiles } from "./closed-files.js";
 import { closesPath, decideByRules, namesPath, type RuleDecision } from "./decide.js";
 import { createReadingAccess } from "./decide-shell.js";
@@ -103,13 +104,22 @@ export type PermissionOptions = {
 
 const cacheMs = 50;
 
-/** @throws PawlError `bad_configuration` if rules cannot be read */
-export function createPermissions(options: PermissionOptions): Permissions {
-  const { allowAll, expiresInMs, root, home, environment = process.env } = options;
-  const files = {
+/** The files with the rules that the person has stored, for the folder and everywhere. */
+export function openRuleFiles({
+  root,
+  home,
+  environment = process.env,
+}: Pick<PermissionOptions, "root" | "home" | "environment">): Permissions["files"] {
+  return {
     project: openRuleFile(join(resolveProjectFolder(home, root), "permissions.json"), { folder: root }),
     user: openRuleFile(join(resolveUserConfigurationFolder(environment), "permissions.json")),
   };
+}
+
+/** @throws PawlError `bad_configuration` if rules cannot be read */
+export function createPermissions(options: PermissionOptions): Permissions {
+  const { allowAll, expiresInMs, root, home, environment = process.env } = options;
+  const files = openRuleFiles({ root, home, environment });
   const reading: ReadonlySet<string> = new Set(options.reading ?? readingNames);
   const optionRules = new Map<string, Rule>();
   for (const verdict of ["allow", "deny"] as const)
@@ -266,7 +276,7 @@ type CreateKeptRuleError = (rule: string) => CreateRuleError;
 function createKeptRuleError(scope: RuleScope): CreateKeptRuleError {
   return (rule) => (why) => {
     const { code, message } = createRuleError(rule.trim(), scope, why);
-    return new PawlError(code, `${message} To remove it: pawl permissions remove ${JSON.stringify(rule)}`);
+    return new PawlError(code, `${message} To remove it: pawl permissions remove ${quotePath(rule)}`);
   };
 }
 
