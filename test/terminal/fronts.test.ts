@@ -107,6 +107,7 @@ test("Enter does not send a draft that has replaced the one it was pressed for",
   await type("Read @no\t\r");
   front.talk({ ...talk, draft: "A message from before the fork" });
   readNames(["notes.txt"]);
+  await type("!");
   await type("\x03");
   await type("Pay.\r");
   await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "awaiting_human" }));
