@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { resolveProjectFolder } from "../../src/cli/permissions/project-folder.js";
 import { verifies } from "../verifies.js";
-import { createWorld, parseJsonLines } from "./pawl.js";
+import { createWorld } from "./pawl.js";
 
 test(
   "a stored rule that cannot be read says how to remove it, and can be removed",
@@ -30,8 +30,7 @@ test(
       stdout: "Removed: allow  Bash  (yours, for this folder)\n",
     });
     expect((await pawl(["permissions"])).stderr).toContain("To remove it: pawl permissions remove 'Read(src/**)'");
-    const removed = await pawl(["permissions", "remove", "Read(src/**)", "--json"]);
-    expect(parseJsonLines(removed.stdout)).toEqual([{ rule: "Read(src/**)", verdict: "allow", scope: "project" }]);
+    expect(await pawl(["permissions", "remove", "Read(src/**)"])).toMatchObject({ code: 0 });
     expect(await pawl(["permissions"])).toMatchObject({
       code: 0,
       stdout: "deny   shell(rm *)  (yours, for this folder)\n",

@@ -118,12 +118,13 @@ test.each([
   ["live", createLive],
   ["plain", createPlainFront],
 ])("a Ctrl-C does not stop a run that is being left for later: %s", keys, async (_, createFront) => {
-  const { front, control, talk, session } = openFront(createFront);
+  const { front, control, talk, type, session } = openFront(createFront);
   front.talk(talk);
   control.send("Pay.");
   await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
   front.leave("leaving…");
   process.emit("SIGINT");
+  await type("");
   await control.close(0);
   expect(await session.result()).toMatchObject({ status: "awaiting_human" });
 });
