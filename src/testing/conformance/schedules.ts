@@ -84,20 +84,6 @@ export const scheduleStoreCases = scheduleCases({
     strictEqual(await schedules.nextDueAt(t0 + 1), null);
   },
 
-  "slots fire up to the latest one that a store which keeps time itself names, and no later ones": async (
-    _,
-    schedules,
-  ) => {
-    const latest = await schedules.latestSlot?.();
-    if (latest === undefined) return;
-    const fireAt = async (id: string, slot: number) => {
-      await schedules.put(createRow(id, { slot, dueAt: slot }));
-      return schedules.fire(createFire(id, { slot, next: null }));
-    };
-    strictEqual(await fireAt("reached", latest), true);
-    strictEqual(await fireAt("later", latest + 3_600_000), false);
-  },
-
   "a slot that fires posts its messages and moves the schedule forward, all or nothing": async (store, schedules) => {
     await schedules.put(createRow("a"));
     const last = { slot: t0, sessionId: "s", runId: "run" };
