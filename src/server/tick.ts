@@ -15,7 +15,7 @@ export type TickResult = {
   readonly driven: number;
   /** False if the time was up before all due work was done. */
   readonly isIdle: boolean;
-  /** When the next schedule is due, in epoch milliseconds; null if there is none. */
+  /** When the next schedule is due, in epoch milliseconds by the clock of this process; null if there is none. */
   readonly nextAt: number | null;
 };
 
@@ -92,7 +92,12 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
   return {
     async run(maxMs) {
       const { fired, driven, isIdle } = isWorking ? { fired: 0, driven: 0, isIdle: true } : await work(maxMs);
-      return { fired, driven, isIdle, nextAt: (await store.schedules?.nextDueAt(Date.now())) ?? null };
+      return {
+        fired,
+        driven,
+        isIdle,
+        nextAt: store.schedules === undefined ? null : await findNextAt(store.schedules),
+      };
     },
     async close(graceMs) {
       isClosed = true;
@@ -102,6 +107,14 @@ export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks
       await worker?.stop({ graceMs });
     },
   };
+}
+
+/** A store that keeps time itself may not have reached what this process, whose clock is ahead, has found due. */
+async function findNextAt(schedules: ScheduleStore): Promise<number | null> {
+  const now = Date.now();
+  const reached = Math.min(now, (await schedules.latestSlot?.()) ?? now);
+  const dueAt = await schedules.nextDueAt(reached);
+  return dueAt === null ? null : dueAt + now - reached;
 }
 
 /** A store in which nothing is due or fired unless `isOpen` returns true, even if that changes during a query. */

@@ -30,8 +30,8 @@ import { createSeededRandom } from "./world/seeded-random.js";
 /** The program to kill, and the checks. */
 export type KillTestOptions = {
   /**
-   * A Node program, started with the same arguments in each life. A relative path is relative to the working directory of this process; if
-   * there is no such file, to the program's own, where `prepare` may have written it. It must use the same `sessionId` and `runId` for its runs in
+   * A Node program, started with the same arguments in each life. A relative path is relative to the program's own folder if `prepare` has
+   * written it there, and else to the working directory of this process. It must use the same `sessionId` and `runId` for its runs in
    * every life, so that a later life continues the run of an earlier life. It must end with exit code 0.
    */
   readonly script: string;
@@ -258,9 +258,9 @@ async function play(
 }
 
 /** The program runs in a folder of its own, so a path that is relative to this process must become absolute. */
-function findScript(script: string): string {
+function findScript(script: string, folder: string): string {
   const path = resolve(script);
-  return existsSync(path) ? path : script;
+  return !existsSync(join(folder, script)) && existsSync(path) ? path : script;
 }
 
 type EndedLife = ProgramEnd & { readonly tookTooLong: boolean };
@@ -269,7 +269,7 @@ async function runLife(options: KillTestOptions, folder: string, death: PlannedD
   const { script, args = [], env = {}, nodeOptions = [], timeoutMs = 60_000 } = options;
   const program = startProgram({
     folder,
-    arguments: [...nodeOptions, "--import", killAtCommit, findScript(script), ...args],
+    arguments: [...nodeOptions, "--import", killAtCommit, findScript(script, folder), ...args],
     env: { ...env, ...(death !== null && "commit" in death ? { PAWL_KILL_AT: death.commit } : {}) },
   });
   let tookTooLong = false;

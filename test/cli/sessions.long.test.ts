@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createAgent, createSchedules, type ToolContext } from "pawl";
+import { createAgent, createClient, createSchedules, type ToolContext } from "pawl";
 import { openSqliteStore } from "pawl/sqlite";
 import { createScriptedModel } from "pawl/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -152,6 +152,33 @@ describe("sessions of another program", () => {
     await store.close();
     expect((await pawl(["sessions"])).stdout).toMatch(/^each-mor +completed /m);
     expect((await pawl(["sessions", "show", id])).stdout).toContain(` · session ${sessionId}\n`);
+  });
+});
+
+describe("sessions of pawl", () => {
+  test("are queued if a message waits that no process has taken, and say how to begin its run", async () => {
+    const { pawl, home } = createWorld(files);
+    await pawl(["run", "List the files", "--session", "mine"]);
+    const store = await openSqliteStore({ path: join(home, "sessions.db") });
+    await createClient({ store }).session("mine").send("Count the files");
+    await store.close();
+    expect((await pawl(["sessions"])).stdout).toMatch(/^mine +queued /m);
+    expect((await pawl(["sessions", "show", "mine"])).stderr).toBe(
+      "The run has not begun. To begin it: pawl resume mine\n",
+    );
+    expect(await pawl(["resume", "mine"])).toMatchObject({ code: 0 });
+    expect((await pawl(["sessions"])).stdout).toMatch(/^mine +completed /m);
+  });
+
+  test("cannot write to the terminal with their ids", async () => {
+    const { pawl } = createWorld(files);
+    const id = "\u001b]0;x\u0007 order 41";
+    await pawl(["run", "List the files", "--session", id]);
+    for (const args of [["sessions"], ["sessions", "show", id], ["abort", id], ["sessions", "delete", id]]) {
+      const { code, stdout, stderr } = await pawl(args);
+      expect(code).toBe(0);
+      expect(`${stdout}${stderr}`).not.toMatch(/[\x07\x1b]/);
+    }
   });
 });
 

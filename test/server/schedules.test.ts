@@ -225,6 +225,23 @@ describe("schedules over HTTP", () => {
   );
 
   test(
+    "a tick of a process whose clock is ahead of the store's says when the store will have reached the slot",
+    verifies("TIME-4#schedules"),
+    async () => {
+      const inner = createMemoryStore();
+      if (inner.schedules === undefined) throw new Error("There are no schedules.");
+      const now = Date.now();
+      const store = { ...inner, schedules: { ...inner.schedules, latestSlot: async () => now - 30_000 } };
+      const { ask } = await startServer({ store, agents: [], work: false });
+      const { timezone: _, cron: __, ...asked } = daily;
+      await ask("PUT", "/v1/schedules/once", { ...asked, at: new Date(now - 10_000).toISOString() });
+      const { fired, nextAt } = (await ask("POST", "/v1/tick", {})).json;
+      expect(fired).toBe(0);
+      expect(nextAt).toBeGreaterThanOrEqual(now + 20_000);
+    },
+  );
+
+  test(
     "a tick whose time is up takes no more, and two ticks have the places of one",
     verifies("TIME-4#schedules"),
     async () => {

@@ -56,5 +56,8 @@ describe("what every commit and every look need", () => {
   });
   test("due notices of a destination come from the index, however many of it and of others are dead or left", () => {
     expect(planOf(statements.dueNotices)).toEqual(["SEARCH notices USING INDEX notices_due (endpoint=? AND due_at<?)"]);
+    const plan = planOf(statements.dueNoticesForEach);
+    expect(plan).toContain("SEARCH due USING COVERING INDEX notices_due (endpoint=? AND due_at<?)");
+    expect(plan.filter((step) => step.startsWith("SCAN"))).toEqual([expect.stringMatching(/^SCAN wanted /)]);
   });
 });

@@ -9,6 +9,7 @@ import { getSession, openStore, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
 import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 
 export type AbortOptions = { readonly json?: true };
 
@@ -30,7 +31,7 @@ export async function abort(id: string, options: AbortOptions, terminal: Termina
 }
 
 function formatMessage(sessionId: string, result: RunResult | null, wasInProgress: boolean): string {
-  const id = shortId(sessionId);
+  const id = sanitize(shortId(sessionId));
   const status = result?.status ?? "nothing ran";
   if (!wasInProgress) return `Session ${id} has no run in progress (${status}).\n`;
   return status === "aborted" ? `Aborted ${id}.\n` : `The run of ${id} had already ended (${status}).\n`;

@@ -317,7 +317,7 @@ function formatNextStep(next: Continuation, { sessionId }: PendingCall, others: 
   const more =
     others === 0
       ? ""
-      : `\n${formatCount(others, "more call")} of this session ${others === 1 ? "waits" : "wait"}: pawl approvals ${shortId(sessionId)}`;
+      : `\n${formatCount(others, "more call")} of this session ${others === 1 ? "waits" : "wait"}: pawl approvals ${sanitize(shortId(sessionId))}`;
   switch (next.by) {
     case "process":
       return `Process ${next.pid} continues the session.${more}`;

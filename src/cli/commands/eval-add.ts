@@ -6,6 +6,7 @@ import { join, relative } from "node:path";
 import { createCase, type EvalCase } from "../../evals/index.js";
 import { PawlError } from "../../index.js";
 import { exitCodes } from "../exit.js";
+import { toFileName } from "../files/eval-reports.js";
 import { getSession, openStore, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -30,7 +31,7 @@ export async function evalAdd(id: string, options: EvalAddOptions, terminal: Ter
   try {
     const { sessionId } = await getSession(store, id);
     const { at, tag, hide, outside, to = defaultFolder } = options;
-    const name = options.name ?? shortId(sessionId);
+    const name = options.name ?? toFileName(shortId(sessionId));
     if (!/^[\w-][\w.-]{0,99}$/.test(name))
       throw new PawlError(
         "bad_input",

@@ -51,7 +51,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
       carryOn: ({ id }: { readonly id: string }) => carryOn(agent.session(id)),
       makeId: randomUUID,
       by: resolveUserName(),
-      whereToAnswer: (id: string) => `Answer with: pawl resume ${shortId(id)}`,
+      whereToAnswer: (id: string) => `Answer with: pawl resume ${sanitize(shortId(id))}`,
       redaction: terminal.redaction,
       explainError(error: unknown) {
         report(error);

@@ -10,10 +10,10 @@ import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { resolveHome } from "../files/store-location.js";
 import { formatRule, formatTestedLine } from "../permissions/format-rule.js";
-import { createPermissions } from "../permissions/permissions.js";
+import { createPermissions, openRuleFiles, type Permissions } from "../permissions/permissions.js";
 import { type Rule, toPermissionRule } from "../permissions/rule.js";
 import { findRuleNote } from "../permissions/rule-note.js";
-import { verdicts } from "../permissions/rule-types.js";
+import { type StoredRule, verdicts } from "../permissions/rule-types.js";
 import { removeRule, saveRule } from "../permissions/save-rule.js";
 import { shortenRule } from "../permissions/tool-version.js";
 import type { Terminal } from "../terminal/terminal.js";
@@ -21,8 +21,13 @@ import { sanitize } from "../terminal/text.js";
 
 export type PermissionsOptions = { readonly root?: string; readonly json?: true; readonly user?: true };
 
-function createFolderPermissions({ root = "." }: PermissionsOptions) {
-  const folders = { root: resolveFolder(root), home: resolveHome(process.env) };
+const resolveFolders = ({ root = "." }: PermissionsOptions) => ({
+  root: resolveFolder(root),
+  home: resolveHome(process.env),
+});
+
+function createFolderPermissions(options: PermissionsOptions) {
+  const folders = resolveFolders(options);
   const { unasked, sandbox } = toAgentSettings(resolveConfiguration(folders));
   const permissions = createPermissions({ allowAll: false, ...folders, reading: unasked, ask: sandbox.ask });
   return { permissions, openSandbox: () => openCommandSandbox(folders, sandbox, permissions) };
@@ -73,25 +78,40 @@ export async function add(
 }
 
 export async function remove(text: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {
-  const { permissions } = createFolderPermissions(options);
-  const matchingRules = permissions.rules().filter((rule) => isRuleNamed(rule, text.trim()));
-  if (matchingRules.length === 0)
-    throw new PawlError("bad_input", `There is no rule ${JSON.stringify(text)}. "pawl permissions" lists the rules.`);
-  for (const rule of matchingRules) {
-    if (!(await removeRule({ permissions, session: null, by: resolveUserName() }, rule)))
-      throw new PawlError(
-        "bad_input",
-        `${sanitize(rule.rule)} comes from the folder. Change the folder's pawl.config.json.`,
-      );
-    if (options.json === true) terminal.json(toPlainRule(rule));
-    else terminal.out(`Removed: ${sanitize(formatRule(rule))}\n`);
+  // A rule that cannot be read keeps the permissions from being created, and must be removable.
+  const files = openRuleFiles(resolveFolders(options));
+  const matchingRules = listKeptRules(files).filter(({ rule }) => isRuleNamed(rule, text.trim()));
+  if (matchingRules.length === 0) {
+    const { permissions } = createFolderPermissions(options);
+    const elsewhere = permissions.rules().find(({ rule }) => isRuleNamed(rule, text.trim()));
+    throw new PawlError(
+      "bad_input",
+      elsewhere === undefined
+        ? `There is no rule ${JSON.stringify(text)}. "pawl permissions" lists the rules.`
+        : `${sanitize(elsewhere.rule)} comes from a configuration file: "pawl config" shows which. Change it there.`,
+    );
+  }
+  for (const kept of matchingRules) {
+    await removeRule({ permissions: { files }, session: null, by: resolveUserName() }, kept);
+    terminal.out(`Removed: ${sanitize(formatRule(kept))}\n`);
   }
   return exitCodes.done;
 }
 
+type KeptRule = StoredRule & Pick<Rule, "verdict" | "scope">;
+
+/** The stored rules, whether they can be read or not. */
+function listKeptRules(files: Permissions["files"]): readonly KeptRule[] {
+  return (["project", "user"] as const).flatMap((scope) => {
+    const lists = files[scope].read();
+    return verdicts.flatMap((verdict) => (lists[verdict] ?? []).map((kept) => ({ ...kept, verdict, scope })));
+  });
+}
+
 /** Matches a rule by its listed form, its stored form, or, for a rule about a tool version, by the name of the tool. */
-function isRuleNamed({ rule, tool, version }: Rule, text: string): boolean {
-  return rule === text || shortenRule(rule) === text || (version !== undefined && tool === text);
+function isRuleNamed(rule: string, text: string): boolean {
+  const [, tool] = /^(mcp__[\w-]+)@[0-9a-f]{64}$/.exec(rule.trim()) ?? [];
+  return [rule.trim(), shortenRule(rule.trim()), tool].includes(text);
 }
 
 export async function test(line: string, options: PermissionsOptions, terminal: Terminal): Promise<number> {

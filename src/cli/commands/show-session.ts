@@ -27,12 +27,12 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
     const { sessionId } = summary;
     const progress = progressOf(summary);
     const short = sanitize(shortId(sessionId));
-    const agentOfSession = summary.info?.agent ?? agentName;
-    const isForeign = agentOfSession !== agentName && !isFolderChild(agentOfSession);
+    const { agent: agentOfSession = "" } = summary.info ?? {};
+    const isOwn = agentOfSession === agentName || isFolderChild(agentOfSession);
     if (progress === "queued")
-      terminal.hint(`The run has not begun. A worker begins it, or the program that has its agent.\n`);
+      terminal.hint(`The run has not begun. ${isOwn ? `To begin it: pawl resume ${short}` : whoBegins}\n`);
     if (progress === "interrupted")
-      terminal.hint(`The run was interrupted. ${isForeign ? whoContinues : `To continue: pawl resume ${short}`}\n`);
+      terminal.hint(`The run was interrupted. ${isOwn ? `To continue: pawl resume ${short}` : whoContinues}\n`);
     if (progress !== "waiting") return;
     const result = await agent.session(sessionId).result();
     if (result?.status === "waiting") terminal.hint(describeWaits(result.waits, terminal));
@@ -40,6 +40,7 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
   });
 }
 
+const whoBegins = "A worker begins it, or the program that has its agent.";
 const whoContinues = "A worker continues the run, or the program that has its agent.";
 
 /** What a run waits for that no command of `pawl` can answer, how to send its signals, and what continues it. */

@@ -107,10 +107,10 @@ export async function getSession(store: Store, id: string): Promise<SessionSumma
 
 /**
  * The beginning of an id that identifies a session: 8 characters, or as many as are necessary to distinguish it from `all`. Without
- * `all`, only a random id is cut: many ids that a program chose may begin like "customer-41".
+ * `all`, a readable id that a program chose is whole, because many of them may begin like "customer-41".
  */
 export function shortId(id: string, all?: readonly string[]): string {
-  if (all === undefined) return randomId.test(id) ? id.slice(0, 8) : id;
+  if (all === undefined) return readableId.test(id) && !randomId.test(id) ? id : id.slice(0, 8);
   for (let length = 8; length < id.length; length++) {
     const short = id.slice(0, length);
     if (!all.some((other) => other !== id && other.startsWith(short))) return short;
@@ -118,5 +118,9 @@ export function shortId(id: string, all?: readonly string[]): string {
   return id;
 }
 
-/** The ids that `makeRandomId` and the server make, and UUIDs, which earlier versions made. */
-const randomId = /^(?:[0-9a-z]{26}|(?=.*[A-Z])(?=.*[a-z])[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;
+/** What a line has room for, and a shell takes as one word: people copy ids from the commands that are shown to them. */
+const readableId = /^[\p{L}\p{N}_][\p{L}\p{N}_.:@/+-]{0,99}$/u;
+
+/** The ids that `makeRandomId` and the server make, those of children, and UUIDs, which earlier versions made. */
+const randomId =
+  /^(?:[0-9a-z]{26}|[0-9a-f]{32}|(?=.*[A-Z])(?=.*[a-z])[\w-]{22}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/;

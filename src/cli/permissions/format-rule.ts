@@ -7,7 +7,13 @@ import type { SessionRules } from "./session-rules.js";
 import { shortenRule } from "./tool-version.js";
 
 /** A rule as a line: `allow  shell(npm test *)  yours, for this folder; ada, 2026-11-23`. */
-export function formatRule({ verdict, rule, by, at, ...other }: Rule): string {
+export function formatRule({
+  verdict,
+  rule,
+  by,
+  at,
+  ...other
+}: Pick<Rule, "verdict" | "rule" | "by" | "at" | "scope">): string {
   const origin = [by, at?.slice(0, 10)].filter((one) => one !== undefined).join(", ");
   return `${verdict.padEnd(5)}  ${shortenRule(rule)}  (${formatRuleSource(other)}${origin === "" ? "" : `; ${origin}`})`;
 }

@@ -11,6 +11,7 @@ import { type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js"
 import { resolveRules } from "../configuration/resolve-configuration.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import type { Environment } from "../files/store-location.js";
+import { quotePath } from "../terminal/text.js";
 import { findClosedFiles } from "./closed-files.js";
 import { closesPath, decideByRules, namesPath, type RuleDecision } from "./decide.js";
 import { createReadingAccess } from "./decide-shell.js";
@@ -22,6 +23,7 @@ import { findPlanVerdict, isPlanning, planReason } from "./plan-mode.js";
 import { resolveProjectFolder } from "./project-folder.js";
 import { onlyReads, readsInputsBelow } from "./reading-commands.js";
 import {
+  createRuleError,
   formatRuleSource,
   parseRule,
   personTool,
@@ -30,10 +32,17 @@ import {
   toPermissionRule,
   writesFiles,
 } from "./rule.js";
-import { openRuleFile, type parseRuleLists, type RuleFile } from "./rule-file.js";
+import { openRuleFile, type RuleFile } from "./rule-file.js";
 import { createOffers, type RuleOffers } from "./rule-offers.js";
 import type { CallToDecide } from "./rule-test.js";
-import { type RuleScope, type StoredRule, type Verdict, verdicts } from "./rule-types.js";
+import {
+  type CreateRuleError,
+  type RuleLists,
+  type RuleScope,
+  type StoredRule,
+  type Verdict,
+  verdicts,
+} from "./rule-types.js";
 import { readSessionRules, type SessionRules } from "./session-rules.js";
 import type { FindVersion } from "./tool-version.js";
 
@@ -95,13 +104,22 @@ export type PermissionOptions = {
 
 const cacheMs = 50;
 
-/** @throws PawlError `bad_configuration` if rules cannot be read */
-export function createPermissions(options: PermissionOptions): Permissions {
-  const { allowAll, expiresInMs, root, home, environment = process.env } = options;
-  const files = {
+/** The files with the rules that the person has stored, for the folder and everywhere. */
+export function openRuleFiles({
+  root,
+  home,
+  environment = process.env,
+}: Pick<PermissionOptions, "root" | "home" | "environment">): Permissions["files"] {
+  return {
     project: openRuleFile(join(resolveProjectFolder(home, root), "permissions.json"), { folder: root }),
     user: openRuleFile(join(resolveUserConfigurationFolder(environment), "permissions.json")),
   };
+}
+
+/** @throws PawlError `bad_configuration` if rules cannot be read */
+export function createPermissions(options: PermissionOptions): Permissions {
+  const { allowAll, expiresInMs, root, home, environment = process.env } = options;
+  const files = openRuleFiles({ root, home, environment });
   const reading: ReadonlySet<string> = new Set(options.reading ?? readingNames);
   const optionRules = new Map<string, Rule>();
   for (const verdict of ["allow", "deny"] as const)
@@ -119,8 +137,8 @@ export function createPermissions(options: PermissionOptions): Permissions {
   const rules = (session?: SessionRules) => [
     ...optionRules.values(),
     ...(session === undefined ? [] : compileLists(readSessionRules(session), "session")),
-    ...compileLists(files.project.read(), "project"),
-    ...compileLists(files.user.read(), "user"),
+    ...compileLists(files.project.read(), "project", createKeptRuleError("project")),
+    ...compileLists(files.user.read(), "user", createKeptRuleError("user")),
     ...readConfiguredRules(),
   ];
   let versionOf: FindVersion = () => undefined;
@@ -248,17 +266,29 @@ function onlyReadsByItself({ verdict, rule }: RuleDecision): boolean {
   return verdict === "allow" && rule === undefined;
 }
 
-function compileRule(verdict: Verdict, kept: StoredRule, scope: RuleScope): Rule {
-  return parseRule(verdict, kept, scope, userHome);
+function compileRule(verdict: Verdict, kept: StoredRule, scope: RuleScope, create?: CreateKeptRuleError): Rule {
+  return parseRule(verdict, kept, scope, userHome, create?.(kept.rule));
+}
+
+type CreateKeptRuleError = (rule: string) => CreateRuleError;
+
+/** The error for a rule that the person has stored, perhaps with an earlier version: it also says how to remove the rule. */
+function createKeptRuleError(scope: RuleScope): CreateKeptRuleError {
+  return (rule) => (why) => {
+    const { code, message } = createRuleError(rule.trim(), scope, why);
+    return new PawlError(code, `${message} To remove it: pawl permissions remove ${quotePath(rule)}`);
+  };
 }
 
 /** Compiles lists once, as long as they are the same. */
 function createCompiler() {
   const compiledLists = new WeakMap<object, readonly Rule[]>();
-  return (lists: ReturnType<typeof parseRuleLists>, scope: RuleScope): readonly Rule[] => {
+  return (lists: RuleLists, scope: RuleScope, create?: CreateKeptRuleError): readonly Rule[] => {
     const cached = compiledLists.get(lists);
     if (cached !== undefined) return cached;
-    const all = verdicts.flatMap((verdict) => (lists[verdict] ?? []).map((kept) => compileRule(verdict, kept, scope)));
+    const all = verdicts.flatMap((verdict) =>
+      (lists[verdict] ?? []).map((kept) => compileRule(verdict, kept, scope, create)),
+    );
     compiledLists.set(lists, all);
     return all;
   };

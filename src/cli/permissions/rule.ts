@@ -192,7 +192,8 @@ function findVersionProblem(tool: string, version: string, verdict: Verdict): st
   return /^[0-9a-f]{64}$/.test(version) ? null : "after @, give the SHA-256 of the tool, as 64 characters";
 }
 
-function createRuleError(text: string, scope: RuleScope, why: string): PawlError {
+/** The error for a rule that cannot be read. It quotes the rule and says where it comes from. */
+export function createRuleError(text: string, scope: RuleScope, why: string): PawlError {
   const source = scope === "option" ? "" : ` (${formatRuleSource({ scope })})`;
   return new PawlError(
     "bad_configuration",

@@ -13,7 +13,11 @@ export type StorageScope = Extract<RuleScope, "session" | "project" | "user">;
 
 export type RuleSession = Pick<Session, "id" | "data" | "setData">;
 
-type RuleStorageDeps = { readonly permissions: Permissions; readonly session: RuleSession | null; readonly by: string };
+type RuleStorageDeps = {
+  readonly permissions: Pick<Permissions, "files">;
+  readonly session: RuleSession | null;
+  readonly by: string;
+};
 
 /** @throws PawlError `bad_configuration` if the rule is invalid, or if there is no session yet */
 export async function saveRule(

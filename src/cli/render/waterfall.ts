@@ -180,9 +180,14 @@ function toOpenRows({ name, outcome, waits }: TracedCall, decidedAt: number, ope
  * waited for a signal has ended with that wait; one without a wait after it was cut off.
  */
 function toEarlierAttempts({ name, waits }: TracedCall, steps: readonly Row[]): readonly (readonly Row[])[] {
-  const countEndedWaits = (step: Row) => waits.filter((wait) => endOf(wait) <= step.startedAt).length;
-  return [...new Set(steps.map(countEndedWaits))].map((endedWaits) => {
-    const own = steps.filter((step) => countEndedWaits(step) === endedWaits);
+  const attempts = new Map<number, Row[]>();
+  for (const step of steps) {
+    const endedWaits = waits.filter((wait) => endOf(wait) <= step.startedAt).length;
+    const own = attempts.get(endedWaits) ?? [];
+    own.push(step);
+    attempts.set(endedWaits, own);
+  }
+  return [...attempts].map(([endedWaits, own]) => {
     const startedAt = Math.min(...own.map((step) => step.startedAt));
     const durationMs = Math.max(...own.map(endOf)) - startedAt;
     const end = endedWaits < waits.length ? { note: "until it waited" } : { note: "cut off", failed: true };

@@ -4,7 +4,7 @@
 import type { Observer, PublicEvent, WorkerReport } from "../../index.js";
 import { shortId } from "../files/session-store.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { sanitize, toOneLine } from "../terminal/text.js";
+import { sanitize, toOneLine, truncate, widthOf } from "../terminal/text.js";
 import { createRenderer, type Piece, type Renderer } from "./renderer.js";
 
 export type WorkerView = {
@@ -27,6 +27,13 @@ export function createJsonWorkerView(terminal: Terminal): WorkerView {
   };
 }
 
+/** Columns of the id before each line. An id that a program chose may be long. */
+const maxPrefix = 40;
+
+function formatPrefix(sessionId: string): string {
+  return truncate(toOneLine(shortId(sessionId)), maxPrefix);
+}
+
 /** Beyond this many sessions at once, a session gets a new renderer for each event. */
 const maxRenderers = 10_000;
 
@@ -39,7 +46,7 @@ export function createTextWorkerView(terminal: Terminal, storeOption = ""): Work
     let renderer = renderers.get(sessionId);
     renderer ??= createRenderer({
       style,
-      columns: Math.max(40, terminal.columns() - shortId(sessionId).length - 2),
+      columns: Math.max(40, terminal.columns() - widthOf(formatPrefix(sessionId)) - 2),
       showInput: true,
     });
     if (renderers.size < maxRenderers) renderers.set(sessionId, renderer);
@@ -49,7 +56,7 @@ export function createTextWorkerView(terminal: Terminal, storeOption = ""): Work
   function write(sessionId: string, pieces: readonly Piece[]): void {
     const text = pieces.map((piece) => piece.text).join("");
     if (text !== "")
-      terminal.out(`${text.replace(/\n$/, "").replace(/^/gm, `${style("dim", sanitize(shortId(sessionId)))}  `)}\n`);
+      terminal.out(`${text.replace(/\n$/, "").replace(/^/gm, () => `${style("dim", formatPrefix(sessionId))}  `)}\n`);
   }
 
   const writeLine = (sessionId: string, text: string) => write(sessionId, [{ to: "out", text }]);

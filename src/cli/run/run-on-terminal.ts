@@ -20,6 +20,7 @@ import { loadSessionData } from "../permissions/save-rule.js";
 import type { SessionRules } from "../permissions/session-rules.js";
 import type { Interruptions } from "../terminal/interruptions.js";
 import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 import type { RunView } from "./run-view.js";
 import { listenForSteering, type SteeringInput } from "./steering-input.js";
 
@@ -95,7 +96,7 @@ export async function runOnTerminal(
 
 function formatAgentsWarning(agents: number, sessionId: string): string {
   const subject = agents === 1 ? "1 agent in the background has" : `${agents} agents in the background have`;
-  return `${subject} not ended. A worker continues them and reports to the session: pawl worker. In a conversation: pawl --session ${shortId(sessionId)}`;
+  return `${subject} not ended. A worker continues them and reports to the session: pawl worker. In a conversation: pawl --session ${sanitize(shortId(sessionId))}`;
 }
 
 /** Resumes the session and returns the result; returns the last result if the run has ended meanwhile. */
@@ -247,7 +248,7 @@ async function abortOrDetach({ store, terminal }: TerminalRun, session: Session)
   try {
     const holder = (await findSession(store, session.id))?.holder ?? null;
     if (holder !== null && holder.pid !== process.pid && !isHolderDead(holder)) {
-      const id = shortId(session.id);
+      const id = sanitize(shortId(session.id));
       terminal.hint(`The run continues in process ${holder.pid}. To end it: pawl abort ${id}\n`);
       return "detached";
     }

@@ -7,6 +7,7 @@ import { shortId } from "../files/session-store.js";
 import { createRenderer, type Piece } from "../render/renderer.js";
 import type { Redaction } from "../terminal/redaction.js";
 import type { Terminal } from "../terminal/terminal.js";
+import { sanitize } from "../terminal/text.js";
 import { createProgress } from "./progress.js";
 
 export type RunView = {
@@ -121,7 +122,7 @@ export function createTextRunView(terminal: Terminal, { canAsk, isStored, wantsD
 
 /** What the person can do next; null if nothing is left to do. */
 function formatHint(result: RunResult): string | null {
-  const id = shortId(result.sessionId);
+  const id = sanitize(shortId(result.sessionId));
   switch (exitCodeOf(result)) {
     case exitCodes.waiting:
       return `To answer: pawl resume ${id} on a terminal, or pawl approvals ${id}`;

@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { textOfOutput } from "../../../core/index.js";
 import { type Agent, PawlError, type Store, textOf } from "../../../index.js";
+import { toFileName } from "../../files/eval-reports.js";
 import { shortId } from "../../files/session-store.js";
 import { lineOf } from "../../screen/line.js";
 import type { Redaction } from "../../terminal/redaction.js";
@@ -20,7 +21,7 @@ export async function exportSession(context: CommandContext, name: string): Prom
   const { store, agent, sessionId, root, redaction, say } = context;
   if ((await store.describe(sessionId)) === null)
     return say([lineOf("The session is empty: there is nothing to write.")]);
-  const file = resolve(root, name === "" ? `pawl-${shortId(sessionId)}.md` : name);
+  const file = resolve(root, name === "" ? `pawl-${toFileName(shortId(sessionId))}.md` : name);
   const text = file.endsWith(".jsonl")
     ? await exportLog(store, sessionId, redaction)
     : /\.html?$/.test(file)

@@ -34,6 +34,8 @@ import { createPickerHost } from "./picker-host.js";
 import { createStartupWait } from "./startup-wait.js";
 import { createTicker, isBusy } from "./ticker.js";
 
+type HeldKeys = { readonly draft: edit.Draft; readonly keys: readonly Key[] };
+
 /** Takes over the early prompt and the input typed there. */
 export function createLiveFront(prompt: Prompt): Front {
   const { tty, screen } = prompt;
@@ -42,8 +44,8 @@ export function createLiveFront(prompt: Prompt): Front {
   let talk: Talk | null = null;
   let state = createLiveState(earlyInput.draft);
   let hasLeft = false;
-  /** Tab, and Enter after it, until the names that Tab completes have been read. */
-  let heldKeys: readonly Key[] = [];
+  /** Tab, and Enter after it, until the names that Tab completes in this draft have been read. */
+  let held: HeldKeys | null = null;
   const [startupWait, list] = [createStartupWait(), createPickerHost(refresh)];
   const lines = createLineQueue(earlyInput.messages);
   const ticker = createTicker(refresh);
@@ -107,22 +109,21 @@ export function createLiveFront(prompt: Prompt): Front {
   /** With another key than Enter, the person does not wait for the names: Tab then has no effect. */
   function pressOrHold(key: Key): void {
     const name = key.type === "key" ? formatKey(key) : "";
-    if (
-      name === (heldKeys.length === 0 ? "tab" : "enter") &&
-      state.shown === null &&
-      completion.isReading(state.draft)
-    ) {
-      if (heldKeys.length < 2) heldKeys = [...heldKeys, key];
+    const { draft, shown } = state;
+    if (name === (held === null ? "tab" : "enter") && shown === null && completion.isReading(draft)) {
+      if (held === null || held.keys.length < 2) held = { draft, keys: [...(held?.keys ?? []), key] };
       return;
     }
-    if (name === "escape" || name === "ctrl-c") heldKeys = [];
+    if (name === "escape" || name === "ctrl-c") held = null;
     releaseKeys();
     apply(pressKey(state, key, lookAround()));
   }
 
+  /** Presses the held keys, unless they would now mean something else: a question or a list has appeared, or the draft was replaced. */
   function releaseKeys(): void {
-    const keys = heldKeys;
-    heldKeys = [];
+    const { draft, keys } = held ?? { draft: state.draft, keys: [] };
+    held = null;
+    if (state.shown !== null || list.current() !== null || state.draft !== draft) return;
     for (const key of keys) if (!list.press(key)) apply(pressKey(state, key, lookAround()));
   }
 
@@ -281,7 +282,7 @@ export function createLiveFront(prompt: Prompt): Front {
       switchTalk(null);
     },
     leave(waitText) {
-      [hasLeft, heldKeys] = [true, []];
+      [hasLeft, held] = [true, null];
       startupWait.begin(waitText);
       refresh();
     },

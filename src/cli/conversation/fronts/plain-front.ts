@@ -197,6 +197,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
   }
 
   function interrupt(): void {
+    if (hasLeft) return;
     const isDoublePress = performance.now() - lastInterrupt < doublePressMs;
     lastInterrupt = performance.now();
     const isAtWork = talk !== null && talk.control.view.state().runId !== null;

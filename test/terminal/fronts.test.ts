@@ -1,0 +1,130 @@
+/**
+ * The fronts of a conversation on streams: keys that wait for the names of the files have no effect if something else is asked by then, and
+ * nothing has an effect once the conversation is being left.
+ */
+import { PassThrough } from "node:stream";
+import { setImmediate } from "node:timers/promises";
+import { expect, onTestFinished, test, vi } from "vitest";
+import type { Front, Talk } from "../../src/cli/conversation/fronts/front.js";
+import { createLiveFront } from "../../src/cli/conversation/fronts/live-front.js";
+import { createPlainFront } from "../../src/cli/conversation/fronts/plain-front.js";
+import { createSessionControl } from "../../src/cli/conversation/session-control.js";
+import { openPrompt } from "../../src/cli/screen/early-prompt.js";
+import type { TtyStreams } from "../../src/cli/screen/tty.js";
+import { createTerminalRedaction } from "../../src/cli/terminal/redaction.js";
+import { createAgent, createClient, createMemoryStore, defineTool } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/index.js";
+import { verifies } from "../verifies.js";
+
+const keys = verifies("CHAT-2#keys");
+
+const createLive = (streams: TtyStreams) => createLiveFront(openPrompt(streams, { TERM: "xterm" }, "auto"));
+
+/** A front on streams, with a session whose model pays, and a folder whose names are read when the test says so. */
+function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => input });
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 }).resume();
+  const front = createFront({ input, output } as unknown as TtyStreams);
+  const paid: unknown[] = [];
+  const pay = defineTool({
+    ...{ name: "pay", description: "Pays.", input: { type: "object", properties: {} } },
+    execute(given) {
+      paid.push(given);
+      return "Paid.";
+    },
+  });
+  const store = createMemoryStore();
+  const agent = createAgent({
+    ...{ store, tools: [pay], canExecuteTool: () => "ask" as const },
+    model: createScriptedModel([{ calls: [{ name: "pay", input: {} }] }, { text: "Done." }]),
+  });
+  const control = createSessionControl({
+    ...{ agent, store, sessionId: "s", root: "/", models: [], unpriced: [], by: "ada" },
+    ...{ mayReach: () => false, servers: { all: [] }, redaction: createTerminalRedaction({}), columns: () => 80 },
+    onChange: () => front.changed(),
+  });
+  let readNames: (names: readonly string[]) => void = () => {};
+  const names = new Promise<readonly string[]>((settle) => {
+    readNames = settle;
+  });
+  const talk: Talk = {
+    ...{ control, custom: [], rings: false, notifies: false },
+    ...{ command: () => null, runOwn() {}, stopOwn: () => false, quit() {} },
+    rules: { explain() {}, offer() {}, keep() {} },
+    ...{
+      fileNames: () => names,
+      resourceNames: async () => [],
+      prompts: async () => [],
+      argumentValues: async () => [],
+    },
+  };
+  onTestFinished(async () => {
+    await control.close(0);
+    front.close();
+    vi.useRealTimers();
+  });
+  /** Types, and lets everything that follows happen. */
+  async function type(text: string): Promise<void> {
+    input.write(text);
+    for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+  }
+  return { front, control, talk, paid, type, session: createClient({ store }).session("s"), readNames };
+}
+
+test("Tab does not lead to a question that appeared after it: what is typed next answers nothing", keys, async () => {
+  const { front, control, talk, paid, type, session, readNames } = openFront();
+  front.talk(talk);
+  await type("Read @no\t");
+  control.send("Pay.");
+  await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
+  vi.advanceTimersByTime(10_000);
+  readNames(["notes.txt"]);
+  await type("y");
+  await type("\x03");
+  await type("n");
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+  expect(paid).toEqual([]);
+});
+
+test("the same if the names are still being read when the person types on", keys, async () => {
+  const { front, control, talk, paid, type, session } = openFront();
+  front.talk(talk);
+  await type("Read @no\t");
+  control.send("Pay.");
+  await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
+  vi.advanceTimersByTime(10_000);
+  await type("y");
+  await type("\x03");
+  await type("n");
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+  expect(paid).toEqual([]);
+});
+
+test("Enter does not send a draft that has replaced the one it was pressed for", keys, async () => {
+  const { front, talk, type, session, readNames } = openFront();
+  front.wait("opening…");
+  await type("Read @no\t\r");
+  front.talk({ ...talk, draft: "A message from before the fork" });
+  readNames(["notes.txt"]);
+  await type("!");
+  await type("\x03");
+  await type("Pay.\r");
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "awaiting_human" }));
+  expect(JSON.stringify(await session.messages())).not.toContain("before the fork");
+});
+
+test.each([
+  ["live", createLive],
+  ["plain", createPlainFront],
+])("a Ctrl-C does not stop a run that is being left for later: %s", keys, async (_, createFront) => {
+  const { front, control, talk, type, session } = openFront(createFront);
+  front.talk(talk);
+  control.send("Pay.");
+  await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
+  front.leave("leaving…");
+  process.emit("SIGINT");
+  await type("");
+  await control.close(0);
+  expect(await session.result()).toMatchObject({ status: "awaiting_human" });
+});
