@@ -11,7 +11,15 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { fileURLToPath } from "node:url";
 import { createGunzip, createGzip } from "node:zlib";
-import { createAgent, createMemoryStore, exportSessions, importSessions, PawlError, type Store } from "pawl";
+import {
+  createAgent,
+  createMemoryStore,
+  deleteSession,
+  exportSessions,
+  importSessions,
+  PawlError,
+  type Store,
+} from "pawl";
 import { openSqliteStore } from "pawl/sqlite";
 import { createScriptedModel } from "pawl/testing";
 
@@ -55,18 +63,19 @@ async function* restingSince(store: Store, before: number): AsyncGenerator<reado
 async function deleteAt(store: Store, sessionId: string, seq: number): Promise<boolean> {
   if ((await store.describe(sessionId))?.seq !== seq) return false;
   try {
-    return await store.delete(sessionId, { now: Date.now() });
+    return await deleteSession(store, sessionId, { now: Date.now() });
   } catch (error) {
     if (error instanceof PawlError && error.code === "session_active") return false;
     throw error;
   }
 }
 
-/** Deletes everything of a person, also what is under way: a process that drives such a session loses it. */
+/** Deletes everything of a person, also what is under way and the verdicts about it: a process that drives such a session loses it. */
 async function erase(store: Store, person: string): Promise<number> {
   let count = 0;
   for (const { sessionId, info } of await store.list())
-    if (info?.principal === person && (await store.delete(sessionId, { now: Date.now(), force: true }))) count += 1;
+    if (info?.principal === person && (await deleteSession(store, sessionId, { now: Date.now(), force: true })))
+      count += 1;
   return count;
 }
 
