@@ -43,12 +43,13 @@ const giving: readonly string[] = [
         AND m.id <> ALL (p_back));
     END $$`,
 
-  // The oldest kept signal for a wait that its call has not had.
-  `CREATE FUNCTION find_kept(p_session bigint, p_key text, p_call text, p_expires float8, p_at float8, p_back text[]) RETURNS SETOF signals ROWS 1
+  // The oldest kept signal for a wait that its call has not had. p_chosen: CALL NUMBER of the signals that the same commit gives to other waits.
+  `CREATE FUNCTION find_kept(p_session bigint, p_key text, p_call text, p_expires float8, p_at float8, p_back text[], p_chosen text[])
+      RETURNS SETOF signals ROWS 1
       LANGUAGE plpgsql AS $$
     BEGIN
       RETURN QUERY SELECT g.* FROM signals g WHERE g.key = p_key AND g.kept_until > p_at AND (p_expires IS NULL OR g.at < p_expires)
-        AND NOT has_had(p_session, g.key, g.id, p_call, p_back) ORDER BY g.number LIMIT 1;
+        AND p_call || ' ' || g.number <> ALL (p_chosen) AND NOT has_had(p_session, g.key, g.id, p_call, p_back) ORDER BY g.number LIMIT 1;
     END $$`,
 
   // p_gift: { signal, session, call, step, id, at, body, sum }, as created by the client.
@@ -77,7 +78,7 @@ function appendWaiting(
   return `CREATE FUNCTION append_waiting(${parameters}, p_waits text, p_gifts text,
       OUT outcome text, OUT tail bigint, OUT message text) ${clauses} $$
   DECLARE sid bigint; w record; g signals; gift jsonb; gifts jsonb := '[]'; missing jsonb := '[]';
-    wanted jsonb := p_waits::jsonb; given jsonb := index_gifts(p_gifts::jsonb); back text[];
+    wanted jsonb := p_waits::jsonb; given jsonb := index_gifts(p_gifts::jsonb); back text[]; chosen text[] := '{}';
   BEGIN
     SELECT id INTO sid FROM sessions WHERE name = p_name;
     PERFORM lock_keys(ARRAY(SELECT x->>'key' FROM jsonb_array_elements(wanted) x UNION SELECT key FROM waits WHERE session = sid));
@@ -90,8 +91,9 @@ function appendWaiting(
         WHERE NOT x ? 'given'
           AND NOT EXISTS (SELECT 1 FROM waits o WHERE o.session = sid AND o.call = x->>'callKey' AND o.step = x->>'step')
         ORDER BY n LOOP
-      SELECT * INTO g FROM find_kept(sid, w.key, w.call, w.expires, p_at, back);
+      SELECT * INTO g FROM find_kept(sid, w.key, w.call, w.expires, p_at, back, chosen);
       CONTINUE WHEN NOT FOUND;
+      chosen := chosen || (w.call || ' ' || g.number);
       IF p_release THEN
         outcome := 'inbox_not_empty';
         RETURN;

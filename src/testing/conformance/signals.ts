@@ -155,6 +155,15 @@ export const signalling = signalCases({
     deepStrictEqual((await session.given()).sort(), ["run 1/1/1 a: 1", "run 1/1/1 b: 2"]);
   },
 
+  "two waits of one call that begin together get two signals that were sent before": async (store, signals) => {
+    for (const id of ["1", "2"]) {
+      await signals.send(signal(id));
+      const session = await waitingSession(store, `s${id}`);
+      await session.waits([wait("a"), wait("b")]);
+      deepStrictEqual((await session.given()).sort(), ["run 1/1/1 a: 1", "run 1/1/1 b: 2"].slice(0, Number(id)));
+    }
+  },
+
   "a repeated id counts once per key while the signal is kept": async (store, signals) => {
     const session = await waitingSession(store);
     await session.waits([wait("a"), wait("b")]);
