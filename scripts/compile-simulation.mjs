@@ -11,7 +11,7 @@ import ts from "typescript";
 export const simulationFolder = "temp/simulation";
 
 /** What `test/simulation` imports from elsewhere in `test`. A test fails if one is missing here. */
-const supportFiles = ["test/support/share.ts"];
+const supportFiles = ["test/support/controlled-postgres.ts", "test/support/share.ts"];
 
 export function compileSimulation() {
   const sources = [...["src", "test/simulation"].flatMap(sourcesIn), ...supportFiles];

@@ -9,11 +9,12 @@
 import { isIP } from "node:net";
 import type { Json } from "../core/data/message.js";
 import { sha256 } from "../platform/hash.js";
+import { getHost } from "../platform/url-host.js";
 import type { Store } from "../ports/store.js";
 import type { PushSubscriptions, SubscribeResult } from "../ports/worker-notices.js";
 import { type CompiledDestination, type NoticeFields, pushPrefix } from "./destinations.js";
 import { requireNotices } from "./require-notices.js";
-import { isDeliverable, readHost, type SendRules } from "./send-notice.js";
+import { isDeliverable, type SendRules } from "./send-notice.js";
 import { areSubscriptionKeys, createVapidHeader, deriveVapidKeys, encryptPush, type VapidKeys } from "./web-push.js";
 
 const keptMs = 30 * 86_400_000;
@@ -159,7 +160,7 @@ function isEndpoint(text: string, rules: SendRules): boolean {
   if (text.length > maxEndpointCharacters || !URL.canParse(text)) return false;
   const url = new URL(text);
   if (!["https:", "http:"].includes(url.protocol) || url.username !== "" || url.password !== "") return false;
-  const host = readHost(url);
+  const host = getHost(url);
   return isIP(host) === 0 ? url.protocol === "https:" && host !== "localhost" : isDeliverable(host, url, rules);
 }
 

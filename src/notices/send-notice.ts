@@ -9,6 +9,7 @@ import { createHmac } from "node:crypto";
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
+import { getHost } from "../platform/url-host.js";
 import type { AddressRules } from "../tools/web/address-rules.js";
 import { createFixedLookup, resolveAddresses } from "../tools/web/resolve-host.js";
 
@@ -42,14 +43,9 @@ export function isDeliverable(address: string, { protocol }: URL, rules: SendRul
   return rules.allowed.isAllowed(address) && (protocol === "https:" || !rules.public.isAllowed(address));
 }
 
-/** The host of a URL. An IPv6 address has no brackets. */
-export function readHost({ hostname }: URL): string {
-  return hostname.replace(/^\[|\]$/g, "");
-}
-
 /** Why no request can go to this URL, whose host is an address; null if one can, or if the host is a name, which is resolved later. */
 export function findAddressRefusal(url: URL, rules: SendRules): string | null {
-  const host = readHost(url);
+  const host = getHost(url);
   return isIP(host) === 0 || isDeliverable(host, url, rules) ? null : createRefusal(url, rules).message;
 }
 
@@ -60,7 +56,7 @@ export async function sendRequest(
   signal: AbortSignal,
 ): Promise<number> {
   const isHttps = url.protocol === "https:";
-  const addresses = await resolveAddresses(readHost(url), signal);
+  const addresses = await resolveAddresses(getHost(url), signal);
   const permitted = addresses.filter(({ address }) => isDeliverable(address, url, rules));
   if (permitted.length === 0) throw createRefusal(url, rules);
   const response = await new Promise<IncomingMessage>((resolve, reject) => {

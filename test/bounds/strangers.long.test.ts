@@ -170,6 +170,7 @@ const modules = {
       summarizeInput: (text) =>
         cliText.summarizeInput({ a: text.slice(0, length / 2), b: text.slice(0, length / 2) }, 80),
       summarizeResult: (text) => cliText.summarizeResult(text, true),
+      firstLine: cliText.firstLine,
       hasFailedCommand: cliText.hasFailedCommand,
       formatInput: (text) => cliText.formatInput({ command: text }),
       formatDuration: "of a number",

@@ -2,7 +2,7 @@
  * The real driver in simulated worlds, one for each seed. The seeds are the same each time, unless PAWL_SEED says which is the first
  * and PAWL_SEEDS how many there are. `npm run simulate -- --seeds 20000` runs more of them, on all processors.
  */
-import { describe, expect, test, vi } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import type { EventType } from "../../src/core/index.js";
 import { pickSampleCount } from "../support/sample-count.js";
 import { seedsInShare } from "../support/share.js";
@@ -19,6 +19,8 @@ const parts = Array.from({ length: Math.ceil(seeds / inOneTest) }, (_, part) => 
   from: first + part * inOneTest,
   until: Math.min(first + (part + 1) * inOneTest, first + seeds),
 }));
+
+afterEach(() => void vi.restoreAllMocks());
 
 const proven = verifies(
   "REC-1",
@@ -75,9 +77,9 @@ test("a seed gives the same simulation each time, however slow the machine is", 
     const report = await simulate({ seed });
     // A second passes between two looks at the clock of the process.
     let now = 0;
-    const slow = vi.spyOn(performance, "now").mockImplementation(() => (now += 1_000));
+    vi.spyOn(performance, "now").mockImplementation(() => (now += 1_000));
     expect(await simulate({ seed })).toEqual(report);
-    slow.mockRestore();
+    vi.restoreAllMocks();
   }
 });
 

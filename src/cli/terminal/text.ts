@@ -116,6 +116,11 @@ export function summarizeResult(result: string, isOk: boolean): string {
   return remark === undefined ? formatCount(lines.length, "line") : toOneLine(remark);
 }
 
+/** The text before the first line break. */
+export function firstLine(text: string): string {
+  return text.split("\n", 1)[0] ?? "";
+}
+
 const maxFailureLines = 12;
 
 /** The reason for a failure, in full unless it is long, because a truncated reason does not say what to change. */

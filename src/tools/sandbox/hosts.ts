@@ -5,6 +5,7 @@
  * 2. An allowing pattern without a port allows ports 80 and 443. A denying pattern covers every port unless it has one.
  */
 import { isIP } from "node:net";
+import { getHost } from "../../platform/url-host.js";
 
 /** Presets for the hosts of well-known services. docs/guide/sandbox.md has the same lists. */
 export const hostPresets = {
@@ -148,7 +149,7 @@ export function normalizeHost(host: string): string | null {
   const colons = host.startsWith("[") ? host : isIP(host) === 6 ? `[${host}]` : host;
   const url = URL.canParse(`http://${colons}/`) ? new URL(`http://${colons}/`) : null;
   if (url === null || url.port !== "" || url.username !== "") return null;
-  const name = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  const name = getHost(url).replace(/\.$/, "");
   return name === "" || name.endsWith(".") ? null : name;
 }
 

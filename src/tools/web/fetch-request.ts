@@ -7,6 +7,7 @@
  */
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
+import { getHost } from "../../platform/url-host.js";
 import type { AddressRules } from "./address-rules.js";
 import { canRequestThroughProxy, requestThroughProxy } from "./proxied-request.js";
 import type { HttpProxy } from "./proxy.js";
@@ -44,7 +45,7 @@ export async function sendGet(
   proxy: HttpProxy | null,
   signal: AbortSignal,
 ): Promise<IncomingMessage> {
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const host = getHost(url);
   if (proxy !== null) {
     const lookupSignal = AbortSignal.any([signal, AbortSignal.timeout(maxLookupMs)]);
     const resolved = await resolveAddresses(host, lookupSignal).catch(() => null);
@@ -73,10 +74,10 @@ export async function sendGet(
   });
 }
 
-function createNotPublicError({ hostname }: URL, addresses: readonly string[]): Error {
+function createNotPublicError(url: URL, addresses: readonly string[]): Error {
   const addressList = addresses.join(", ");
-  const addressNote = addressList === "" || addressList === hostname.replace(/^\[|\]$/g, "") ? "" : ` (${addressList})`;
+  const addressNote = addressList === "" || addressList === getHost(url) ? "" : ` (${addressList})`;
   return new Error(
-    `${hostname} is not on the public internet${addressNote}. Private, local and metadata addresses are not fetched.`,
+    `${url.hostname} is not on the public internet${addressNote}. Private, local and metadata addresses are not fetched.`,
   );
 }

@@ -9,6 +9,7 @@ import type { IncomingMessage } from "node:http";
 import { request as requestHttps } from "node:https";
 import { isIP } from "node:net";
 import { connect as connectTls } from "node:tls";
+import { getHost } from "../../platform/url-host.js";
 import type { AddressRules } from "./address-rules.js";
 import type { HttpProxy } from "./proxy.js";
 import { createProxyRefusalError, openProxyTunnel, requestFromProxy, toProxyFailure } from "./proxy-request.js";
@@ -41,7 +42,7 @@ export async function requestThroughProxy(
     if (response.statusCode === 407) throw createProxyRefusalError(proxy, response);
     return response;
   }
-  const host = url.hostname.replace(/^\[|\]$/g, "");
+  const host = getHost(url);
   const socket = await openProxyTunnel(proxy, `${url.hostname}:${url.port === "" ? "443" : url.port}`, { signal });
   const tunnel = connectTls({ socket, host, ...(isIP(host) === 0 ? { servername: host } : {}) });
   return new Promise((resolve, reject) => {

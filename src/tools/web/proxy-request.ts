@@ -4,6 +4,7 @@
 import { type ClientRequest, type IncomingMessage, type RequestOptions, request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { Socket } from "node:net";
+import { getHost } from "../../platform/url-host.js";
 import { describeProxy, type HttpProxy } from "./proxy.js";
 
 /** The timeout for connecting to a proxy, and for its response to CONNECT, in milliseconds. */
@@ -26,7 +27,7 @@ export function requestFromProxy(proxy: HttpProxy, options: ProxyRequestOptions)
     ...(signal === undefined ? {} : { signal }),
     headers: { ...headers, ...(authorization === undefined ? {} : { "proxy-authorization": authorization }) },
     agent: false,
-    host: url.hostname.replace(/^\[|\]$/g, ""),
+    host: getHost(url),
     port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
   });
   const stopTimer = startTimer(request, connectTimeoutMs, "no connection");

@@ -7,6 +7,7 @@
 import { BlockList, isIP } from "node:net";
 import { PawlError } from "../../errors.js";
 import { isLoopbackHost } from "../../platform/loopback.js";
+import { getHost } from "../../platform/url-host.js";
 
 /** Environment variables, by name. */
 export type ProxyEnvironment = { readonly [name: string]: string | undefined };
@@ -72,7 +73,7 @@ function decodeCredential(text: string): string {
 }
 
 function bypassesProxy(url: URL, noProxy: string): boolean {
-  const host = url.hostname.replace(/^\[|\]$/g, "").replace(/\.$/, "");
+  const host = getHost(url).replace(/\.$/, "");
   const port = url.port === "" ? (url.protocol === "https:" ? "443" : "80") : url.port;
   if (isLoopbackHost(host)) return true;
   return noProxy.split(/[\s,]+/).some((entry) => entry !== "" && matchesNoProxyEntry(entry.toLowerCase(), host, port));

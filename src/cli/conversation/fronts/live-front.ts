@@ -282,7 +282,8 @@ export function createLiveFront(prompt: Prompt): Front {
       switchTalk(null);
     },
     leave(waitText) {
-      [hasLeft, held] = [true, null];
+      hasLeft = true;
+      held = null;
       startupWait.begin(waitText);
       refresh();
     },

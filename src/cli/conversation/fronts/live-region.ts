@@ -9,7 +9,7 @@ import { renderDraft } from "../../screen/draft-rows.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { type Picker, renderPicker } from "../../screen/picker.js";
 import type { Region } from "../../screen/screen.js";
-import { toOneLine, truncate } from "../../terminal/text.js";
+import { firstLine, toOneLine, truncate } from "../../terminal/text.js";
 import type { OpenQuestion } from "../view/questions.js";
 import type { View } from "../view/view.js";
 import { type AnswerKey, type AnswerState, formatAnswerPrompt, listAnswerKeys, listScopes } from "./answering.js";
@@ -147,7 +147,7 @@ function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, col
   const titleColumns = maxTitleRows * (columns - 4) - titleEnd.length;
   const call =
     asked !== undefined
-      ? `${name} ${truncate(firstLineOf(asked), Math.max(8, titleColumns - name.length - 1))}`
+      ? `${name} ${truncate(toOneLine(firstLine(asked.trim())), Math.max(8, titleColumns - name.length - 1))}`
       : formatCallTitle(name, input, titleColumns);
   const title: Line = [
     spanOf("? ", "yellow"),
@@ -156,10 +156,6 @@ function renderQuestionTitle(question: OpenQuestion, answering: AnswerState, col
     spanOf(titleEnd, "dim"),
   ];
   return wrapLine(title, Math.max(8, columns - 1)).slice(0, maxTitleRows);
-}
-
-function firstLineOf(text: string): string {
-  return toOneLine(text.trim().split("\n", 1)[0] ?? "");
 }
 
 /** Renders the rules that the person can choose. */

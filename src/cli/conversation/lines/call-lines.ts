@@ -8,6 +8,7 @@ import { questionTools, todoTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { type Line, lineOf, measureLine, spanOf, wrapLine } from "../../screen/line.js";
 import {
+  firstLine,
   formatCount,
   formatDuration,
   hasFailedCommand,
@@ -120,10 +121,6 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
   if (name === todoTool && isOk) return [...head, ...abridge(output, maxPlanLines, 0).map(renderOutputLine)];
   if (changes !== null) return wasAsked ? head : [...head, ...limitChanges(changes)];
   return isShort ? head : [...head, ...abridge(output, keptLines.first, keptLines.last).map(renderOutputLine)];
-}
-
-function firstLine(text: string): string {
-  return text.split("\n", 1)[0] ?? "";
 }
 
 function headWidth(columns: number): number {

@@ -212,14 +212,13 @@ async function beginRemoteLogin(
 ): Promise<LoginPage> {
   const { credentials, redirectUrl = "", waitMs = defaultRemoteWaitMs } = login;
   const options = await createAuthOptions(sdk, url, login, challenge);
-  const store = async (pending: PendingLogin): Promise<LoginPage> => {
-    const { expiresAt: _, ...login } = pending;
-    const next = { ...login, ...(Number.isFinite(waitMs) ? { expiresAt: Date.now() + waitMs } : {}) };
+  /** Stores the login with a new expiry: whoever gets the page last also has `waitMs` to log in. */
+  const store = async ({ expiresAt: _, ...begun }: PendingLogin): Promise<LoginPage> => {
+    const next = { ...begun, ...(Number.isFinite(waitMs) ? { expiresAt: Date.now() + waitMs } : {}) };
     await updateLogin(credentials, url, { pending: toStoredPending(next) });
     return toLoginPage(next);
   };
   const pending = readPendingLogin(await credentials.read(url));
-  // Whoever gets the page last also has `waitMs` to log in.
   if (pending !== null && canShare(pending, redirectUrl, options.scope)) return store(pending);
   const memory = createMemory();
   const state = createState(url);
