@@ -1,15 +1,25 @@
 /**
- * Builds `dist`, the package: types as the compiler writes them, and one JavaScript file for each entry point beside the chunks that they
- * share. With a file for each module, importing Pawl takes twice as long. The clients of model providers that the command line brings are
+ * Builds `dist`, the package: the types that an entry point reaches, as the compiler writes them, and one JavaScript file for each entry
+ * point beside the chunks that they share. With a file for each module, importing Pawl takes twice as long. The clients of model providers that the command line brings are
  * bundled apart, into dist/clients: scripts/clients.mjs. dist/web is for runtimes that have Web APIs only: scripts/web.mjs.
  *
- * temp/build has a file for each module, for the scripts that look into Pawl.
+ * temp/build has the code and the types of each module.
  */
 import { spawnSync } from "node:child_process";
-import { chmodSync, existsSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { createRequire, isBuiltin } from "node:module";
-import { dirname, join, resolve } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { rolldown } from "rolldown";
+import ts from "typescript";
 import { buildClients, clientImports, isClient } from "./clients.mjs";
 import { buildInspector, inspectorFiles } from "./inspector.mjs";
 import { writeThirdParty } from "./third-party.mjs";
@@ -45,13 +55,13 @@ const groups = [
   { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
 ];
 
-// The compiler writes only what changed since its last run. If somebody deleted `dist`, it has to write everything.
-if (!existsSync("dist/index.d.ts")) rmSync(modules, { recursive: true, force: true });
 console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 const compiled = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], { stdio: "inherit" });
 if (compiled.status !== 0) process.exit(compiled.status ?? 1);
-for (const folder of [modules, "dist"]) removeStale(folder);
+removeStale();
+rmSync("dist", { recursive: true, force: true });
+writeDeclarations();
 await bundle();
 
 // npm sets the executable bit and links the command when it installs a package, but not in a clone.
@@ -62,11 +72,27 @@ if (process.platform !== "win32" && existsSync("node_modules/.bin")) {
   symlinkSync(`../../${bin.pawl}`, "node_modules/.bin/pawl");
 }
 
-/** Removes the files whose source is gone. */
-function removeStale(folder) {
-  for (const file of readdirSync(folder, { recursive: true })) {
+/** Removes the files whose source is gone: the compiler writes only what has changed since its last run. */
+function removeStale() {
+  for (const file of readdirSync(modules, { recursive: true })) {
     const source = /^(.*?)(\.d\.ts|\.js)$/.exec(file)?.[1];
-    if (source !== undefined && !existsSync(join("src", `${source}.ts`))) rmSync(join(folder, file));
+    if (source !== undefined && !existsSync(join("src", `${source}.ts`))) rmSync(join(modules, file));
+  }
+}
+
+/** The declarations of the entry points, and all that these import. Nobody can import the others: they would be a twentieth of an install. */
+function writeDeclarations() {
+  const written = new Set();
+  const waiting = Object.values(exports).flatMap(({ types }) => (types === undefined ? [] : [resolve(types)]));
+  for (const target of waiting) {
+    if (written.has(target)) continue;
+    written.add(target);
+    const source = join(modules, relative("dist", target));
+    mkdirSync(dirname(target), { recursive: true });
+    copyFileSync(source, target);
+    const { importedFiles } = ts.preProcessFile(readFileSync(source, "utf8"));
+    for (const { fileName } of importedFiles)
+      if (fileName.startsWith(".")) waiting.push(resolve(dirname(target), fileName.replace(/\.js$/, ".d.ts")));
   }
 }
 
@@ -85,7 +111,6 @@ async function bundle() {
     plugins: [libraryEntries, clientImports, inspectorFiles],
     external: (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !isClient(id)),
   });
-  for (const file of readdirSync("dist", { recursive: true })) if (file.endsWith(".js")) rmSync(join("dist", file));
   // The docstrings are in the declarations: editors read them there.
   const comments = { legal: true, annotation: true, jsdoc: false };
   await build.write({

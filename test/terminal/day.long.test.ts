@@ -4,9 +4,10 @@
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { createGate, createWorld, parseJsonLines } from "../cli/pawl.js";
 import { type Script, type ScriptedReply, startProviderServer } from "../models/provider-server.js";
+import { findProcessesWith } from "../tools/sandbox/left-processes.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person } from "./pseudo-terminal.js";
 
@@ -89,9 +90,9 @@ test(
     const before = await person.history();
     person.kill("SIGKILL");
     await person.ended;
+    await vi.waitFor(() => expect(findProcessesWith(world.root)).toEqual([]), { timeout: 30_000 });
 
     const again = openPawl(world, [...args, "--continue"], size);
-    gate.open();
     await answers(again, "y", /Continued after an interruption\.[\s\S]*That was interrupted\.[\s\S]*y yes/);
     await again.sees(/Mended: the last piece goes only when it is empty\.[\s\S]*ready/);
     const lines = (await again.history()).map((line) => line.trimEnd());
