@@ -21,6 +21,7 @@ import { dirname, join, relative, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import ts from "typescript";
 import { buildClients, clientImports, isClient } from "./clients.mjs";
+import { groupModules } from "./group-modules.mjs";
 import { buildInspector, inspectorFiles } from "./inspector.mjs";
 import { writeThirdParty } from "./third-party.mjs";
 import { buildWeb } from "./web.mjs";
@@ -41,19 +42,6 @@ const libraryEntries = {
       ? `export * from ${JSON.stringify(resolve(modules, `${id.slice(libraryEntry.length)}.js`))};`
       : null,
 };
-
-/**
- * Small modules that nearly everything needs. Otherwise, a chunk is what the same entry points and commands load, and many of these
- * modules would have a file of their own. `./core` needs no Node, so what does is apart. The first frame of a conversation needs one of
- * them alone.
- */
-const groups = [
-  {
-    name: "data",
-    test: /[\\/]build[\\/]core[\\/]data[\\/](?!hidden-characters)/,
-  },
-  { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
-];
 
 console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
@@ -105,12 +93,15 @@ async function bundle() {
     // Programs export nothing: they are run.
     return [[name, typeof entry === "string" ? resolve(modules, `${name}.js`) : `${libraryEntry}${name}`]];
   });
-  const build = await rolldown({
+  const options = {
     input: Object.fromEntries(entries),
     platform: "node",
     plugins: [libraryEntries, clientImports, inspectorFiles],
     external: (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !isClient(id)),
-  });
+    preserveEntrySignatures: "allow-extension",
+  };
+  const codeSplitting = { groups: await groupModules(options), includeDependenciesRecursively: false };
+  const build = await rolldown(options);
   // The docstrings are in the declarations: editors read them there.
   const comments = { legal: true, annotation: true, jsdoc: false };
   await build.write({
@@ -118,7 +109,7 @@ async function bundle() {
     format: "esm",
     chunkFileNames: "chunks/[name].js",
     comments,
-    codeSplitting: { groups },
+    codeSplitting,
   });
   await build.close();
   writeThirdParty([...(await buildClients()), ...(await buildWeb(modules)), ...(await buildInspector())]);
