@@ -93,15 +93,15 @@ function resolveUsageService(
 ): UsageService | null {
   if (usage === null) return null;
   checkOptions("usage", usageRules, usage ?? {});
-  const own = models.flatMap(({ id, price }) => (price === undefined ? [] : [[id, price] as const]));
-  const prices: PriceTable = { ...Object.fromEntries(own), ...(usage?.prices ?? listPrices) };
-  for (const [modelId, { long, ...price }] of Object.entries(prices))
+  const own = Object.fromEntries(models.flatMap(({ id, price }) => (price === undefined ? [] : [[id, price]])));
+  for (const [modelId, { long, ...price }] of Object.entries({ ...own, ...usage?.prices }))
     for (const rate of [...Object.values(price), ...Object.values(long ?? {})])
       if (!Number.isFinite(rate) || rate < 0)
         throw new PawlError(
           "bad_configuration",
           `The price of ${modelId} has the rate ${String(rate)}; a rate must be US dollars per million tokens, 0 or more. If the price is not known, leave the model out.`,
         );
+  const prices: PriceTable = { ...own, ...(usage?.prices ?? listPrices) };
   return createUsageService(prices);
 }
 
