@@ -71,7 +71,10 @@ function removeStale() {
 /** The declarations of the entry points, and all that these import. Nobody can import the others: they would be a twentieth of an install. */
 function writeDeclarations() {
   const written = new Set();
-  const waiting = Object.values(exports).flatMap(({ types }) => (types === undefined ? [] : [resolve(types)]));
+  const waiting = Object.values(exports).flatMap((entry) => {
+    const types = entry.types ?? (/\.js$/.test(entry) ? entry.replace(/\.js$/, ".d.ts") : undefined);
+    return types === undefined ? [] : [resolve(types)];
+  });
   for (const target of waiting) {
     if (written.has(target)) continue;
     written.add(target);

@@ -2,31 +2,33 @@
  * Which modules of the package share a file.
  *
  * Unless told otherwise, Rolldown gives modules a file of their own if the same entry points and commands load them. `import "pawl"` would
- * read 59 files, of which most are small, and take half as much time again as with a few. A single file would slow down the commands that
- * need little of it. So the modules that `import "pawl"` loads are grouped by the smallest program that needs them.
+ * read 59 files, of which most are small, and take a quarter more time than with 30. A single file would slow down the commands that
+ * need little of it. So the modules that `import "pawl"` loads are grouped by the smallest command that needs them.
  *
- * A module costs what the smallest program that loads it loads. What it imports is loaded by the same program and costs no more, so files
- * never import each other in a circle.
+ * What a module imports is loaded by the same command, so it is in the same group or an earlier one: files never import each other in a
+ * circle.
  */
 import { rolldown } from "rolldown";
 
-/** Each is the cost from which it holds, in modules of `import "pawl"`. A command like `pawl config` loads about 10 of them. */
+/** By how many modules of `import "pawl"` the smallest command loads that needs a module. `pawl config` loads about 10 of them. */
 const groups = [
-  /** Reads a store: `pawl sessions`. */
+  /** Reads a store, like `pawl sessions`. */
   { name: "records", from: 30 },
-  /** Reads much of it: `pawl trace`. */
+  /** Reads much of it, like `pawl trace`. */
   { name: "reading", from: 80 },
   /** Runs agents. */
   { name: "loop", from: 200 },
 ];
 
-/** The groups for Rolldown's `codeSplitting`. */
+/** The groups for Rolldown's `codeSplitting`. A module is in the first that takes it. */
 export async function groupModules(options) {
-  const costs = await findCosts(options);
+  const { core, costs } = await examine(options);
   const groupOf = (id) => groups.findLast(({ from }) => costs.get(id) >= from)?.name;
   return [
     ...alwaysShared,
-    ...groups.map(({ name }, index) => ({ name, test: (id) => groupOf(id) === name, priority: -1 - index })),
+    // Needs no Node.
+    { name: "core", test: (id) => core.has(id) && groupOf(id) !== undefined },
+    ...groups.map(({ name }) => ({ name, test: (id) => groupOf(id) === name })),
   ];
 }
 
@@ -42,20 +44,28 @@ const alwaysShared = [
   { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
 ];
 
-/** The cost of each module that `import "pawl"` loads. */
-async function findCosts(options) {
+/**
+ * The modules of `./core`, and the costs of the modules that `import "pawl"` loads. Those of another small entry point, like `pawl/models`,
+ * are left out: they would bring much that the entry point does not need.
+ */
+async function examine(options) {
   const draft = await rolldown(options);
   const { output } = await draft.generate({ format: "esm" });
   await draft.close();
   const chunks = new Map(output.filter(({ type }) => type === "chunk").map((chunk) => [chunk.fileName, chunk]));
   const library = new Set(modulesOf("index.js", chunks));
   const costs = new Map();
+  const entryCosts = new Map();
   for (const { fileName, isEntry, isDynamicEntry } of chunks.values()) {
     if (!isEntry && !isDynamicEntry) continue;
     const loaded = modulesOf(fileName, chunks).filter((id) => library.has(id));
-    for (const id of loaded) costs.set(id, Math.min(loaded.length, costs.get(id) ?? loaded.length));
+    const least = isEntry && fileName !== "index.js" ? entryCosts : costs;
+    for (const id of loaded) least.set(id, Math.min(loaded.length, least.get(id) ?? loaded.length));
   }
-  return costs;
+  const largest = groups.at(-1).from;
+  const core = new Set(modulesOf("core/index.js", chunks));
+  for (const id of costs.keys()) if (entryCosts.get(id) < largest && !core.has(id)) costs.delete(id);
+  return { core, costs };
 }
 
 /** The modules that a file and what it imports bring. */
