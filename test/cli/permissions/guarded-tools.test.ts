@@ -185,7 +185,7 @@ test("a rule for a folder lets nothing be written elsewhere while another proces
       const data = { get: () => undefined, all: () => ({}) };
       const decided = await canExecuteTool(call, { sessionId: "s", data } as never);
       const verdict = typeof decided === "string" ? decided : decided.verdict;
-      const context = { idempotencyKey: `r/0/${at}`, sessionId: "s", data, signal: AbortSignal.timeout(100) };
+      const context = { callKey: `r/0/${at}`, sessionId: "s", data, signal: AbortSignal.timeout(100) };
       if (verdict === "allow") await Promise.resolve(tool?.execute?.(input, context as never)).catch(() => {});
     }
   } finally {
