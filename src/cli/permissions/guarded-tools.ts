@@ -21,7 +21,7 @@ import {
 } from "../../index.js";
 import { createFetchTool, createFileTools } from "../../tools/index.js";
 import type { RuleDecision } from "./decide.js";
-import type { HookVerdicts } from "./hook-verdicts.js";
+import { formatCallName, type HookVerdicts } from "./hook-verdicts.js";
 import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
 import { isPlanning } from "./plan-mode.js";
@@ -72,7 +72,7 @@ export function createGuardedTools({
   const { root, mayReach } = permissions;
   const decide = async (call: Parameters<Permissions["decide"]>[0], session: SessionRules) =>
     permissions.decide(call, await topSessions.find(session));
-  /** By session and call: sessions may have runs with the same id. */
+  /** By `formatCallName`. */
   const decidedPaths = new Map<string, string>();
   const writablePath = new AsyncLocalStorage<string>();
   const files = createFileTools({
@@ -90,8 +90,8 @@ export function createGuardedTools({
   };
   const resolvePath: ResolveCallPath = async (tool, input, context) => {
     await checkPlanMode(tool, input, context);
-    const { callKey, sessionId, data } = context;
-    const key = toPathKey(sessionId, callKey);
+    const { sessionId, data } = context;
+    const key = formatCallName(context);
     const decidedPath = decidedPaths.get(key);
     decidedPaths.delete(key);
     if (decidedPath !== undefined) return decidedPath;
@@ -117,7 +117,8 @@ export function createGuardedTools({
     createPermissionCheck: (mode) => async (call, context) => {
       const { sessionId, data } = context;
       const session = await topSessions.find({ sessionId, data });
-      const pathKey = toPathKey(sessionId, call.callKey);
+      const { callKey } = call;
+      const pathKey = formatCallName({ sessionId, callKey });
       const closedReason = await findClosedReason(call, context, session, store, permissions);
       if (closedReason !== null) return { verdict: "deny", reason: closedReason };
       const rules = mode === "edits" ? withEditMode(session) : session;
@@ -127,7 +128,7 @@ export function createGuardedTools({
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
         decidedPaths.set(pathKey, path);
       };
-      const hook = takeHookVerdict(call.callKey, call.input);
+      const hook = takeHookVerdict({ sessionId, callKey }, call.input);
       const asks = await findReminderQuestion({ tool: call.tool.name, input: call.input }, context, store);
       const details = { onDecided: keepPath, hook, asks };
       const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, details);
@@ -222,10 +223,6 @@ function restrictToPath(tool: AnyTool, resolvePath: ResolveCallPath, writablePat
       return await writablePath.run(path, () => execute(input, context) as unknown);
     },
   };
-}
-
-function toPathKey(sessionId: string, callKey: string): string {
-  return JSON.stringify([sessionId, callKey]);
 }
 
 /** @throws Error if the decision is not known in this process, and a rule now denies the call */
