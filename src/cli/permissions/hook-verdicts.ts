@@ -20,7 +20,7 @@ export type HookVerdict = {
 };
 
 /** Sessions may have runs, and so calls, with the same names. */
-export type CallName = { readonly sessionId: string; readonly callKey: string };
+type CallName = { readonly sessionId: string; readonly callKey: string };
 
 /** The key of a call in maps of this process. */
 export function formatCallName({ sessionId, callKey }: CallName): string {
