@@ -830,4 +830,20 @@ export const mutants = [
     check: "tests",
     tests: "test/core/fuzz.test.ts",
   },
+  {
+    name: "a run whose id was chosen can be carried on by 0.1, which has another key for its calls",
+    file: "src/core/machine/transition.ts",
+    find: "return sessionInKeys === true ? formatVersion : v;",
+    replace: "return v;",
+    check: "tests",
+    tests: "test/runtime/idempotency-keys.test.ts",
+  },
+  {
+    name: "a run that waited for its turn forgets that its id was chosen",
+    file: "src/core/transcript/transcript.ts",
+    find: "...(sessionInKeys === undefined ? {} : { sessionInKeys }),",
+    replace: "",
+    check: "tests",
+    tests: "test/runtime/idempotency-keys.test.ts",
+  },
 ];

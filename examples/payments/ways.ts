@@ -66,11 +66,11 @@ export function transferTool(way: WayName, bank: string): AnyTool {
       additionalProperties: false,
     },
     recover: recoverOf(way, bank),
-    async execute(order, { idempotencyKey, signal }) {
+    async execute(order, { callKey, idempotencyKey, signal }) {
       const response = await fetch(`${bank}/transfers`, {
         method: "POST",
         headers: { "content-type": "application/json", "idempotency-key": idempotencyKey },
-        body: JSON.stringify({ ...order, reference: idempotencyKey }),
+        body: JSON.stringify({ ...order, reference: callKey }),
         signal,
       });
       if (!response.ok) throw new Error(`The bank answered ${response.status}.`);
@@ -90,9 +90,9 @@ function recoverOf(way: WayName, bank: string): NonNullable<AnyTool["recover"]> 
     case "reconcile":
     case "reconcile-late":
       return {
-        async reconcile({ idempotencyKey }) {
+        async reconcile({ callKey }) {
           if (way === "reconcile-late") await wait(slowestMs);
-          const [booking] = await findBookings(bank, idempotencyKey);
+          const [booking] = await findBookings(bank, callKey);
           return booking === undefined ? { status: "not_started" } : { status: "finished", output: booking };
         },
       };

@@ -16,9 +16,11 @@ export type ToolContext<Deps = unknown, Params = unknown> = {
   readonly signal: AbortSignal;
   /** The provider's id of the call. */
   readonly toolCallId: string;
+  /** Names the call in its session, as in events and approvals: `runId/modelCallIndex/position`. */
+  readonly callKey: string;
   /**
-   * `runId/modelCallIndex/position`, the same in each attempt of this call. Pass it to services that support idempotency keys. It does not
-   * contain the session's id: if sessions may share run ids that you or your clients chose, pass `${sessionId}/${idempotencyKey}`.
+   * The same in each attempt of this call, and unique among the calls of all sessions of a store. Pass it to services that support
+   * idempotency keys. The `callKey`; if the sender chose the run's id, `sessionId/callKey` with the session's id percent-encoded.
    */
   readonly idempotencyKey: string;
   /** The number of this attempt, from 1. Higher if the call runs again after a crash. */
@@ -122,7 +124,7 @@ export type Signalled<T = Json> =
 
 /** Passed to the function of a tool step. */
 export type StepContext = {
-  /** The call's key, "/" and the name of the step: the same in every attempt. Pass it to services that support idempotency keys. */
+  /** The call's idempotency key, "/" and the name of the step: the same in every attempt. Pass it to services that support such keys. */
   readonly idempotencyKey: string;
   /** Aborted when the step's time is up, and when the call is aborted. An abort does not reach a step with `cleanup`. */
   readonly signal: AbortSignal;
@@ -217,7 +219,7 @@ export type RecoverOption<Deps = unknown, Params = unknown> =
       readonly reconcile: (
         call: { readonly input: unknown } & Pick<
           ToolContext<Deps, Params>,
-          "idempotencyKey" | "signal" | "sessionId" | "runId" | "principal" | "deps" | "params"
+          "callKey" | "idempotencyKey" | "signal" | "sessionId" | "runId" | "principal" | "deps" | "params"
         > & {
             /** The finished tool steps of the call, in log order. */
             readonly steps: readonly FinishedToolStep[];

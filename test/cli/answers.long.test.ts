@@ -73,12 +73,12 @@ test("eight parallel asks are answered out of order by two processes, the holder
 
   const paid = readdirSync(ledger).filter((name) => name !== "attempts");
   expect(Object.fromEntries(paid.map((name) => [name, JSON.parse(readFileSync(join(ledger, name), "utf8"))]))).toEqual({
-    "r-1-1": { to: 1, cents: 100 },
-    "r-1-3": { to: 3, cents: 300 },
-    "r-1-4": { to: 4, cents: 400 },
-    "r-1-5": { to: 5, cents: 500 },
-    "r-1-6": { to: 6, cents: 600 },
-    "r-1-7": { to: 7, cents: 7 },
+    "s-r-1-1": { to: 1, cents: 100 },
+    "s-r-1-3": { to: 3, cents: 300 },
+    "s-r-1-4": { to: 4, cents: 400 },
+    "s-r-1-5": { to: 5, cents: 500 },
+    "s-r-1-6": { to: 6, cents: 600 },
+    "s-r-1-7": { to: 7, cents: 7 },
   });
   const log = parseJsonLines((await world.pawl(["sessions", "export", "s"])).stdout).map(({ event }) => event);
   const finished = log.filter(({ type }) => type === "tool_finished");

@@ -37,6 +37,8 @@ export type Bench = {
   readonly store: Store;
   readonly clock: TestClock;
   readonly start: (parts: Parts) => Process;
+  /** The next id that Pawl makes. */
+  readonly setNextId: (id: string) => void;
   /** Lets everything happen that needs no time. */
   readonly settle: () => Promise<void>;
 };
@@ -46,6 +48,7 @@ const never = new Promise<never>(() => {});
 export function createBench(store: Store, startAt: number): Bench {
   const clock = createTestClock(startAt);
   const dead = new Set<string>();
+  const nextIds: string[] = [];
   let ids = 0;
   let processes = 0;
 
@@ -58,6 +61,8 @@ export function createBench(store: Store, startAt: number): Bench {
         ...parts,
         store: dying(store, isDead),
         makeId: () => {
+          const next = nextIds.shift();
+          if (next !== undefined) return next;
           ids += 1;
           return `id${ids}`;
         },
@@ -84,7 +89,7 @@ export function createBench(store: Store, startAt: number): Bench {
     for (let turn = 0; turn < 20; turn += 1) await settled();
   }
 
-  return { store, clock, start, settle };
+  return { store, clock, start, setNextId: (id) => void nextIds.push(id), settle };
 }
 
 /** A store as a process sees it that may die: what is under way then does not come back. */

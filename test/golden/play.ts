@@ -17,7 +17,9 @@ export async function record(scenario: RecordedScenario): Promise<Recording> {
     const process = bench.start(scenario.parts(bench));
     const session = process.agent.session("s");
     const ask = async (text: string, runId: string) => {
-      process.agent.run(text, { sessionId: "s", runId }).catch(() => {});
+      // As if Pawl had made it: a session whose runs have chosen ids is of format 3.
+      bench.setNextId(runId);
+      process.agent.run(text, { sessionId: "s" }).catch(() => {});
       await bench.settle();
     };
     return { agent: process.agent, session, ask, kill: process.kill };

@@ -462,7 +462,7 @@ export const scenarios: readonly RecordedScenario[] = [
       await bench.store.post("s", {
         ...message,
         id: "m2",
-        body: { type: "input", mode: "queue", runId: "next", ...said },
+        body: { type: "input", mode: "queue", runId: "next", sessionInKeys: true, ...said },
       });
       await bench.store.post("s", {
         ...message,

@@ -95,7 +95,7 @@ describe.runIf(hasPostgres)("a standby that is promoted", () => {
         ({ messages }) => script[messages.filter(({ role }) => role === "assistant").length] ?? { text: "Beyond." },
       );
       const newAgent = () => createAgent({ model, tools: [first.tool, look, last.tool], store });
-      const lost = newAgent().run("Go", { sessionId: "s" });
+      const lost = newAgent().run("Go", { sessionId: "s", runId: "2026-03" });
       await first.started;
       await caughtUp(primary, standby);
       await cutOff(standby);
@@ -110,7 +110,7 @@ describe.runIf(hasPostgres)("a standby that is promoted", () => {
       expect(await lost).toMatchObject({ status: "interrupted", reason: "lease_lost", resumable: true });
       const result = await newAgent().session("s").resume();
       expect(result).toMatchObject({ status: "completed", text: "Done." });
-      expect(new Set(keys).size).toBe(1);
+      expect(new Set(keys)).toEqual(new Set(["s/2026-03/2/1"]));
       expect(filterEvents(await store.read("s"), "restarted")).toHaveLength(1);
       await checkSession(store, "s");
       expect(await store.verify()).toEqual([]);

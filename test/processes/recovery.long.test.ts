@@ -16,7 +16,7 @@ async function killInTool(options: Omit<ProcessOptions, "script">): Promise<{ wo
   await killed.reached("s tool");
   await killed.kill();
   result.catch(() => {});
-  expect(world.effects()).toEqual(["r/1/1 1"]);
+  expect(world.effects()).toEqual(["s/r/1/1 1"]);
   return { world, heir: await world.start({ script, ...options }) };
 }
 
@@ -33,7 +33,7 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
   test("rerun: it runs again, with the same key", async () => {
     const { world, heir } = await killInTool({ recover: "rerun" });
     expect(await heir.call("resume", "s")).toMatchObject(completed);
-    expect(world.effects()).toEqual(["r/1/1 1", "r/1/1 2"]);
+    expect(world.effects()).toEqual(["s/r/1/1 1", "s/r/1/1 2"]);
     expect(await resultsOf(world)).toEqual([{ outcome: "ok", text: "worked in attempt 2" }]);
   });
 
@@ -41,21 +41,21 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
     for (const options of [{}, { recover: "fail" }] as const) {
       const { world, heir } = await killInTool(options);
       expect(await heir.call("resume", "s")).toMatchObject(completed);
-      expect(world.effects()).toEqual(["r/1/1 1"]);
+      expect(world.effects()).toEqual(["s/r/1/1 1"]);
       expect(await resultsOf(world)).toMatchObject([{ outcome: "interrupted" }]);
     }
   });
 
   test("reconcile: the outside world says what became of it", async () => {
     for (const [found, results, effects] of [
-      [{ status: "finished", output: "it is booked" }, [{ outcome: "ok", text: "it is booked" }], ["r/1/1 1"]],
-      [{ status: "finished", output: "refused", isError: true }, [{ outcome: "error", text: "refused" }], ["r/1/1 1"]],
-      [{ status: "not_started" }, [{ outcome: "ok", text: "worked in attempt 2" }], ["r/1/1 1", "r/1/1 2"]],
+      [{ status: "finished", output: "it is booked" }, [{ outcome: "ok", text: "it is booked" }], ["s/r/1/1 1"]],
+      [{ status: "finished", output: "refused", isError: true }, [{ outcome: "error", text: "refused" }], ["s/r/1/1 1"]],
+      [{ status: "not_started" }, [{ outcome: "ok", text: "worked in attempt 2" }], ["s/r/1/1 1", "s/r/1/1 2"]],
     ] as const) {
       const { world, heir } = await killInTool({ recover: "reconcile" });
       world.writeReconciled(found);
       expect(await heir.call("resume", "s")).toMatchObject(completed);
-      expect(heir.reconciled).toEqual(["r/1/1"]);
+      expect(heir.reconciled).toEqual(["s/r/1/1"]);
       expect(await resultsOf(world)).toEqual(results);
       expect(world.effects()).toEqual(effects);
     }
@@ -69,11 +69,11 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
     void heir.call("resume", "s");
     await heir.reached("s before 2");
     await heir.kill();
-    expect(heir.reconciled).toEqual(["r/1/1"]);
+    expect(heir.reconciled).toEqual(["s/r/1/1"]);
     const next = await world.start({ script, recover: "reconcile" });
     expect(await next.call("resume", "s")).toMatchObject(completed);
-    expect(next.reconciled).toEqual(["r/1/1"]);
-    expect(world.effects()).toEqual(["r/1/1 1"]);
+    expect(next.reconciled).toEqual(["s/r/1/1"]);
+    expect(world.effects()).toEqual(["s/r/1/1 1"]);
   });
 
   const answers = [

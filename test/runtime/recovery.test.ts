@@ -46,9 +46,9 @@ function createCounter() {
     name: "add",
     description: "Adds to a list.",
     input: { type: "object" },
-    execute(_input, { idempotencyKey }) {
-      ran.push(idempotencyKey);
-      return `ran ${idempotencyKey}`;
+    execute(_input, { callKey }) {
+      ran.push(callKey);
+      return `ran ${callKey}`;
     },
   });
   return { tool, ran };
@@ -208,8 +208,8 @@ describe.each(localStores)("a store on $name that fails", ({ open }) => {
             name: "add",
             description: "Adds.",
             input: { type: "object" },
-            execute(_input, { idempotencyKey }) {
-              check(idempotencyKey, Math.max(...written));
+            execute(_input, { callKey }) {
+              check(callKey, Math.max(...written));
               return "added";
             },
           }),

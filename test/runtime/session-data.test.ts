@@ -128,8 +128,8 @@ describe("what a tool changes", () => {
 
   test("side by side: the last commit wins by key, and an update builds on what is committed", proven, async () => {
     const all = [createDeferred(), createDeferred(), createDeferred()];
-    const work: Work = async ({ data, idempotencyKey }) => {
-      const index = Number(idempotencyKey.split("/")[2]) - 1;
+    const work: Work = async ({ data, callKey }) => {
+      const index = Number(callKey.split("/")[2]) - 1;
       data.set("by", index);
       data.set(`own ${index}`, true);
       data.update("n", (old) => Number(old ?? 0) + 1);
@@ -173,8 +173,8 @@ describe("what a tool changes", () => {
 
   test("makes the result an error if it cannot be made when it is committed", proven, async () => {
     const both = [createDeferred(), createDeferred()];
-    const work: Work = async ({ data, idempotencyKey }) => {
-      const index = Number(idempotencyKey.split("/")[2]) - 1;
+    const work: Work = async ({ data, callKey }) => {
+      const index = Number(callKey.split("/")[2]) - 1;
       data.set(`half ${index}`, "x".repeat(40_000));
       await both[index]?.promise;
       if (index === 0) both[1]?.resolve();

@@ -79,7 +79,7 @@ describe("a tool with retry", () => {
     expect(one).toBeLessThanOrEqual(500);
     expect(two).toBeGreaterThanOrEqual(500);
     expect(two).toBeLessThanOrEqual(1_000);
-    expect(only(items, "tool_result")).toMatchObject([{ outcome: "ok", output: text("attempt 3, key r/1/1") }]);
+    expect(only(items, "tool_result")).toMatchObject([{ outcome: "ok", output: text("attempt 3, key s/r/1/1") }]);
     expect(only(items, "call_complete")[0]?.attempts).toMatchObject([
       { of: "tool", attempt: 1, message: "first", retryInMs: one },
       { of: "tool", attempt: 2, message: "second", retryInMs: two },

@@ -70,7 +70,8 @@ describe("a tool", () => {
     expect(input).toEqual({ path: "a", depth: 2 });
     expect(context).toMatchObject({
       toolCallId: "given",
-      idempotencyKey: "r/1/1",
+      callKey: "r/1/1",
+      idempotencyKey: "s/r/1/1",
       attempt: 1,
       sessionId: "s",
       runId: "r",

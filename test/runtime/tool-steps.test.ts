@@ -59,9 +59,9 @@ describe("a step", () => {
       { store },
     );
     expect(await agent.run("Go", ids)).toMatchObject({ status: "completed" });
-    expect(seen).toEqual([{ at: "1970-01-01T00:00:00.000Z", key: "r/1/1/look" }, 1]);
+    expect(seen).toEqual([{ at: "1970-01-01T00:00:00.000Z", key: "s/r/1/1/look" }, 1]);
     expect(await stepsOf(store)).toMatchObject([
-      { step: "look", outcome: "ok", attempt: 1, value: { key: "r/1/1/look" } },
+      { step: "look", outcome: "ok", attempt: 1, value: { key: "s/r/1/1/look" } },
       { step: "nothing", outcome: "ok" },
     ]);
   });

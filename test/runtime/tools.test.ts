@@ -15,6 +15,7 @@ import { verifies } from "../verifies.js";
 const context: ToolContext = {
   signal: new AbortController().signal,
   toolCallId: "call_1",
+  callKey: "run_1/0/0",
   idempotencyKey: "run_1/0/0",
   attempt: 1,
   sessionId: "session_1",

@@ -43,7 +43,7 @@ function createLedger() {
     book(key: string) {
       requests += 1;
       if (!booked.has(key)) booked.set(key, requests);
-      return `booked ${key.split("/").slice(1).join("/")}`;
+      return `booked ${key.split("/").slice(-2).join("/")}`;
     },
     count: () => booked.size,
     has: (key: string) => booked.has(key),

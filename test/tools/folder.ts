@@ -51,6 +51,7 @@ export function createToolContext(signal = new AbortController().signal): ToolCo
   return {
     signal,
     toolCallId: "call",
+    callKey: "run/0/0",
     idempotencyKey: "run/0/0",
     attempt: 1,
     sessionId: "session",

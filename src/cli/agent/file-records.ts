@@ -98,7 +98,7 @@ export function createFileRecorder(root: string, store: Store): FileRecorder {
       return {
         ...tool,
         execute: async (input, context) => {
-          const { sessionId, idempotencyKey: callKey } = context;
+          const { sessionId, callKey } = context;
           const path = pathOfInput(input, root);
           if (path === null) return await execute(input, context);
           return await trackWork(toFileKey(sessionId, path), async () => {

@@ -284,7 +284,8 @@ function createBeforeCall(hook: ResolvedHook, run: RunHook, { root, verdicts }: 
       if (answer.block !== undefined) return { block: toClause(answer.block) };
       const changed = answer.input === undefined ? input : fromScriptInput(name, input, answer.input, root);
       const { verdict, question } = answer;
-      if (verdict !== undefined) verdicts.add(callKey, { verdict, question, input: changed });
+      const { sessionId } = context;
+      if (verdict !== undefined) verdicts.add({ sessionId, callKey }, { verdict, question, input: changed });
       return answer.input === undefined ? undefined : { input: changed };
     },
   };
@@ -303,13 +304,13 @@ function createPermissionRequest(
       const { sessionId, data } = context;
       const asks = await findReminderQuestion({ tool: name, input }, context, store);
       const decided = await decide({ tool: name, readOnly, input, asks }, await topSessions.find({ sessionId, data }));
-      if (applyHookVerdict(decided, verdicts.get(callKey)).verdict !== "ask") return undefined;
+      if (applyHookVerdict(decided, verdicts.get({ sessionId, callKey })).verdict !== "ask") return undefined;
       const { tool_use_id: _, ...fields } = toCallFields(call, root);
       const answer = await run(fields, context);
       if (answer.stop !== undefined) return { stop: toClause(answer.stop) };
       if (answer.block !== undefined) return { block: toClause(answer.block) };
       const changed = answer.input === undefined ? input : fromScriptInput(name, input, answer.input, root);
-      if (answer.verdict === "allow") verdicts.add(callKey, { verdict: "allow", input: changed });
+      if (answer.verdict === "allow") verdicts.add({ sessionId, callKey }, { verdict: "allow", input: changed });
       return answer.input === undefined ? undefined : { input: changed };
     },
   };

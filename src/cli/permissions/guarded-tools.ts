@@ -21,7 +21,7 @@ import {
 } from "../../index.js";
 import { createFetchTool, createFileTools } from "../../tools/index.js";
 import type { RuleDecision } from "./decide.js";
-import type { HookVerdicts } from "./hook-verdicts.js";
+import { formatCallName, type HookVerdicts } from "./hook-verdicts.js";
 import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
 import { isPlanning } from "./plan-mode.js";
@@ -72,6 +72,7 @@ export function createGuardedTools({
   const { root, mayReach } = permissions;
   const decide = async (call: Parameters<Permissions["decide"]>[0], session: SessionRules) =>
     permissions.decide(call, await topSessions.find(session));
+  /** By `formatCallName`. */
   const decidedPaths = new Map<string, string>();
   const writablePath = new AsyncLocalStorage<string>();
   const files = createFileTools({
@@ -89,9 +90,10 @@ export function createGuardedTools({
   };
   const resolvePath: ResolveCallPath = async (tool, input, context) => {
     await checkPlanMode(tool, input, context);
-    const { idempotencyKey, sessionId, data } = context;
-    const decidedPath = decidedPaths.get(idempotencyKey);
-    decidedPaths.delete(idempotencyKey);
+    const { sessionId, data } = context;
+    const key = formatCallName(context);
+    const decidedPath = decidedPaths.get(key);
+    decidedPaths.delete(key);
     if (decidedPath !== undefined) return decidedPath;
     const call = { tool, readOnly: false, input: input as Json };
     const decided = await decide(call, { sessionId, data: data.all() });
@@ -115,16 +117,18 @@ export function createGuardedTools({
     createPermissionCheck: (mode) => async (call, context) => {
       const { sessionId, data } = context;
       const session = await topSessions.find({ sessionId, data });
+      const { callKey } = call;
+      const pathKey = formatCallName({ sessionId, callKey });
       const closedReason = await findClosedReason(call, context, session, store, permissions);
       if (closedReason !== null) return { verdict: "deny", reason: closedReason };
       const rules = mode === "edits" ? withEditMode(session) : session;
       const keepPath = ({ path }: RuleDecision) => {
         // If a call is decided again, for example after a person's answer, the file that was shown still applies.
-        if (path === undefined || !writesFiles(call.tool.name) || decidedPaths.has(call.callKey)) return;
+        if (path === undefined || !writesFiles(call.tool.name) || decidedPaths.has(pathKey)) return;
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
-        decidedPaths.set(call.callKey, path);
+        decidedPaths.set(pathKey, path);
       };
-      const hook = takeHookVerdict(call.callKey, call.input);
+      const hook = takeHookVerdict({ sessionId, callKey }, call.input);
       const asks = await findReminderQuestion({ tool: call.tool.name, input: call.input }, context, store);
       const details = { onDecided: keepPath, hook, asks };
       const permission = await permissions.canExecuteTool(call, { ...context, ...rules }, details);

@@ -19,12 +19,20 @@ export type HookVerdict = {
   readonly input: Json;
 };
 
+/** Sessions may have runs, and so calls, with the same names. */
+type CallName = { readonly sessionId: string; readonly callKey: string };
+
+/** The key of a call in maps of this process. */
+export function formatCallName({ sessionId, callKey }: CallName): string {
+  return JSON.stringify([sessionId, callKey]);
+}
+
 export type HookVerdicts = {
-  readonly add: (callKey: string, verdict: HookVerdict) => void;
+  readonly add: (call: CallName, verdict: HookVerdict) => void;
   /** Returns the verdict about a call so far. */
-  readonly get: (callKey: string) => HookVerdict | undefined;
+  readonly get: (call: CallName) => HookVerdict | undefined;
   /** Returns the verdict about a call with this input, once. */
-  readonly take: (callKey: string, input: Json) => HookVerdict | undefined;
+  readonly take: (call: CallName, input: Json) => HookVerdict | undefined;
 };
 
 /** An interrupted decision never takes its verdict. The oldest verdicts are dropped. */
@@ -33,16 +41,18 @@ const maxVerdicts = 1_000;
 export function createHookVerdicts(): HookVerdicts {
   const verdicts = new Map<string, HookVerdict>();
   return {
-    add(callKey, verdict) {
-      if (verdicts.get(callKey)?.verdict === "ask") return;
+    add(call, verdict) {
+      const key = formatCallName(call);
+      if (verdicts.get(key)?.verdict === "ask") return;
       const [oldest] = verdicts.keys();
       if (verdicts.size >= maxVerdicts && oldest !== undefined) verdicts.delete(oldest);
-      verdicts.set(callKey, verdict);
+      verdicts.set(key, verdict);
     },
-    get: (callKey) => verdicts.get(callKey),
-    take(callKey, input) {
-      const verdict = verdicts.get(callKey);
-      verdicts.delete(callKey);
+    get: (call) => verdicts.get(formatCallName(call)),
+    take(call, input) {
+      const key = formatCallName(call);
+      const verdict = verdicts.get(key);
+      verdicts.delete(key);
       return verdict?.verdict === "allow" && !isDeepStrictEqual(verdict.input, input) ? undefined : verdict;
     },
   };

@@ -52,6 +52,14 @@ type WithCallKey = WithRunId & { readonly callKey: string };
 /** The person or account that sent an input. */
 type WithPrincipal = { readonly by?: string };
 
+type WithKeyForm = {
+  /**
+   * The idempotency keys of the run's calls begin with the session's id, because the sender chose the run's id, and another session may
+   * have a run with the same id. Format 3: an older reader would use other keys.
+   */
+  readonly sessionInKeys?: true;
+};
+
 type Body =
   /** The session begins. */
   | ({
@@ -62,7 +70,8 @@ type Body =
   /** A run begins. */
   | (WithRunId &
       WithPrincipal &
-      WithFinishedChild & {
+      WithFinishedChild &
+      WithKeyForm & {
         readonly type: "run_started";
         readonly limits: RunLimits;
         /** The request itself, unless it was queued. */
@@ -77,7 +86,8 @@ type Body =
   /** A request waits for its turn. */
   | (WithRunId &
       WithPrincipal &
-      WithFinishedChild & {
+      WithFinishedChild &
+      WithKeyForm & {
         readonly type: "run_queued";
         readonly limits: RunLimits;
         /** The request. */

@@ -35,6 +35,8 @@ export type InboxBody =
       /** Whether the input starts its own run or joins the run under way. */
       readonly mode: "queue" | "steer";
       readonly runId: string;
+      /** As in `run_started`: the sender chose `runId`. */
+      readonly sessionInKeys?: true;
       /** The messages. */
       readonly input: readonly UserMessage[];
       /** The limits of the run. A sender without an agent omits them, and the holder uses its own. */
@@ -255,6 +257,7 @@ function inputEvents(
     ...(body.traceparent === undefined ? {} : { traceparent: body.traceparent }),
     ...by,
     ...finished,
+    ...(body.sessionInKeys === true ? { sessionInKeys: true as const } : {}),
   };
   if (history !== undefined && state.session !== null) return rejectRun(run, state);
   const interrupts = body.interrupts === true ? { interrupts: true as const } : {};

@@ -115,7 +115,10 @@ export type Counters = {
 };
 
 type SessionState = {
-  /** The number of the format: 3 after the session's first sleep, wait for a signal or child in the background, otherwise 2. */
+  /**
+   * The number of the format: 3 after the session's first sleep, wait for a signal, child in the background or run whose id its sender chose,
+   * otherwise 2.
+   */
   readonly v: typeof initialFormat | typeof formatVersion;
   /** The last entry folded into this state. */
   readonly seq: number;

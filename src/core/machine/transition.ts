@@ -198,7 +198,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   const agent = event.options?.agent ?? (queuedRun?.kind === "run" ? queuedRun.agent : undefined);
   const session = agent === undefined ? state.session : { ...state.session, agent };
   const preparing: Preparing = {
-    v,
+    v: findFormat(v, event),
     seq,
     session,
     queue: state.queue.filter((queued) => queued.seq !== event.queuedSeq),
@@ -258,7 +258,13 @@ function queueRun(state: State, event: EventOf<"run_queued">): State {
     ...childUsage,
   } as const;
   const queue = [...state.queue, agent === undefined ? queued : { ...queued, agent }];
-  return { ...removeFinishedChild(state, event), queue };
+  const { v, ...rest } = removeFinishedChild(state, event);
+  return { ...rest, v: findFormat(v, event), queue };
+}
+
+/** A reader of format 2 would repeat a call of this run with another idempotency key. */
+function findFormat(v: State["v"], { sessionInKeys }: Pick<EventOf<"run_started">, "sessionInKeys">): State["v"] {
+  return sessionInKeys === true ? formatVersion : v;
 }
 
 /**

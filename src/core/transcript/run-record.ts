@@ -24,6 +24,8 @@ export type RunRecord = {
   readonly by?: string;
   /** The span in which the request was made, as a W3C `traceparent`. */
   readonly traceparent?: string;
+  /** The idempotency keys of its calls begin with the session's id. */
+  readonly sessionInKeys?: true;
   /** The validated params of the run, if the agent's schema changed those in the options. */
   params: { readonly [name: string]: Json } | null;
   /** The system prompt that the agent's function returned for this run; null if unknown. */
@@ -82,8 +84,8 @@ export type RunRecord = {
   condition?: string;
 };
 
-/** Who sent a request, and from where. */
-export type SentFrom = Pick<EventOf<"run_queued">, "by" | "traceparent">;
+/** Who sent a request, from where, and under what kind of id. */
+export type SentFrom = Pick<EventOf<"run_queued">, "by" | "traceparent" | "sessionInKeys">;
 
 /** Creates the record of a run that starts. */
 export function createRunRecord(
@@ -105,6 +107,7 @@ export function createRunRecord(
     limits,
     ...(sent.by === undefined ? {} : { by: sent.by }),
     ...(sent.traceparent === undefined ? {} : { traceparent: sent.traceparent }),
+    ...(sent.sessionInKeys === undefined ? {} : { sessionInKeys: sent.sessionInKeys }),
     choices: noChoices,
     leftSteps: 0,
     compacted: null,

@@ -45,6 +45,8 @@ export type Transcript = {
       readonly by?: string;
       /** The span in which it was made, as a W3C `traceparent`. */
       readonly traceparent?: string;
+      /** As in `run_queued`. */
+      readonly sessionInKeys?: true;
     }
   >;
   /** The entries that started the runs whose messages are shown. */

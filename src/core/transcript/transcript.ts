@@ -155,13 +155,14 @@ function addLateResult(transcript: Transcript, seq: number, event: EventOf<"late
 }
 
 function addQueuedRun(transcript: Transcript, seq: number, event: EventOf<"run_queued">): void {
-  const { runId, input, options, by, traceparent } = event;
+  const { runId, input, options, by, traceparent, sessionInKeys } = event;
   const request = {
     runId,
     input,
     ...(options === undefined ? {} : { options }),
     ...(by === undefined ? {} : { by }),
     ...(traceparent === undefined ? {} : { traceparent }),
+    ...(sessionInKeys === undefined ? {} : { sessionInKeys }),
   };
   transcript.queued = new Map([...transcript.queued, [seq, request]]);
 }

@@ -31,8 +31,8 @@ export type StartOptions = {
   /** The id of the session to continue, or of a new session. Default: a random id. */
   readonly sessionId?: string;
   /**
-   * Makes the request idempotent: an id that the session knows starts nothing, and returns the result of that run. The `idempotencyKey` of
-   * each call begins with it, so do not give runs of different sessions the same id. Default: a random id.
+   * Makes the request idempotent: an id that the session knows starts nothing, and returns the result of that run. Sessions may have runs
+   * with the same id. Default: a random id.
    */
   readonly runId?: string;
   /** Limits of this run. Each one given here overrides the agent's limit; the agent's other limits still apply. */
@@ -152,6 +152,8 @@ function createBody(
     type: "input",
     mode: mode === "steer" ? "steer" : "queue",
     runId,
+    // A random id is unique, but one that the sender chose may be the id of a run of another session.
+    ...(options.runId === undefined ? {} : { sessionInKeys: true as const }),
     input: messages,
     session: by === undefined ? session : { ...session, principal: by },
     ...(limits === undefined ? {} : { limits }),

@@ -215,7 +215,8 @@ function createClientSession(id: string, deps: ClientDeps): ClientSession {
     if (mode === "reject" && ![null, runId].includes(await findOpenRunId(store, id, state))) throw busyError(id);
     const agentOption = binding === null || agent === undefined || agent === binding.agent ? {} : { agent };
     const postMode = mode === "reject" ? "queue" : mode;
-    const body = createPostedBody(input, { ...others, ...agentOption }, session, runId, postMode, options);
+    const runOptions = { ...others, ...agentOption, ...defined({ runId: options.runId }) };
+    const body = createPostedBody(input, runOptions, session, runId, postMode, options);
     if (postAt !== null) return { runId, isNew: await sendLater(store, id, { message: body, at: postAt }) };
     return { runId, isNew: (await post(`run/${runId}`, body)) === "delivered" };
   }

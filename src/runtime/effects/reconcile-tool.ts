@@ -22,6 +22,7 @@ import { type EffectContext, type EffectOf, isInteractive } from "../work/effect
 import { getParams } from "../work/run-params.js";
 import { validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
+import { createIdempotencyKey } from "./idempotency-key.js";
 import { createFinalOutcome, type Raw } from "./model-output.js";
 import { nobodyKnowsOutcome } from "./prompts.js";
 import { loadFinishedSteps } from "./step-values.js";
@@ -88,7 +89,8 @@ function callReconcile(
   const stopListening = onCancel(cancellation, () => abort(ownCancellation));
   const request = {
     input,
-    idempotencyKey: callKey,
+    callKey,
+    idempotencyKey: createIdempotencyKey(callKey, context),
     signal: getSignal(ownCancellation),
     sessionId,
     runId,

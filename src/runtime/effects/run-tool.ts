@@ -25,6 +25,7 @@ import type { EffectContext, EffectOf } from "../work/effect-context.js";
 import { forgetValidatedInput, rawTextOf, type ValidatedInput, validateInput } from "../work/tool-input.js";
 import { canStart } from "./can-start.js";
 import { startChild } from "./children.js";
+import { createIdempotencyKey } from "./idempotency-key.js";
 import { createFinalOutcome, type Raw } from "./model-output.js";
 import { resolveSentMessages } from "./permission-context.js";
 import { doneOutput, errorOutput, inputNotApproved, missingTool, unknownTool } from "./prompts.js";
@@ -264,14 +265,10 @@ function* executeTool(
   work: ToolWork,
 ): Coroutine<Outcome> {
   try {
+    const idempotencyKey = createIdempotencyKey(effect.callKey, context);
+    const call = { tool, effect, record, idempotencyKey, context, cancellation };
     const run = (signal: () => AbortSignal) =>
-      runInPlace(
-        tool,
-        record,
-        input,
-        createToolContext({ tool, effect, record, context, cancellation, signal }, work),
-        context,
-      );
+      runInPlace(tool, record, input, createToolContext({ ...call, signal }, work), context);
     const value = yield* wait(withTimeout(tool, effect.callKey, context, cancellation, run, work));
     const done = findDone(value);
     if (done !== undefined) return toDoneOutcome(done);

@@ -43,6 +43,7 @@ import {
 export type StepCall = {
   readonly effect: EffectOf<"run_tool">;
   readonly record: CallRecord;
+  readonly idempotencyKey: string;
   readonly tool: AnyTool;
   readonly context: EffectContext;
   readonly cancellation: Cancellation;
@@ -97,7 +98,7 @@ export async function runStep(
   const shutdown = isAbandonable(options) ? watchShutdown(host) : null;
   const signal = createStepSignal(host, isCleanup);
   const body = await runStepBody((step) => runWithinStep(host.call, () => run(step)), {
-    idempotencyKey: `${callKey}/${key}`,
+    idempotencyKey: `${host.call.idempotencyKey}/${key}`,
     options,
     signal: shutdown === null ? signal : AbortSignal.any([signal, shutdown.signal]),
     clock: context.parts.clock,

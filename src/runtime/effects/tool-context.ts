@@ -45,13 +45,14 @@ function pauseTimeLimit(work: ToolWork, now: () => number): () => void {
 type ContextCall = Omit<StepCall, "fail" | "pauseTimeLimit">;
 
 export function createToolContext(call: ContextCall, work: ToolWork): ToolContext {
-  const { effect, record, context, signal } = call;
+  const { effect, record, context, idempotencyKey, signal } = call;
   const { sessionId, parts, subscribers, transcript, state } = context;
   const { callKey, runId, attempt } = effect;
   // The getters come last, and nothing is spread after them: V8 adds all members after a getter one by one, as to a dictionary.
   const made: ToolContext = {
     toolCallId: record.part.toolCallId,
-    idempotencyKey: callKey,
+    callKey,
+    idempotencyKey,
     attempt,
     sessionId,
     runId,

@@ -204,7 +204,7 @@ async function runInTurns<Output>(
   context: ToolContext,
   execute: (context: ToolContext) => Output | Promise<Output>,
 ): Promise<Output> {
-  const { idempotencyKey: callKey, attempt, sessionId, signal } = context;
+  const { callKey, attempt, sessionId, signal } = context;
   world.record({ type: "tool_started", sessionId, process: self().name, callKey, tool, attempt, input });
   await world.turn(self(), `${tool} works`, signal);
   signal.throwIfAborted();

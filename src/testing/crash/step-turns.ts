@@ -77,14 +77,14 @@ export function createTurnContext(
       attention.take();
     }
   };
-  const { sessionId, idempotencyKey: callKey, attempt } = context;
+  const { sessionId, callKey, attempt } = context;
   const recordStart = ({ idempotencyKey, tries }: StepContext, options: StepOptions) => {
     const identity = {
       sessionId,
       process: self().name,
       callKey,
       attempt,
-      step: idempotencyKey.slice(callKey.length + 1),
+      step: idempotencyKey.slice(context.idempotencyKey.length + 1),
     };
     world.record(createStepStarted(identity, options, tries));
   };

@@ -26,6 +26,7 @@ import { createTopSessions } from "../../../src/cli/permissions/top-sessions.js"
 import { createAgent, createMemoryStore, defineTool, type Json, type Permission } from "../../../src/index.js";
 import { createScriptedModel } from "../../../src/testing/index.js";
 import { createFetchTool } from "../../../src/tools/index.js";
+import { createDeferred } from "../../support/agents.js";
 import { verifies } from "../../verifies.js";
 
 function folder() {
@@ -87,6 +88,39 @@ test("a link that is put in a file's place after the decision ends the call", ve
   const [output] = await runWith(root, base, [write], swap);
   expect(output).toContain("may not be used");
   expect(() => readFileSync(join(root, "other/a.txt"))).toThrow("ENOENT");
+});
+
+test("sessions whose runs have the same id keep the decided paths of their calls apart", async () => {
+  const { base, root } = folder();
+  const permissions = createPermissions({
+    allowAll: false,
+    root,
+    home: join(base, "home"),
+    environment: { XDG_CONFIG_HOME: join(base, "config") },
+    allow: ["write_file(src/**)"],
+  });
+  const { tools, canExecuteTool } = createTools(permissions);
+  const bothDecided = createDeferred();
+  let decisions = 0;
+  const agent = createAgent({
+    name: "a",
+    store: createMemoryStore(),
+    model: createScriptedModel(({ sessionId, modelCallIndex }) =>
+      modelCallIndex > 1
+        ? { text: "Done." }
+        : { calls: [{ name: "write_file", input: { path: `src/${sessionId}.txt`, content: sessionId } }] },
+    ),
+    tools,
+    canExecuteTool: async (call, context) => {
+      const decided = await canExecuteTool(call, context);
+      decisions += 1;
+      if (decisions === 2) bothDecided.resolve();
+      await bothDecided.promise;
+      return decided;
+    },
+  });
+  await Promise.all(["ann", "bob"].map((sessionId) => agent.run("go", { sessionId, runId: "1", interactive: false })));
+  expect(["ann", "bob"].map((name) => readFileSync(join(root, `src/${name}.txt`), "utf8"))).toEqual(["ann", "bob"]);
 });
 
 test("what may not be read is left out of searches and listings", verifies("CHAT-2#rules"), async () => {
@@ -185,7 +219,7 @@ test("a rule for a folder lets nothing be written elsewhere while another proces
       const data = { get: () => undefined, all: () => ({}) };
       const decided = await canExecuteTool(call, { sessionId: "s", data } as never);
       const verdict = typeof decided === "string" ? decided : decided.verdict;
-      const context = { idempotencyKey: `r/0/${at}`, sessionId: "s", data, signal: AbortSignal.timeout(100) };
+      const context = { callKey: `r/0/${at}`, sessionId: "s", data, signal: AbortSignal.timeout(100) };
       if (verdict === "allow") await Promise.resolve(tool?.execute?.(input, context as never)).catch(() => {});
     }
   } finally {

@@ -205,7 +205,7 @@ async function runPersisting({ step, catchStepError }: StepRunner, n: number): P
 
 function createStepRunner(deps: ToolDeps, context: ToolContext): StepRunner {
   const { world, process } = deps;
-  const { idempotencyKey: callKey, sessionId, attempt } = context;
+  const { callKey, sessionId, attempt } = context;
   const counts = new Map<string, number>();
   const nextKey = (name: string) => {
     const count = (counts.get(name) ?? 0) + 1;

@@ -182,7 +182,7 @@ export function recordStart(
   context: ToolContext,
   signal?: AbortSignal,
 ): void {
-  const { idempotencyKey: callKey, attempt, sessionId } = context;
+  const { callKey, attempt, sessionId } = context;
   const { name } = process();
   const marks = {
     ...(signal === undefined ? {} : ({ heeds: true } as const)),
@@ -211,12 +211,12 @@ async function runInTurns(
   return output;
 }
 
-type CallIdentity = Pick<ToolContext, "idempotencyKey" | "sessionId">;
+type CallIdentity = Pick<ToolContext, "callKey" | "idempotencyKey" | "sessionId">;
 
 /** @returns the text */
 export function recordOutput<Text extends string | null>(
   { world, process }: ToolDeps,
-  { idempotencyKey: callKey, sessionId }: CallIdentity,
+  { callKey, sessionId }: CallIdentity,
   text: Text,
 ): Text {
   const output = text === null ? null : ({ type: "text", text } as const);
@@ -226,11 +226,11 @@ export function recordOutput<Text extends string | null>(
 
 function takeEffect(deps: ToolDeps, tool: string, input: Input, context: ToolContext, shouldRecord = true): string {
   const { world, ledger } = deps;
-  const { idempotencyKey: callKey, sessionId } = context;
-  const recordedOutput = tool === "keyed" || tool === "traceable" ? ledger.get(callKey) : undefined;
+  const { callKey, idempotencyKey, sessionId } = context;
+  const recordedOutput = tool === "keyed" || tool === "traceable" ? ledger.get(idempotencyKey) : undefined;
   if (recordedOutput === undefined) world.record({ type: "tool_acted", sessionId, callKey, tool, input: input.n });
   const output = recordedOutput ?? `${tool} did ${input.n}`;
-  ledger.set(callKey, output);
+  ledger.set(idempotencyKey, output);
   if (shouldRecord) recordOutput(deps, context, output);
   return output;
 }
@@ -242,9 +242,8 @@ function stopBySignal(deps: ToolDeps, context: ToolContext): never {
 
 async function reconcile(deps: ToolDeps, call: CallIdentity): Promise<Reconciled> {
   const { world, ledger, process } = deps;
-  const { idempotencyKey: callKey } = call;
   await world.turn(process(), "reconcile");
-  const output = ledger.get(callKey);
+  const output = ledger.get(call.idempotencyKey);
   if (output !== undefined) {
     recordOutput(deps, call, output);
     return { status: "finished", output };
