@@ -23,6 +23,8 @@ type WatchState = {
 
 /** Counting the sessions reads an index of all of them. It takes at most this part of the time. */
 const countingPart = 1 / 200;
+/** The minimum time between two counts, in milliseconds: each gap makes all followers read, and many sessions may be deleted at once. */
+const minCountGapMs = 1_000;
 
 /** Polls every `intervalMs` milliseconds while there are listeners. Call `start` after adding one. */
 export function createPoller(
@@ -91,7 +93,7 @@ function createDeletionCount({ statements }: Database) {
       if (!isStale || startedAt < nextAt) return false;
       const { count } = statements.deletedSessions.get() as { readonly count: number };
       const endedAt = performance.now();
-      nextAt = endedAt + (endedAt - startedAt) / countingPart;
+      nextAt = endedAt + Math.max(minCountGapMs, (endedAt - startedAt) / countingPart);
       isStale = false;
       const isMore = known !== null && count > known;
       known = count;
