@@ -72,11 +72,12 @@ async function deleteAt(store: Store, sessionId: string, seq: number): Promise<b
 
 /** Deletes everything of a person, also what is under way and the verdicts about it: a process that drives such a session loses it. */
 async function erase(store: Store, person: string): Promise<number> {
+  const owned = (await store.list()).filter(({ info }) => info?.principal === person);
   let count = 0;
-  for (const { sessionId, info } of await store.list())
-    if (info?.principal === person && (await deleteSession(store, sessionId, { now: Date.now(), force: true })))
-      count += 1;
-  return count;
+  for (const { sessionId } of owned)
+    if (await deleteSession(store, sessionId, { now: Date.now(), force: true })) count += 1;
+  // What is under way may have begun more sessions meanwhile.
+  return owned.length === 0 ? count : count + (await erase(store, person));
 }
 
 // The night job, which cron or a timer of systemd starts.

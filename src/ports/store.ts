@@ -328,7 +328,7 @@ export interface Store {
    */
   watch(listener: (change: StoreChange) => void): () => void;
   /**
-   * True: while at least one listener watches, each commit and each message is reported in a bounded time, or a gap is. Followers of a
+   * True: while at least one listener watches, each commit, message and deletion is reported in a bounded time, or a gap is. Followers of a
    * session then need no timer. Otherwise a change is only a hint that may be missed, and followers also poll their session. A store that
    * wraps another one and holds changes back must not set this to true. Default: false.
    */

@@ -30,12 +30,14 @@ test(
       stdout: "Removed: allow  Bash  (yours, for this folder)\n",
     });
     expect((await pawl(["permissions"])).stderr).toContain("To remove it: pawl permissions remove 'Read(src/**)'");
-    expect(await pawl(["permissions", "remove", "Read(src/**)"])).toMatchObject({ code: 0 });
+    const unreadable = await pawl(["permissions", "--json", "remove", "Read(src/**)"]);
+    expect(JSON.parse(unreadable.stdout)).toEqual({ rule: "Read(src/**)", verdict: "allow", scope: "project" });
     expect(await pawl(["permissions"])).toMatchObject({
       code: 0,
       stdout: "deny   shell(rm *)  (yours, for this folder)\n",
     });
-    expect(await pawl(["permissions", "remove", "shell(rm *)"])).toMatchObject({ code: 0 });
+    const removed = await pawl(["permissions", "--json", "remove", "shell(rm *)"]);
+    expect(JSON.parse(removed.stdout)).toMatchObject({ rule: "shell(rm *)", verdict: "deny", scope: "project" });
     expect(await pawl(["permissions", "remove", "shell(rm *)"])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining("There is no rule"),

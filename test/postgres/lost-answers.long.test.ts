@@ -39,6 +39,7 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
     { what: "that only consumes", events: 0, consume: ["m"] },
     { what: "that only releases", events: 0, consume: ["m"], release: true },
     { what: "that records an id", events: 1, record: ["own"] },
+    { what: "that only records an id", events: 0, record: ["own"] },
   ];
 
   describe.each(cuts)("%s the COMMIT", (when) => {

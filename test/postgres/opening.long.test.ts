@@ -129,6 +129,16 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
     expect(await server().run("SELECT 1 FROM pg_namespace WHERE nspname = 'pawl'", "latin")).toEqual([]);
   });
 
+  test("a database whose transactions read what was there before is refused", verifies("STOR-1"), async () => {
+    const url = await createDatabase(server());
+    await server().run(`ALTER DATABASE ${url.split("/").at(-1)} SET default_transaction_isolation = 'repeatable read'`);
+    for (const attempt of [() => openPostgresStore({ url }), () => migrate({ url })])
+      await expect(attempt()).rejects.toMatchObject({
+        code: "store_open",
+        message: expect.stringMatching(/repeatable read.*read committed/),
+      });
+  });
+
   test(
     "a role with the printed grants can do everything, and without them nothing",
     verifies("SEC-19#database"),

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
-import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, createWorker, defineTool } from "../../src/index.js";
+import type { Clock } from "../../src/ports/clock.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const fork = verifies("REC-6#fork");
@@ -56,4 +58,52 @@ test("a point that does not exist, and an id that is taken, are refused", fork, 
   await expect(agent.session("s").fork({ at: 99 })).rejects.toMatchObject({ code: "bad_input" });
   await expect(agent.session("s").fork({ sessionId: "s" })).rejects.toMatchObject({ code: "session_busy" });
   await expect(agent.session("none").fork({ at: 1 })).rejects.toMatchObject({ code: "no_session" });
+});
+
+test("an id that is taken is not held after the refusal", fork, async () => {
+  const store = createMemoryStore();
+  const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store });
+  await agent.run("First.", { sessionId: "s" });
+  await agent.run("First.", { sessionId: "taken" });
+  const client = createClient({ store });
+  await expect(client.session("s").fork({ sessionId: "taken" })).rejects.toMatchObject({ code: "session_busy" });
+  expect((await store.describe("taken"))?.holder).toBeNull();
+});
+
+test("a copy that a crash has cut off is not continued by a worker", fork, async () => {
+  const steps = 60;
+  const store = createMemoryStore();
+  let paid = 0;
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object" },
+    recover: "rerun",
+    execute: () => {
+      paid += 1;
+      return "paid";
+    },
+  });
+  const model = createScriptedModel(({ modelCallIndex }) =>
+    modelCallIndex <= steps ? { calls: [{ name: "pay", input: { bill: modelCallIndex } }] } : { text: "Paid." },
+  );
+  const agent = createAgent({ name: "payer", model, tools: [pay], store, limits: { maxSteps: 2 * steps } });
+  await agent.run("Pay.", { sessionId: "s" });
+  expect(paid).toBe(steps);
+  // The second commit of the copy fails. The lease of the copy has ended when the worker looks.
+  const dying = createFailingStore(store);
+  dying.failCommits(2);
+  await expect(createClient({ store: dying.store }).session("s").fork({ sessionId: "copy" })).rejects.toThrow();
+  expect((await store.load("copy"))?.seq).toBeGreaterThan(0);
+  const clock: Clock = {
+    now: () => Date.now() + 60_000,
+    elapsed: () => performance.now(),
+    after(ms, callback) {
+      const timer = setTimeout(callback, ms);
+      return () => clearTimeout(timer);
+    },
+  };
+  const later = createAgent({ name: "payer", model, tools: [pay], store, clock, limits: { maxSteps: 2 * steps } });
+  await createWorker({ store, agents: [later], clock }).runUntilIdle();
+  expect(paid).toBe(steps);
 });

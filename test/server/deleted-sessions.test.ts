@@ -3,8 +3,10 @@
  */
 import { describe, expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, type Store } from "../../src/index.js";
+import type { StoreChange } from "../../src/ports/store.js";
 import { StreamRefused } from "../../src/server/client/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { openFileStore } from "../stores/open.js";
 import { verifies } from "../verifies.js";
 import { startTestServer } from "./rig.js";
 
@@ -54,6 +56,65 @@ describe.each(["an agent", "a client"])("events() of %s", (kind) => {
     for (let next = await items.next(); next.value?.type !== "final"; next = await items.next());
     const next = items.next();
     await store.delete("s", force);
+    await expect(next).rejects.toMatchObject({ code: "no_session" });
+  });
+});
+
+test("events() rejects with no_session if another process deletes the session", verifies("STRM-3"), async () => {
+  const { store, second = async () => store, close } = await openFileStore();
+  await createWriter(store).run("Go.", { sessionId: "s" });
+  const items = createWriter(await second())
+    .session("s")
+    .events();
+  for (let next = await items.next(); next.value?.type !== "final"; next = await items.next());
+  const next = items.next();
+  await store.delete("s", force);
+  await expect(next).rejects.toMatchObject({ code: "no_session" });
+  await close();
+});
+
+describe("a session that was deleted and began again before that was noticed", () => {
+  /** A store that reports no change but those that the test reports. */
+  async function begin() {
+    const inner = createMemoryStore();
+    const listeners = new Set<(change: StoreChange) => void>();
+    const store: Store = {
+      ...inner,
+      watch(listener) {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
+      },
+    };
+    const agent = createWriter(store);
+    await agent.run("First.", { sessionId: "s" });
+    await agent.run("Second.", { sessionId: "s" });
+    const items = agent.session("s").events();
+    for (let finals = 0; finals < 2; ) if ((await items.next()).value?.type === "final") finals += 1;
+    const next = items.next();
+    next.catch(() => {});
+    await inner.delete("s", force);
+    const reportGap = () => {
+      for (const listener of listeners) listener({ gap: true });
+    };
+    return { inner, agent, next, reportGap };
+  }
+
+  test("ends its stream", verifies("STRM-3"), async () => {
+    const { inner, next, reportGap } = await begin();
+    await createWriter(inner).run("Third.", { sessionId: "s" });
+    reportGap();
+    await expect(next).rejects.toMatchObject({ code: "no_session" });
+  });
+
+  test("has all events of its new run", verifies("STRM-3"), async () => {
+    const { agent, next } = await begin();
+    const types: string[] = [];
+    const stream = agent.runStream("Third.", { sessionId: "s" });
+    for await (const item of stream) types.push(item.type);
+    expect(await stream.result).toMatchObject({ status: "completed" });
+    expect(types.filter((type) => type !== "delta")).toEqual(
+      expect.arrayContaining(["session_created", "run_started", "final"]),
+    );
     await expect(next).rejects.toMatchObject({ code: "no_session" });
   });
 });

@@ -33,6 +33,8 @@ test("no statement goes through a table, but those that must", verifies("STOR-3"
     newestFormat: ["SCAN commits"],
     // An index of the messages that nobody has read.
     due: ["SCAN messages USING INDEX inbox"],
+    // Counts sessions, for a small part of the time.
+    deletedSessions: ["SCAN sessions USING COVERING INDEX sessions_by_epoch"],
     // For `verify`.
     strays: [
       "SCAN commits USING COVERING INDEX sqlite_autoindex_commits_1",

@@ -33,6 +33,14 @@ async function connect({ url }: LoginServer, login: McpLogin, options: { readonl
   return server;
 }
 
+async function findFreePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
 /** What the model reads of one call. */
 async function callOnce(
   server: Awaited<ReturnType<typeof connect>>,
@@ -84,6 +92,16 @@ describe("a person who logs in to an MCP server", () => {
     login.faults.scope = "files";
     expect(await callOnce(server)).toBe("you");
     expect(login.counts).toMatchObject({ logins: 2 });
+  });
+
+  test("is not asked again when the token of a later login expires", verifies("PROT-6#login"), async () => {
+    const login = await startLoginServer();
+    const server = await connect(login, person(storedIn(), { port: await findFreePort() }));
+    login.faults.scope = "files";
+    expect(await callOnce(server)).toBe("you");
+    login.expire();
+    expect(await callOnce(server)).toBe("you");
+    expect(login.counts).toMatchObject({ registrations: 1, logins: 2, refreshes: 1 });
   });
 
   test("may take as long as it likes", verifies("PROT-6#login"), async () => {

@@ -10,8 +10,9 @@ import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
 import { resolveHome } from "../files/store-location.js";
 import { formatRule, formatTestedLine } from "../permissions/format-rule.js";
+import { userHome } from "../permissions/path-pattern.js";
 import { createPermissions, openRuleFiles, type Permissions } from "../permissions/permissions.js";
-import { type Rule, toPermissionRule } from "../permissions/rule.js";
+import { parseRule, type Rule, toPermissionRule } from "../permissions/rule.js";
 import { findRuleNote } from "../permissions/rule-note.js";
 import { type StoredRule, verdicts } from "../permissions/rule-types.js";
 import { removeRule, saveRule } from "../permissions/save-rule.js";
@@ -93,7 +94,8 @@ export async function remove(text: string, options: PermissionsOptions, terminal
   }
   for (const kept of matchingRules) {
     await removeRule({ permissions: { files }, session: null, by: resolveUserName() }, kept);
-    terminal.out(`Removed: ${sanitize(formatRule(kept))}\n`);
+    if (options.json === true) terminal.json(toPlainKeptRule(kept));
+    else terminal.out(`Removed: ${sanitize(formatRule(kept))}\n`);
   }
   return exitCodes.done;
 }
@@ -106,6 +108,15 @@ function listKeptRules(files: Permissions["files"]): readonly KeptRule[] {
     const lists = files[scope].read();
     return verdicts.flatMap((verdict) => (lists[verdict] ?? []).map((kept) => ({ ...kept, verdict, scope })));
   });
+}
+
+/** A rule that cannot be read is printed as it is stored. */
+function toPlainKeptRule(kept: KeptRule): object {
+  try {
+    return toPlainRule(parseRule(kept.verdict, kept, kept.scope, userHome));
+  } catch {
+    return kept;
+  }
 }
 
 /** Matches a rule by its listed form, its stored form, or, for a rule about a tool version, by the name of the tool. */

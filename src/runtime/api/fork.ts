@@ -1,7 +1,8 @@
 /**
  * Forks a session: copies its history up to an entry into a new session (REC-6).
  *
- * A run that is in progress at that entry ends in the copy, so that the fork does not run what its source may also run.
+ * 1. A run that is in progress at that entry ends in the copy, so that the fork does not run what its source may also run.
+ * 2. Until the copy is complete, it is not due: a worker that finds a part of it, after a crash or after the lease, must not continue it.
  */
 
 import { advance, consequences } from "../../core/machine/consequences.js";
@@ -16,6 +17,7 @@ import { PawlError } from "../../errors.js";
 import type { Lease } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
+import { releaseLease } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
 
 /** The maximum number of events in one commit of the copy. */
@@ -34,7 +36,9 @@ export async function forkSession(
 ): Promise<void> {
   const events = await readEventsUpTo(store, sourceId, at);
   const claimed = await store.claim(targetId, { holder: keeper.holder, now: clock.now(), leaseMs: keeper.leaseMs });
-  if (claimed.type === "held" || claimed.state !== null)
+  const isNew = claimed.type === "claimed" && claimed.state === null;
+  if (claimed.type === "claimed" && !isNew) await releaseLease(store, claimed.lease);
+  if (claimed.type === "held" || !isNew)
     throw new PawlError("session_busy", `Session ${targetId} already exists. Give the fork a new id.`);
   await copyBlobs(sourceId, targetId, events, store);
   await writeCopy(claimed.lease, events, clock.now(), store);
@@ -97,9 +101,9 @@ async function writeCopy(
       events: [...batch, ...ended.events],
       state,
       at: now,
-      activity: isResting(state) ? "resting" : "active",
-      dueAt: dueAt(state),
-      askedAt: askedAt(state),
+      activity: isResting(state) || !isLast ? "resting" : "active",
+      dueAt: isLast ? dueAt(state) : null,
+      askedAt: isLast ? askedAt(state) : null,
       ...(isLast ? { release: true } : {}),
     });
     if (result.type !== "ok")

@@ -36,6 +36,14 @@ export function createNoSessionError(sessionId: string): PawlError {
   );
 }
 
+/** The log of a session ends before an entry that was already read. */
+export function createReplacedSessionError(sessionId: string): PawlError {
+  return new PawlError(
+    "no_session",
+    `The session ${sessionId} that was followed does not exist any more: its log has become shorter. Another session was begun under its id, or the store was restored from a backup. Read it from its beginning.`,
+  );
+}
+
 export function throwNoSession(sessionId: string): never {
   throw createNoSessionError(sessionId);
 }

@@ -7,13 +7,16 @@
  * 2. A process has one follower for each session, however many subscribers the session has.
  * 3. Between its reads, the follower of a session that is only watched keeps nothing in memory, unless a run is in progress.
  * 4. If the session is deleted, the follower ends: nothing more will come, and the session is not claimed, which would create it again.
+ *    This also applies if another session has begun under its id: its events are not those that come next.
  * 5. A session that waits for a person or a child is taken over only if it is due: a message was posted to it, or one of its
  *    waits is over.
  */
 import { dueAt } from "../../core/machine/effects.js";
 import { initialState, isResting, isWaiting, type State } from "../../core/machine/state.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
+import type { PawlError } from "../../errors.js";
 import type { Clock } from "../../ports/clock.js";
+import { createNoSessionError, createReplacedSessionError } from "../log/driver-errors.js";
 import { readEntries } from "../log/read-entries.js";
 import { type Follower, followEntry, openFollower } from "../log/read-log.js";
 import { type WatchedLogs, watchLog } from "./watch-logs.js";
@@ -36,7 +39,7 @@ export type FollowOptions = {
   /** Whether this process is sending the first request to the session, which may not exist yet. */
   readonly isStarting: () => boolean;
   /** Called if the session was deleted. The follower stops. */
-  readonly onDeleted: () => void;
+  readonly onDeleted: (error: PawlError) => void;
   readonly onEnd: (error?: unknown) => void;
 };
 
@@ -62,6 +65,8 @@ export function followLog(options: FollowOptions): Following {
   const { store } = logs;
   let follower: Follower | null = null;
   let state: State = initialState;
+  /** Whether the session has a log. */
+  let hasLog = false;
   let publishedSeq = options.after;
   /** Whether the session is known to have existed, so that it was deleted if it does not exist any more. */
   let hasExisted = options.after > 0;
@@ -72,7 +77,9 @@ export function followLog(options: FollowOptions): Following {
 
   /** Without new entries, this reads only one row: the transcript is loaded only if there are events to broadcast. */
   async function read(): Promise<void> {
-    state = (await store.load(sessionId))?.state ?? initialState;
+    const loaded = await store.load(sessionId);
+    hasLog = loaded !== null;
+    state = loaded?.state ?? initialState;
     if (state.session !== null) hasExisted = true;
     if (state.seq <= publishedSeq) return;
     let isStale = false;
@@ -89,14 +96,16 @@ export function followLog(options: FollowOptions): Following {
     if (isStale) follower = null;
   }
 
-  /** Whether the session was deleted. Most looks find a log, which they have just read. */
-  async function isDeleted(): Promise<boolean> {
-    if (state.session !== null) return false;
+  /** The error if the session was deleted. Most looks find a log, which they have just read. */
+  async function findDeletion(): Promise<PawlError | null> {
+    if (state.seq < publishedSeq)
+      return hasLog ? createReplacedSessionError(sessionId) : createNoSessionError(sessionId);
+    if (state.session !== null) return null;
     const isPosted = (await store.inbox(sessionId)).length > 0;
     if (isPosted) hasExisted = true;
-    if (isPosted || (!hasExisted && options.isStarting())) return false;
+    if (isPosted || (!hasExisted && options.isStarting())) return null;
     // A message may have been consumed in between.
-    return (await store.load(sessionId)) === null;
+    return (await store.load(sessionId)) === null ? createNoSessionError(sessionId) : null;
   }
 
   async function isDue(): Promise<boolean> {
@@ -108,10 +117,9 @@ export function followLog(options: FollowOptions): Following {
   async function lookOnce(mayTakeOver: boolean): Promise<void> {
     await read();
     if (isStopped) return;
-    if (await isDeleted()) {
-      options.onDeleted();
-      return stop();
-    }
+    const deletion = await findDeletion();
+    if (deletion !== null && !isStopped) options.onDeleted(deletion);
+    if (deletion !== null) return stop();
     if (isStopped || !options.mayTakeOver()) return;
     if (mayTakeOver && (await isDue()) && !isStopped && (await options.takeOver())) stop();
     if (!isStopped && options.mayTakeOver()) await options.onWaitedFor(state);

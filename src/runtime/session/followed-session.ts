@@ -88,7 +88,7 @@ function follow(session: FollowedSession, sessions: FollowedSessions): void {
     mayTakeOver: no,
     takeOver: takeNothing,
     isStarting: no,
-    onDeleted: () => closeDeleted(session),
+    onDeleted: (error) => closeDeleted(session, error),
     onEnd(error) {
       session.following = null;
       if (error !== undefined) closeWithError(session, error);

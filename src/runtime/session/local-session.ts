@@ -344,7 +344,7 @@ export function followSession(localSession: LocalSession, first: LookOptions = {
         return localSession.driver !== null;
       }),
     isStarting: () => localSession.operationsUnderWay > 0,
-    onDeleted: () => closeDeleted(localSession),
+    onDeleted: (error) => closeDeleted(localSession, error),
     onEnd(error) {
       localSession.following = null;
       detachChildren(localSession);

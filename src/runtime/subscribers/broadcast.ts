@@ -13,14 +13,23 @@ import type { ToolOutput } from "../../core/data/message.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
 import type { PublicEvent } from "../../core/view/public-event.js";
+import type { PawlError } from "../../errors.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { EventContext } from "../../ports/observer.js";
-import { createTail, endTail, pushItem, readFromLog, type Tail, type TailOptions } from "../../stream/tail/tail.js";
+import {
+  createTail,
+  endTail,
+  moveTail,
+  pushItem,
+  readFromLog,
+  type Tail,
+  type TailOptions,
+} from "../../stream/tail/tail.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import { forgetLocals } from "../agent/local-run-options.js";
 import type { StreamItem } from "../agent/stream-types.js";
 import { type CommittedEntry, unheard } from "../log/committed-entry.js";
-import { createNoSessionError } from "../log/driver-errors.js";
+import { createReplacedSessionError } from "../log/driver-errors.js";
 import { readCommittedEntries } from "../log/read-log.js";
 import { endWith } from "../model/message-assembly.js";
 import type { PartialOutput } from "../model/partial-output.js";
@@ -171,6 +180,7 @@ export function hasLastingSubscriber({ subscriptions }: Broadcast): boolean {
 /** Prepares for a driver that begins at this state: lasting subscribers get the events that they have missed. */
 export async function catchUpTo(audience: Broadcast, state: State): Promise<void> {
   const { seq } = state;
+  if (seq < audience.publishedSeq) restart(audience, seq, createReplacedSessionError(audience.sessionId));
   await audience.tracing?.begin(state);
   if (hasLastingSubscriber(audience) && audience.publishedSeq < seq) {
     const { store } = audience.parts;
@@ -216,10 +226,17 @@ export function closeWithError(audience: Broadcast, cause: unknown): void {
 }
 
 /** Ends waiters and lasting subscriptions, because the session was deleted. The waiters then find no run. */
-export function closeDeleted(audience: Broadcast): void {
+export function closeDeleted(audience: Broadcast, cause: PawlError): void {
   dismissWaiters(audience, audience.waiters);
-  const error = { cause: createNoSessionError(audience.sessionId) };
-  for (const subscription of audience.subscriptions) if (subscription.stays) endTail(subscription, error);
+  restart(audience, 0, cause);
+}
+
+/** Ends the lasting subscriptions to a session that was deleted. The others are those of requests that begin another one under its id. */
+function restart(audience: Broadcast, seq: number, cause: PawlError): void {
+  audience.publishedSeq = seq;
+  for (const subscription of audience.subscriptions)
+    if (subscription.stays) endTail(subscription, { cause });
+    else moveTail(subscription, seq);
 }
 
 export function hasNoConsumers({ subscriptions, waiters, signals }: Broadcast): boolean {

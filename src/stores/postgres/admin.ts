@@ -5,7 +5,7 @@ import { checkOptions, nonEmptyString, type OptionTable } from "../../check-opti
 import { toOpenError } from "./client.js";
 import { aSchemaName, type PostgresConnection, withConnection } from "./connect.js";
 import {
-  checkEncoding,
+  checkDatabase,
   grantStatements,
   newerTablesError,
   readVersion,
@@ -31,7 +31,7 @@ export async function migrate(
 
 async function migrateTables(target: SchemaTarget): Promise<{ readonly from: number | null; readonly to: number }> {
   try {
-    await checkEncoding(target);
+    await checkDatabase(target);
     const from = await readVersion(target);
     if (from !== null && from > tablesVersion) throw newerTablesError(target, from);
     await upgradeTables(target);

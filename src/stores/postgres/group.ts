@@ -11,6 +11,7 @@ import { buildSearchText, encodeEvents, encodeInfo, encodeOverview, encodeState 
 import { encodeNotices } from "../shared/notice-rows.js";
 import { checkSeq } from "../shared/rules.js";
 import { isConnectionLost, isTransient } from "./client.js";
+import { readInbox } from "./reads.js";
 import { createBackoff } from "./retry.js";
 import { appendWaiting } from "./signals.js";
 import { type AppendOutcome, appendTypes, type Database } from "./statements.js";
@@ -217,13 +218,24 @@ async function resolveUnknown(db: Database, job: CommitJob, connectionError: unk
     try {
       if (await isCommitWritten(db, job)) return settle.resolve(written);
       const result = toCommitResult((await appendJobs(db, [job]))[0]);
-      return settle.resolve(result.type !== "ok" && (await isCommitWritten(db, job)) ? written : result);
+      const isWritten =
+        result.type !== "ok" && ((await isCommitWritten(db, job)) || (await hasRecorded(db, job, result)));
+      return settle.resolve(isWritten ? written : result);
     } catch (error) {
       if (!(isConnectionLost(error) || isTransient(error))) return settle.reject(error);
       last = error;
     }
   } while (await backOff());
   settle.reject(last);
+}
+
+/**
+ * Whether the first attempt has recorded the id that the second could not record. It wrote nothing else, because the log is as before. A
+ * message with this id from another process would be in the inbox, which only this process empties.
+ */
+async function hasRecorded(db: Database, { lease, commit }: CommitJob, result: CommitResult): Promise<boolean> {
+  if (result.type !== "duplicate" || commit.events.length > 0) return false;
+  return (await readInbox(db, lease.sessionId)).every(({ id }) => id !== result.id);
 }
 
 type CommitFate = { readonly appended: boolean; readonly released: boolean };

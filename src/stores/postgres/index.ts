@@ -196,7 +196,7 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
     getBlob: (sessionId, hash) => runWithRetry(() => reads.getBlob(db, sessionId, hash)),
     delete: async (sessionId, options) => {
       const isDeleted = await runWithRetry(() => sessions.deleteSession(db, sessionId, options));
-      if (isDeleted) watchers.notify({ sessionId });
+      if (isDeleted) watch.notifyDeleted(sessionId);
       return isDeleted;
     },
     ...timeStores,

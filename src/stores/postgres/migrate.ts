@@ -56,12 +56,22 @@ export async function upgradeTables({ query, schema }: SchemaTarget): Promise<vo
   END $do_block$`);
 }
 
-/** @throws PawlError `store_open` if the database's encoding is not UTF8 */
-export async function checkEncoding({ query, name }: SchemaTarget): Promise<void> {
+/**
+ * Under `repeatable read`, a transaction that has waited for a lock reads what was there before. A wait and its signal that are written at
+ * the same time then miss each other. `serializable` refuses one of the two, which is sent again.
+ *
+ * @throws PawlError `store_open` if the database's encoding is not UTF8, or its transactions are isolated in this way
+ */
+export async function checkDatabase({ query, name }: SchemaTarget): Promise<void> {
   const { rows } = await query.query(
-    "SELECT pg_encoding_to_char(encoding) AS encoding FROM pg_database WHERE datname = current_database()",
+    "SELECT pg_encoding_to_char(encoding) AS encoding, current_setting('transaction_isolation') AS isolation FROM pg_database WHERE datname = current_database()",
   );
-  const { encoding } = rows[0] as { readonly encoding: string };
+  const { encoding, isolation } = rows[0] as { readonly encoding: string; readonly isolation: string };
+  if (isolation === "repeatable read")
+    throw new PawlError(
+      "store_open",
+      `Transactions of the store ${name} have the isolation level repeatable read, under which signals can be lost. Set the default back: ALTER ROLE name SET default_transaction_isolation = 'read committed'`,
+    );
   if (encoding !== "UTF8")
     throw new PawlError(
       "store_open",
@@ -72,7 +82,7 @@ export async function checkEncoding({ query, name }: SchemaTarget): Promise<void
 /** Creates the tables if there are none. @throws PawlError `store_open`, `older_format`, `newer_format` */
 export async function ensureTables(target: SchemaTarget): Promise<void> {
   const { name } = target;
-  await checkEncoding(target);
+  await checkDatabase(target);
   const version = await readVersion(target);
   if (version === null) await createTables(target);
   else if (version > tablesVersion) throw newerTablesError(target, version);

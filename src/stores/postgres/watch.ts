@@ -5,6 +5,7 @@
  * 2. A poll begins at the horizon of the previous poll: the oldest transaction that was in flight then. It therefore finds every row that
  *    has become visible since, in whatever order.
  * 3. Changes that a poll cannot find (too many at once, or a server that was reset to an earlier state) are reported as a gap.
+ * 4. No poll finds that a session was deleted, because nothing is left of it. If its notification may have been lost, a gap is reported.
  */
 import { randomUUID } from "node:crypto";
 import type { Watchers } from "../shared/watchers.js";
@@ -25,6 +26,8 @@ export type Watch = {
   readonly start: () => void;
   /** Reports a change by this process to the listeners in this process and to other processes. */
   readonly notifyAll: (change: ChangeKey) => void;
+  /** The same for a session that this process has deleted. To other processes, this is a change of its log. */
+  readonly notifyDeleted: (sessionId: string) => void;
   readonly stop: () => Promise<void>;
 };
 
@@ -35,6 +38,8 @@ const batchMs = 20;
  * enough. Messages are not delayed, because their senders wait for the result.
  */
 const minCommitGapMs = 50;
+/** How often a gap is reported, in milliseconds, because no poll finds deleted sessions: without notifications, and with them. */
+const gapEveryMs = { polling: 60_000, listening: 600_000 } as const;
 /** PostgreSQL limits a notification to 8,000 bytes. */
 const maxBytes = 7_000;
 /** If a poll finds more changes than this, in the logs or in the inboxes, it reports a gap. */
@@ -65,7 +70,7 @@ export async function createWatch(
   let pendingFlush: { readonly timer: NodeJS.Timeout; readonly end: number } | null = null;
   let lastFlushedAt = Number.NEGATIVE_INFINITY;
   let flushing: Promise<void> = Promise.resolve();
-  let pollTimer: NodeJS.Timeout | null = null;
+  let timers: readonly NodeJS.Timeout[] = [];
 
   async function flush(): Promise<void> {
     pendingFlush = null;
@@ -99,13 +104,20 @@ export async function createWatch(
   const pollIfWatched = () => {
     if (watchers.count() > 0) void poller.poll();
   };
-  await notifications?.listen(channel, onNotification, pollIfWatched);
+  const reportGap = () => watchers.notify({ gap: true });
+  await notifications?.listen(channel, onNotification, () => {
+    reportGap();
+    pollIfWatched();
+  });
 
   return {
     start() {
-      if (pollTimer !== null) return;
-      pollTimer = setInterval(pollIfWatched, pollMs);
-      pollTimer.unref();
+      if (timers.length > 0) return;
+      timers = [
+        setInterval(pollIfWatched, pollMs),
+        setInterval(reportGap, gapEveryMs[notifications === null ? "polling" : "listening"]),
+      ];
+      for (const timer of timers) timer.unref();
     },
     notifyAll(change) {
       const { sessionId, in: part } = change;
@@ -114,8 +126,13 @@ export async function createWatch(
       pendingChanges.add(`${part === "log" ? "l" : "i"}${sessionId}`);
       flushWithin(part === "inbox" ? batchMs : Math.max(batchMs, lastFlushedAt + minCommitGapMs - performance.now()));
     },
+    notifyDeleted(sessionId) {
+      watchers.notify({ sessionId });
+      pendingChanges.add(`l${sessionId}`);
+      flushWithin(batchMs);
+    },
     async stop() {
-      if (pollTimer !== null) clearInterval(pollTimer);
+      for (const timer of timers) clearInterval(timer);
       if (pendingFlush !== null) {
         clearTimeout(pendingFlush.timer);
         flushing = flush();

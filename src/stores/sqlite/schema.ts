@@ -266,6 +266,8 @@ export const statements = {
   lastMessage: "SELECT coalesce(max(number), 0) AS number FROM messages",
   heldTails: `SELECT ${bytes("s.name")}, ${tail} AS tail FROM sessions s WHERE s.holder IS NOT NULL`,
   claimedSince: `SELECT ${bytes("name")} FROM sessions WHERE epoch > ?`,
+  /** How many sessions were ever deleted. Ids are never used twice. */
+  deletedSessions: `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'sessions'), 0) - (SELECT count(*) FROM sessions) AS count`,
   postedSince: `SELECT DISTINCT ${bytes("s.name")} FROM messages m JOIN sessions s ON s.id = m.session WHERE m.number > ?`,
 } as const;
 

@@ -3,6 +3,7 @@
  *
  * 1. A failed poll loses nothing: the next poll compares with the last successful one. If there is none yet, or if the file cannot be read,
  *    a gap is reported.
+ * 2. A deleted session leaves no row, but the number of deleted sessions is known. If it has grown, a gap is reported.
  *
  * A process commits only to sessions that it holds. A session with a new commit was therefore held at the last poll, is held now, or was
  * claimed in between (epochs are counted per store). A new message has a higher number than the last one seen.
@@ -20,6 +21,11 @@ type WatchState = {
   readonly tails: ReadonlyMap<string, number | null>;
 };
 
+/** Counting the sessions reads an index of all of them. It takes at most this part of the time. */
+const countingPart = 1 / 200;
+/** The minimum time between two counts, in milliseconds: each gap makes all followers read, and many sessions may be deleted at once. */
+const minCountGapMs = 1_000;
+
 /** Polls every `intervalMs` milliseconds while there are listeners. Call `start` after adding one. */
 export function createPoller(
   db: Database,
@@ -31,6 +37,7 @@ export function createPoller(
   let state: WatchState | null = null;
   /** Whether a poll failed before the first success, so that listeners may have missed changes. */
   let needsGap = false;
+  const deletions = createDeletionCount(db);
   const stop = (): void => {
     if (timer !== null) clearInterval(timer);
     timer = null;
@@ -41,12 +48,16 @@ export function createPoller(
       return;
     }
     try {
-      const result = read(() => (readDataVersion(db) === state?.dataVersion ? null : readChanges(db, state)));
-      if (result === null) return;
-      state = result.state;
-      if (needsGap) watchers.notify({ gap: true });
+      const { changed, isDeleted } = read(() => {
+        const changed = readDataVersion(db) === state?.dataVersion ? null : readChanges(db, state);
+        if (changed !== null) deletions.markStale();
+        return { changed, isDeleted: deletions.hasGrown() };
+      });
+      if (needsGap || isDeleted) watchers.notify({ gap: true });
       needsGap = false;
-      for (const change of result.changes) watchers.notify(change);
+      if (changed === null) return;
+      state = changed.state;
+      for (const change of changed.changes) watchers.notify(change);
     } catch (error) {
       needsGap ||= state === null;
       // A gap makes followers read their session, so that they get the error.
@@ -58,11 +69,36 @@ export function createPoller(
       if (timer !== null) return;
       state = null;
       needsGap = false;
+      deletions.markStale();
       poll();
       timer = setInterval(poll, intervalMs);
       timer.unref();
     },
     stop,
+  };
+}
+
+/** Counts deleted sessions after the store has changed. */
+function createDeletionCount({ statements }: Database) {
+  let known: number | null = null;
+  let isStale = true;
+  let nextAt = Number.NEGATIVE_INFINITY;
+  return {
+    markStale() {
+      isStale = true;
+    },
+    /** Whether sessions were deleted since the last count. A change that comes too early is looked at later. */
+    hasGrown(): boolean {
+      const startedAt = performance.now();
+      if (!isStale || startedAt < nextAt) return false;
+      const { count } = statements.deletedSessions.get() as { readonly count: number };
+      const endedAt = performance.now();
+      nextAt = endedAt + Math.max(minCountGapMs, (endedAt - startedAt) / countingPart);
+      isStale = false;
+      const isMore = known !== null && count > known;
+      known = count;
+      return isMore;
+    },
   };
 }
 

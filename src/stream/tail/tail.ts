@@ -148,6 +148,12 @@ export function pushKnownEnd(tail: Tail, end: PublicEvent): void {
   pushItem(tail, end);
 }
 
+/** Moves the tail back, because the log after this entry is another one. */
+export function moveTail(tail: Tail, seq: number): void {
+  tail.cursor = afterEntry(seq);
+  tail.logCursor = tail.cursor;
+}
+
 /** Called when events are in the log but were not pushed: the consumer gets them from the log. */
 export function readFromLog(tail: Tail): void {
   if (tail.ended !== null || tail.gap !== "none") return;

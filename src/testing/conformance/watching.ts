@@ -106,6 +106,25 @@ export const watchCases = createCases(["STOR-1", "STOR-2"], {
     await Promise.all(ids.map((id, index) => otherStore.post(id, createMessage(`m${index}`))));
     await next.seen;
   },
+  "a deletion by another process is reported, or a gap is": async ({ store, second }) => {
+    if (store.tellsAllChanges !== true) return;
+    const otherStore = await second();
+    const begun = watchChanges(store, "s");
+    await createRestingSession(otherStore, "s");
+    await begun.seen;
+    let isDeleted = false;
+    let stop = () => {};
+    const reported = new Promise<void>((resolve) => {
+      stop = store.watch(({ sessionId, gap }) => {
+        if (isDeleted && (gap === true || sessionId === "s")) resolve();
+      });
+    });
+    const deleted = otherStore.delete("s", { now: t0 });
+    isDeleted = true;
+    ok(await deleted);
+    await reported;
+    stop();
+  },
   "if all changes are reported, listeners are notified of a gap when the store is closed": async ({ store }) => {
     if (store.tellsAllChanges !== true) return;
     const notified = new Promise<StoreChange>((resolve) => {

@@ -70,7 +70,9 @@ export function createProvider(
       : {}),
     tokens: () => undefined,
     async saveTokens(tokens: Tokens) {
-      await updateLogin(credentials, url, { tokens, ...(known === undefined ? { client: memory.registered } : {}) });
+      // Without a new registration, the stored client got the tokens, and refreshes them.
+      const isRegistered = known === undefined && memory.registered !== undefined;
+      await updateLogin(credentials, url, { tokens, ...(isRegistered ? { client: memory.registered } : {}) });
     },
     redirectToAuthorization() {
       throw createLoginNeededError(url);
