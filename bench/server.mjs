@@ -350,8 +350,9 @@ async function serveBare(pieces, work) {
 
 /**
  * CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process, and beside `node:http` alone
- * with the same bytes, in turns: the least of each counts. A server runs for long, so all are measured warm. Short runs tell what does not depend on the words: the
- * requests, and that a worker takes the session up. The reads of the store are those of the last round.
+ * with the same bytes, in turns: the least of each counts. A server runs for long, so all are measured warm. Short runs tell
+ * what does not depend on the words: the requests, and that a worker takes the session up. The reads of the store are those
+ * of the last round.
  */
 async function watchedRuns(runs, words, warm, rounds) {
   return await inFolder(async (folder) => {
