@@ -45,18 +45,19 @@ const work = {
   leave() {
     for (const socket of sockets.splice(0)) socket.destroy();
   },
-  /** Begins runs over HTTP, one after the other, and reads each stream to its end. */
+  /** Begins runs over HTTP, one after the other, and reads each stream to its end. Gives the sizes of the pieces of the last. */
   async runs({ port, token, agent, count }) {
     const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
     const at = `http://127.0.0.1:${port}/v1/sessions`;
-    let read = 0;
+    let pieces = [];
     for (let index = 0; index < count; index += 1) {
       const begun = await fetch(at, { method: "POST", headers, body: JSON.stringify({ agent, input: "Go." }) });
       const { sessionId, runId } = await begun.json();
       const stream = await fetch(`${at}/${sessionId}/stream?runId=${runId}&until=run`, { headers });
-      read += (await stream.arrayBuffer()).byteLength;
+      pieces = [];
+      for await (const piece of stream.body) pieces.push(piece.byteLength);
     }
-    return { read };
+    return { pieces };
   },
   /** Serves a file's sessions, and shows what another process streams. */
   async serve({ path, token, secret }) {

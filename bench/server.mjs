@@ -321,10 +321,38 @@ function countReads(store) {
   return { store: { ...store, ...Object.fromEntries(counting) }, reads: () => count };
 }
 
+/** The floor: `node:http` alone takes the same two requests, and streams as many bytes in the same pieces, one in each turn. */
+async function serveBare(pieces, work) {
+  const http = createHttpServer(async (request, response) => {
+    if (request.method === "POST") {
+      const body = [];
+      for await (const chunk of request) body.push(chunk);
+      JSON.parse(Buffer.concat(body));
+      response.writeHead(201, { "content-type": "application/json" });
+      response.end(JSON.stringify({ sessionId: "session", runId: "run" }));
+      return;
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    for (const size of pieces) {
+      response.write("x".repeat(size));
+      await new Promise((done) => setImmediate(done));
+    }
+    response.end();
+  });
+  await new Promise((done) => http.listen(0, "127.0.0.1", done));
+  try {
+    return await work(http.address().port);
+  } finally {
+    http.closeAllConnections();
+    await new Promise((done) => http.close(done));
+  }
+}
+
 /**
- * CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process, in turns: the least of each
- * counts. A server runs for long, so both are measured warm. Short runs tell what does not depend on the words: the
- * requests, and that a worker takes the session up. The reads of the store are those of the last round.
+ * CPU of runs that somebody watches over HTTP, beside the same runs streamed in the process, and beside `node:http` alone
+ * with the same bytes, in turns: the least of each counts. A server runs for long, so all are measured warm. Short runs tell
+ * what does not depend on the words: the requests, and that a worker takes the session up. The reads of the store are those
+ * of the last round.
  */
 async function watchedRuns(runs, words, warm, rounds) {
   return await inFolder(async (folder) => {
@@ -351,16 +379,21 @@ async function watchedRuns(runs, words, warm, rounds) {
         withOther(async (other) => {
           const overHttp = (count) => other("runs", { port, token, agent: name, count });
           await inProcess(warm);
-          await overHttp(warm);
-          const least = { direct: Number.POSITIVE_INFINITY, watched: Number.POSITIVE_INFINITY };
-          const readsOfRun = {};
-          for (let round = 0; round < rounds; round += 1)
-            for (const [kind, work] of Object.entries({ direct: inProcess, watched: overHttp })) {
-              const before = reads();
-              least[kind] = Math.min(least[kind], (await cpuOf(() => work(runs))) / runs / 1_000);
-              readsOfRun[kind] = (reads() - before) / runs;
-            }
-          return { ...least, reads: readsOfRun };
+          const { pieces } = await overHttp(warm);
+          return serveBare(pieces, async (barePort) => {
+            const bare = (count) => other("runs", { port: barePort, token, agent: name, count });
+            await bare(warm);
+            const least = {};
+            const readsOfRun = {};
+            for (let round = 0; round < rounds; round += 1)
+              for (const [kind, work] of Object.entries({ direct: inProcess, watched: overHttp, bare })) {
+                const before = reads();
+                const ms = (await cpuOf(() => work(runs))) / runs / 1_000;
+                least[kind] = Math.min(least[kind] ?? ms, ms);
+                readsOfRun[kind] = (reads() - before) / runs;
+              }
+            return { ...least, reads: readsOfRun, pieces: pieces.length };
+          });
         }),
       );
     }

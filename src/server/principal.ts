@@ -6,6 +6,7 @@
  */
 import type { ClientRunOptions, RunParams, SessionInfo } from "../index.js";
 import { sha256 } from "../platform/hash.js";
+import { toBase64url } from "./base64url.js";
 
 /** The possible scopes of a principal. */
 export const scopes = Object.freeze([
@@ -83,11 +84,7 @@ export function createToken(): string {
 
 /** Creates random bytes, encoded as base64url. */
 export function randomBase64url(bytes: number): string {
-  const random = crypto.getRandomValues(new Uint8Array(bytes));
-  return btoa(String.fromCharCode(...random))
-    .replaceAll("+", "-")
-    .replaceAll("/", "_")
-    .replaceAll("=", "");
+  return toBase64url(crypto.getRandomValues(new Uint8Array(bytes)));
 }
 
 export function isToken(token: unknown): token is string {
