@@ -46,6 +46,9 @@ export function toBackgroundWords(words: readonly string[], sessionId: string): 
   const end = words.indexOf("--");
   const [options, others] = end === -1 ? [words, []] : [words.slice(0, end), words.slice(end)];
   const [command = "run", ...rest] = options;
-  const kept = rest.filter((word) => word !== "--background" && word !== "--continue");
+  const kept = rest.flatMap((word) => {
+    if (word === "--background" || word === "--continue" || word === "-c") return [];
+    return word === "-yc" || word === "-cy" ? ["-y"] : [word];
+  });
   return [command, ...kept, "--session", sessionId, "--park", ...others];
 }
