@@ -137,6 +137,11 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number, 1 or more"],
     ["an unknown model", ["run", "x", "--model", "nothing"], 'Unknown model "nothing". Use provider/model'],
     ["a misspelled model", ["run", "x", "--model", "demoo"], 'Unknown model "demoo". Did you mean demo?'],
+    [
+      "a file in place of the folder",
+      ["run", "x", "--root", "a.txt"],
+      "a.txt is not a folder. Give an existing folder",
+    ],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to answer", ["approve", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to steer", ["steer", "nothing", "x"], 'There is no session "nothing"'],
@@ -145,7 +150,7 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["no entry", ["fork", "nothing", "--at", "0"], "whole number, 1 or more"],
     ["an unknown session to abort", ["abort", "nothing"], '"pawl sessions" lists'],
   ])("%s", verifies("CLI-3"), async (_, args, what) => {
-    const ended = await createWorld().pawl(args);
+    const ended = await createWorld({ "a.txt": "" }).pawl(args);
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain(what);
     expect(isPlain(ended)).toBe(true);

@@ -57,6 +57,17 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     expect(await person.screen()).toMatch(/To continue: pawl --continue, or pawl --session \w+$/);
   });
 
+  test("who leaves a session that is not the latest of the folder is told its id alone", async () => {
+    const world = createWorld();
+    const { person } = await startConversation(world, [answer("One.")]);
+    person.type("first message\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    expect(await world.pawl(["run", "List the files", "--model", "demo"])).toMatchObject({ code: 0 });
+    person.type("/quit\r");
+    expect(await person.ended).toMatchObject({ code: 0 });
+    expect(await person.screen()).toMatch(/To continue: pawl --session \w+$/);
+  });
+
   test("Tab and Enter at once send the whole path, although the folder has not been read yet", async () => {
     const { person, server } = await startConversation(createWorld({ "notes.txt": "Old.\n" }), [answer("One.")]);
     person.type("Read @no\t\r");

@@ -11,7 +11,7 @@ import { chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent } from "../agent/folder-agent.js";
-import { getLatestSession } from "../agent/latest-session.js";
+import { findLatestSession, getLatestSession } from "../agent/latest-session.js";
 import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
@@ -249,7 +249,7 @@ function hasShell({ yes, allowShell }: ConversationOptions, configured: Resolved
 
 /** Ends or leaves the run, and shows how to continue. */
 async function leaveConversation(
-  { front, store, loss, background, terminal }: ConversationDeps,
+  { front, store, root, loss, background, terminal }: ConversationDeps,
   control: SessionControl,
   how: LeaveMode,
   endSession: (reason: SessionEndReason) => Promise<readonly string[]>,
@@ -265,7 +265,10 @@ async function leaveConversation(
     control.say(wrapNote(sanitize(terminal.redaction.text(failure)), front.columns(), "yellow"));
   if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
-    control.say(wrapNote(`To continue: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
+    const latest = await findLatestSession(store, root);
+    // After /resume or --session, another session of the folder may be the latest.
+    const shortest = latest?.sessionId === control.sessionId ? "pawl --continue, or " : "";
+    control.say(wrapNote(`To continue: ${shortest}pawl --session ${id}`, front.columns(), "dim"));
   }
   if (agentsAtWork > 0) control.say(wrapNote(formatAgentsAtWork(agentsAtWork), front.columns(), "yellow"));
   front.changed();
