@@ -142,6 +142,11 @@ describe("a mistake in the command line ends with 2 and says what would be right
       ["run", "x", "--root", "a.txt"],
       "a.txt is not a folder. Give an existing folder",
     ],
+    [
+      "a limit in dollars for a model without a known price",
+      ["run", "x", "--max-cost", "1", "--model", "ollama/x"],
+      "--max-cost needs a model whose price is known, and that of ollama/x is not.",
+    ],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to answer", ["approve", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to steer", ["steer", "nothing", "x"], 'There is no session "nothing"'],

@@ -137,7 +137,8 @@ export function parseRule(
   if (text.length > maxRule) throw createError(`it has more than ${maxRule} characters`);
   if (sanitizeStrictly(text) !== text) throw createError("it has hidden characters");
   const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:_\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];
-  if (tool === undefined) throw createError("write a tool's name, and in parentheses what it is about");
+  if (tool === undefined)
+    throw createError("write the name of a tool, alone or with a pattern in parentheses: shell(npm test *)");
   const versionProblem = version === undefined ? null : findVersionProblem(tool, version, verdict);
   if (versionProblem !== null) throw createError(versionProblem);
   const base = { ...stored, rule: text, verdict, scope, tool, ...(version === undefined ? {} : { version }) };
