@@ -195,6 +195,8 @@ function createTalk(
   const { model, timeouts } = chosen;
   const choices = toAgentChoices(options, { root, home }, configured);
   const { permissions } = choices;
+  /** The context files are read for each run, and named once. */
+  const shownFiles = new Set<string>();
   const agent = createFolderAgent({
     store,
     home,
@@ -209,7 +211,11 @@ function createTalk(
     fallbacks,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
-    onContextFiles: (paths) => control.say([lineOf(`Using ${paths.join(", ")}`, "dim")]),
+    onContextFiles: (paths) => {
+      const line = `Using ${paths.join(", ")}`;
+      if (!shownFiles.has(line)) control.say([lineOf(line, "dim")]);
+      shownFiles.add(line);
+    },
     onHookCommand: (name) => control.showHook(name),
     // A mode that was chosen before the first message applies to the first call.
     beforeFirstCall: () => control.mode.storePending(),

@@ -140,7 +140,7 @@ export async function withSessionDriver(
           agents,
           fallbacks,
           onContextFiles: (paths) =>
-            terminal.err(`${terminal.style("dim", `Goes by ${paths.map(sanitize).join(", ")}`)}\n`),
+            terminal.err(`${terminal.style("dim", `Using ${paths.map(sanitize).join(", ")}`)}\n`),
         });
         const canAsk = terminal.isInteractive && options.json !== true;
         const view =
