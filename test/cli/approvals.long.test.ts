@@ -291,13 +291,34 @@ describe("pawl approve", () => {
     expect(await world.pawl(["steer", "zzzz", "Hello"])).toMatchObject({ code: 2 });
   });
 
+  test("an answered call is not listed as waiting for you", async () => {
+    const world = createWorld(files);
+    await park(world);
+    expect((await world.pawl(["agents"])).stdout).toContain("waits for you: edit_file");
+    expect(await world.pawl(["steer", "s", "Be brief"])).toMatchObject({ code: 0 });
+    expect((await world.pawl(["agents"])).stdout).toContain("waits for you: edit_file");
+    expect(await world.pawl(["deny", "s"])).toMatchObject({ code: 0 });
+    expect(await world.pawl(["agents"])).toMatchObject({
+      stdout: expect.stringMatching(/^s +answered /),
+      stderr: "To continue: pawl resume ID, or pawl worker.\n",
+    });
+    const shown = await world.pawl(["sessions", "show", "s"]);
+    expect(shown.stderr).toContain(
+      "The answer is stored, and no process has continued the run. To continue: pawl resume s",
+    );
+    expect(await world.pawl(["resume", "s"])).toMatchObject({ code: 0 });
+    expect(await world.pawl(["agents"])).toMatchObject({ stdout: "" });
+  });
+
   test("a session that had a shell says so when it is resumed without one", verifies("CLI-4#part-2"), async () => {
     const world = createWorld(files);
     await park(world, "s", ["--allow-shell"]);
     expect(await world.pawl(["approve", "s"])).toMatchObject({ code: 0 });
     const resumed = await world.pawl(["resume", "s"]);
     expect(resumed.code).toBe(0);
-    expect(resumed.stderr).toContain("This session had the tool shell, which is missing now. Add --allow-shell.");
+    expect(resumed.stderr).toContain(
+      "This session had the tools shell, read_process and stop_process, which are missing now. Add --allow-shell.\n",
+    );
     await park(world, "t");
     expect(await world.pawl(["approve", "t"])).toMatchObject({ code: 0 });
     expect((await world.pawl(["resume", "t"])).stderr).not.toContain("missing now");

@@ -238,14 +238,43 @@ test(
   },
 );
 
-test("a tool that there is not cannot be turned off", verifies("CHAT-4#settings"), async () => {
+test("an unknown tool cannot be turned off", verifies("CHAT-4#settings"), async () => {
   const world = createWorld();
-  await world.pawl(["config", "set", "tools.off", "fetch_ulr"]);
-  const run = await world.pawl(["run", "hello", "--model", "demo"]);
-  expect(run).toMatchObject({ code: 2, stderr: expect.stringContaining("Do you mean fetch_url?") });
-  await world.pawl(["config", "set", "tools.off", "Bash"]);
-  const elsewhere = await world.pawl(["run", "hello", "--model", "demo"]);
-  expect(elsewhere).toMatchObject({ code: 2, stderr: expect.stringContaining("Do you mean shell?") });
+  for (const [tool, nearest] of [
+    ["fetch_ulr", "fetch_url"],
+    ["Bash", "shell"],
+  ] as const) {
+    const set = await world.pawl(["config", "set", "tools.off", `todo,${tool}`]);
+    expect(set).toMatchObject({ code: 2, stderr: expect.stringContaining(`did you mean ${nearest}?`) });
+  }
+  expect(await world.pawl(["config", "get", "tools.off"])).toMatchObject({ code: 0, stdout: "[]\n" });
+  writeFileSync(join(world.root, "pawl.config.json"), '{ "tools": { "off": ["fetch_ulr"] } }');
+  for (const command of [
+    ["config", "check"],
+    ["run", "hello", "--model", "demo"],
+  ]) {
+    const ended = await world.pawl(command);
+    expect(ended.code).toBe(2);
+    expect(ended.stderr).toContain(
+      `${join(world.root, "pawl.config.json")} cannot be used: tools.off names "fetch_ulr"`,
+    );
+  }
+});
+
+test("every list can be set with commas or as JSON", verifies("CHAT-4#settings"), async () => {
+  const world = createWorld();
+  for (const [key, value, written] of [
+    ["tools.off", "todo, mcp__docs__search,agent_scout", ["todo", "mcp__docs__search", "agent_scout"]],
+    ["tools.off", "[]", []],
+    ["shell.hosts", "npm,api.example.org", ["npm", "api.example.org"]],
+    ["shell.addresses", "10.1.0.0/16", ["10.1.0.0/16"]],
+    ["shell.unasked", "ls,git status", ["ls", "git status"]],
+    ["shell.show", '["/srv/a, b"]', ["/srv/a, b"]],
+    ["fallbacks", "anthropic/claude-sonnet-5-5,fast", ["anthropic/claude-sonnet-5-5", "fast"]],
+  ] as const) {
+    expect(await world.pawl(["config", "set", key, value])).toMatchObject({ code: 0 });
+    expect(JSON.parse((await world.pawl(["config", "get", key])).stdout)).toEqual(written);
+  }
 });
 
 test("PAWL_MODEL is stronger than files, and weaker than --model", verifies("CHAT-4#settings"), async () => {

@@ -35,7 +35,7 @@ describe("pawl run", () => {
       const { code, stderr } = await pawl(["run", "List the files", "--model", "demo"]);
       expect(code).toBe(0);
       expect(stderr).toContain(`${join(root, "AGENTS.md")} was left out: it is a link that leads out of its folder.`);
-      expect(stderr).not.toContain("Goes by");
+      expect(stderr).not.toContain("Using /");
     },
   );
 
@@ -45,9 +45,9 @@ describe("pawl run", () => {
     const env = { OPENAI_BASE_URL: server.baseURL };
     const command = ["run", "Hello", "--model", "openai-compatible/test"];
     const asked = await pawl(command, { env });
-    expect(asked.stderr).toContain(`Goes by ${join(root, "AGENTS.md")}\n`);
+    expect(asked.stderr).toContain(`Using ${join(root, "AGENTS.md")}\n`);
     const without = await pawl([...command, "--no-context-files"], { env });
-    expect(without.stderr).not.toContain("Goes by");
+    expect(without.stderr).not.toContain("AGENTS.md");
     await server.close();
     const sent = server.requests.map((request) => JSON.stringify(request));
     expect(sent[0]).toContain("Answer in rhymes.");

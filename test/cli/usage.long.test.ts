@@ -76,6 +76,16 @@ describe("help", () => {
     expect(stderr).not.toContain("Usage: pawl");
   });
 
+  test("of a command within a command", async () => {
+    const world = createWorld();
+    const [asWords, asOption] = await Promise.all([
+      world.pawl(["help", "sessions", "show"]),
+      world.pawl(["sessions", "show", "--help"]),
+    ]);
+    expect(asWords).toEqual(asOption);
+    expect(asWords.stdout).toContain("Usage: pawl sessions show");
+  });
+
   test("--version is the package's", async () => {
     const { version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
     expect(await createWorld().pawl(["--version"])).toMatchObject({ code: 0, stdout: `${version}\n` });
@@ -90,6 +100,31 @@ describe("a mistake in the command line ends with 2 and says what would be right
       ["rnu", "x"],
       'a conversation needs a terminal. Without one, give the task to "pawl run"',
     ],
+    ["an unknown command of a command that also works alone", ["sessions", "shwo", "3f8c"], "Did you mean show?"],
+    ["an unknown command of a command that serves", ["mcp", "tset", "docs"], "Did you mean test?"],
+    ["help for an unknown command", ["help", "rnu"], "Did you mean run?"],
+    ["help for an unknown command of a command", ["help", "sessions", "shwo"], "Did you mean show?"],
+    [
+      "an option of a command before its name",
+      ["--deny", "list_files", "run", "x"],
+      "option '--deny' has to follow the command: pawl run --deny <rule>",
+    ],
+    [
+      "a short option of a command before its name",
+      ["-c", "run", "x"],
+      "option '--continue' has to follow the command: pawl run --continue",
+    ],
+    [
+      "an option before a command that does not have it",
+      ["--yes", "sessions"],
+      "'pawl sessions' has no option '--yes'",
+    ],
+    ["two sessions to continue", ["run", "x", "-c", "--session", "s"], "cannot be used with option '--session <id>'"],
+    [
+      "two sessions for a conversation",
+      ["--continue", "--session", "s"],
+      "cannot be used with option '--session <id>'",
+    ],
     ["an unknown option", ["run", "--jsno", "x"], "Did you mean --json?"],
     ["an unknown option of a command within one", ["sessions", "show", "x", "--jsno"], "--json"],
     ["too many arguments", ["resume", "a", "b"], "too many arguments"],
@@ -102,6 +137,16 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["a number out of bounds", ["run", "x", "--max-steps", "0"], "whole number, 1 or more"],
     ["an unknown model", ["run", "x", "--model", "nothing"], 'Unknown model "nothing". Use provider/model'],
     ["a misspelled model", ["run", "x", "--model", "demoo"], 'Unknown model "demoo". Did you mean demo?'],
+    [
+      "a file in place of the folder",
+      ["run", "x", "--root", "a.txt"],
+      "a.txt is not a folder. Give an existing folder",
+    ],
+    [
+      "a limit in dollars for a model without a known price",
+      ["run", "x", "--max-cost", "1", "--model", "ollama/x"],
+      "--max-cost needs a model whose price is known, and that of ollama/x is not.",
+    ],
     ["an unknown session", ["resume", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to answer", ["approve", "nothing"], 'There is no session "nothing"'],
     ["an unknown session to steer", ["steer", "nothing", "x"], 'There is no session "nothing"'],
@@ -110,10 +155,27 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["no entry", ["fork", "nothing", "--at", "0"], "whole number, 1 or more"],
     ["an unknown session to abort", ["abort", "nothing"], '"pawl sessions" lists'],
   ])("%s", verifies("CLI-3"), async (_, args, what) => {
-    const ended = await createWorld().pawl(args);
+    const ended = await createWorld({ "a.txt": "" }).pawl(args);
     expect(ended.code).toBe(2);
     expect(ended.stderr).toContain(what);
     expect(isPlain(ended)).toBe(true);
+  });
+});
+
+describe("words that are no mistake", () => {
+  test.each(["sessions", "agents", "permissions", "hooks", "config"])("list after pawl %s", async (command) => {
+    const world = createWorld();
+    await world.pawl(["run", "List the files", "--session", "s"]);
+    const alone = await world.pawl([command]);
+    expect(alone.code).toBe(0);
+    expect(await world.pawl([command, "list"])).toEqual(alone);
+  });
+
+  test.each([["--store", "other.db"], ["--debug"]])("%s before the command", async (...option) => {
+    const world = createWorld();
+    expect(await world.pawl([...option, "run", "List the files", "--session", "s"])).toMatchObject({ code: 0 });
+    const listed = await world.pawl([...option, "sessions"]);
+    expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining("List the files") });
   });
 });
 

@@ -126,9 +126,11 @@ test(
   "/agents says why an agent is off, and without agents where their files would be",
   verifies("AGENT-4#files"),
   async () => {
-    const options = { columns: 60, rows: 30 };
+    const options = { columns: 60, rows: 40 };
+    const withModel = (model: string) => `---\ndescription: Reads.\nmodel: ${model}\n---\nYou read.\n`;
+    const ofModels = { ".pawl/agents/cat.md": withModel("demo"), ".pawl/agents/dan.md": withModel("sonnet") };
     const person = openPawl(
-      createWorld({ ...files, ".pawl/agents/bad.md": "You are bad.\n" }),
+      createWorld({ ...files, ...ofModels, ".pawl/agents/bad.md": "You are bad.\n" }),
       ["--model", "demo"],
       options,
     );
@@ -139,6 +141,7 @@ test(
     await person.sees(
       /bob · of this folder\n {2}Writes\.\n[^·]*?\.pawl\/agents\/bob\.md\n {2}off: its file is not trusted: pawl trust/,
     );
+    await person.sees(/cat · of this folder · model demo\n[\s\S]*dan · of this folder\n/);
     await person.sees(/bad\.md[\s\S]*does not begin with front matter/);
     const none = openPawl(createWorld(), ["--model", "demo"], options);
     await none.sees("ready");

@@ -136,7 +136,7 @@ test("/context, /copy, /output, /todo and /trace show what the session has", ver
   await person.sees(/npm test[\s\S]*ready/);
   person.type("/context\r");
   await person.sees(
-    /system prompt +[\d,]+ tokens +\d+ %\s+environment +\d+ tokens[\s\S]*results of tools[\s\S]*Its provider counted 2,345 tokens\.\s+Nothing was left out of the conversation\./,
+    /system prompt +[\d,]+ tokens +\d+ %\s+environment +\d+ tokens[\s\S]*tool results[\s\S]*Its provider counted 2,345 tokens\.\s+Nothing was left out of the conversation\./,
   );
   person.type("/copy 1\r");
   await person.sees("Code block 1 is copied");

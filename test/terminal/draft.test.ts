@@ -75,6 +75,8 @@ describe("a paste", () => {
     const draft = press(edit.paste(edit.insert(edit.emptyDraft, "see "), long), '"!"');
     expect(renderDraft(draft, "> ", 60, 3).rows.map(toPlainText)).toEqual(["> see [pasted 120 lines]!"]);
     expect(edit.expandPastes(draft)).toBe(`see ${long}!`);
+    const ended = edit.paste(edit.emptyDraft, `${long}\n`);
+    expect(renderDraft(ended, "> ", 60, 3).rows.map(toPlainText)).toEqual(["> [pasted 120 lines]"]);
     expect(edit.expandPastes(press(draft, "backspace", "backspace"))).toBe("see ");
   });
 

@@ -1,7 +1,7 @@
 /**
  * Cells of the tables of keys and commands that no other test has, in a pseudo-terminal with a local server as the model.
  */
-import { chmodSync, existsSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createGate, createWorld, type World } from "../cli/pawl.js";
@@ -55,6 +55,30 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     person.type("\x03");
     expect(await person.ended).toMatchObject({ code: 0 });
     expect(await person.screen()).toMatch(/To continue: pawl --continue, or pawl --session \w+$/);
+  });
+
+  test("the files for agents are named once, and again when others apply", async () => {
+    const world = createWorld({ "AGENTS.md": "Be brief." });
+    const { person } = await startConversation(world, [answer("One."), answer("Two."), answer("Three.")]);
+    person.type("first message\r");
+    await person.sees(/Using .*AGENTS\.md[\s\S]*One\.[\s\S]*ready/);
+    person.type("second message\r");
+    await person.sees(/Two\.[\s\S]*ready/);
+    expect((await person.screen()).match(/Using /g)).toHaveLength(1);
+    renameSync(join(world.root, "AGENTS.md"), join(world.root, "CLAUDE.md"));
+    person.type("third message\r");
+    await person.sees(/Using .*CLAUDE\.md[\s\S]*Three\.[\s\S]*ready/);
+  });
+
+  test("who leaves a session that is not the latest of the folder is told its id alone", async () => {
+    const world = createWorld();
+    const { person } = await startConversation(world, [answer("One.")]);
+    person.type("first message\r");
+    await person.sees(/One\.[\s\S]*ready/);
+    expect(await world.pawl(["run", "List the files", "--model", "demo"])).toMatchObject({ code: 0 });
+    person.type("/quit\r");
+    expect(await person.ended).toMatchObject({ code: 0 });
+    expect(await person.screen()).toMatch(/To continue: pawl --session \w+$/);
   });
 
   test("Tab and Enter at once send the whole path, although the folder has not been read yet", async () => {

@@ -158,6 +158,12 @@ describe("a rule of a session", () => {
     await person.sees("Made.");
     person.type("/permissions remove 1\r");
     await person.sees("Removed: allow");
+    person.type("/permissions add deny shell(rmdir *)\r");
+    await person.sees("deny   shell(rmdir *)  (of this session");
+    person.type("/permissions remove shell(rmdir)\r");
+    await person.sees("There is no such rule.");
+    person.type("/permissions remove shell(rmdir *)\r");
+    await person.sees("Removed: deny");
     person.type("once more\r");
     await answers(person, "n", "a always…");
     await person.sees(/Then not\.[\s\S]*ready/);

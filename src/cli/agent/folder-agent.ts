@@ -3,7 +3,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Call, hasCalls, nearestName } from "../../core/index.js";
+import { type Call, hasCalls } from "../../core/index.js";
 
 import {
   type Agent,
@@ -51,7 +51,7 @@ import { createGuardedTools, withPlanModeCheck } from "../permissions/guarded-to
 import { createHookVerdicts } from "../permissions/hook-verdicts.js";
 import { createPermissions, type Permissions } from "../permissions/permissions.js";
 import { createQuietGitShell } from "../permissions/quiet-git-shell.js";
-import { isAgentTool, planTool, reminderTool, toolsElsewhere } from "../permissions/rule.js";
+import { isAgentTool, planTool, reminderTool } from "../permissions/rule.js";
 import { createTopSessions } from "../permissions/top-sessions.js";
 import { agentName } from "./agent-name.js";
 import { fallbacksFor } from "./choose-fallbacks.js";
@@ -256,26 +256,12 @@ function createFolderTools({
     ...background.tools,
   ];
   const builtInTools = [...guarded.tools, todo(), askPerson(), finishPlan(), createReminderTool(store)];
-  checkToolsOff(toolsOff, [...builtInTools, ...shell]);
   const serverTools = servers.tools.map((tool) => withPlanModeCheck(tool, guarded.checkPlanMode));
   const allTools = [...builtInTools, ...(allowShell ? shell : []), ...serverTools];
   permissions.useVersions(servers.versionOf);
   const tools = allTools.filter(({ name }) => !toolsOff.has(name));
   const hookDeps = { topSessions, verdicts, decide: permissions.decide, sessionVariables };
   return { ...guarded, background, tools, hookDeps };
-}
-
-/** The tools of an MCP server are not known until it has started. */
-function checkToolsOff(toolsOff: ReadonlySet<string>, tools: readonly { readonly name: string }[]): void {
-  const names = tools.map(({ name }) => name);
-  for (const off of toolsOff) {
-    if (names.includes(off) || off.startsWith("mcp__") || isAgentTool(off)) continue;
-    const nearest = toolsElsewhere.get(off) ?? nearestName(off, names);
-    throw new PawlError(
-      "bad_configuration",
-      `The setting tools.off names ${JSON.stringify(off)}, which is not a tool. ${nearest === undefined ? `The tools are: ${names.join(", ")}.` : `Do you mean ${nearest}?`}`,
-    );
-  }
 }
 
 export type ResumedToolsOptions = Pick<FolderAgentOptions, "store" | "home" | "root" | "allowShell" | "servers"> & {

@@ -1,7 +1,7 @@
 /**
  * The sessions whose run has not ended, each below the session that started it, with its current work, start time, cost and process.
  */
-import { addUsage, type SessionSummary, type Store } from "../../index.js";
+import { addUsage, pendingApprovals, type SessionSummary, type Store } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 import { findProgress, isUnfinished, type Progress } from "./session-progress.js";
 
@@ -61,13 +61,22 @@ async function describeSession(store: Store, summary: SessionSummary, depth: num
     title: info?.title ?? "",
     root: info?.root ?? null,
     depth,
-    progress: findProgress(summary),
+    progress: (await isAnswered(store, summary)) ? "answered" : findProgress(summary),
     doing: state === undefined ? "" : describeWork(state),
     startedAt: hasRun ? state.startedAt : null,
     tokens: (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0),
     costUsd: usage.costUsd ?? null,
     pid: holder === null || isHolderDead(holder) ? null : holder.pid,
   };
+}
+
+/** Whether the session waited for a person who has answered, and no process has continued its run since. */
+export async function isAnswered(store: Store, summary: SessionSummary): Promise<boolean> {
+  const { sessionId, inbox, holder } = summary;
+  if (findProgress(summary) !== "waits_for_person" || inbox === 0) return false;
+  if (holder !== null && !isHolderDead(holder)) return false;
+  for await (const _ of pendingApprovals(store, { sessionId })) return false;
+  return true;
 }
 
 function describeWork(state: State): string {

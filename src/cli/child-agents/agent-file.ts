@@ -262,6 +262,9 @@ function formatList(words: readonly string[]): string {
   return [...shown, ...(more === 0 ? [] : [`${more} more`])].join(", ");
 }
 
+/** Other programs name the models of one provider by these words. */
+export const modelsElsewhere: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku"]);
+
 /** The effects of trusting the file, as the trust question lists them. */
 export function describeAgentEffects({ name, tools, disallowedTools, model, mode }: AgentFile): readonly string[] {
   const modes: { readonly [Mode in AgentMode]: readonly string[] } = {
@@ -276,7 +279,11 @@ export function describeAgentEffects({ name, tools, disallowedTools, model, mode
       ? "gives that agent all tools of the session"
       : `gives that agent these tools of the session: ${tools.join(", ") || "none"}`,
     ...(disallowedTools.length === 0 ? [] : [`takes these tools from that agent: ${disallowedTools.join(", ")}`]),
-    ...(model === null ? [] : [`sends its conversation to the model ${model}`]),
+    ...(model === null
+      ? []
+      : [
+          `sends its conversation to the model ${model}${modelsElsewhere.has(model) ? ", if the setting models defines it" : ""}`,
+        ]),
     ...modes[mode],
   ];
 }

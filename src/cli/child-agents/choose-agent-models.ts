@@ -5,7 +5,7 @@ import { type Model, type ModelTimeouts, PawlError } from "../../index.js";
 import { chooseConfiguredModel, hasPrice, type ModelOptions } from "../agent/choose-model.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import { toOneLine } from "../terminal/text.js";
-import type { AgentFile } from "./agent-file.js";
+import { type AgentFile, modelsElsewhere } from "./agent-file.js";
 import { describeMisspelledAgents, resolveAgents } from "./resolve-agents.js";
 
 type AgentModel = {
@@ -24,8 +24,10 @@ export type ChosenAgents = {
   readonly problems: readonly string[];
 };
 
-/** Other programs name the models of one provider by these words. */
-const modelsElsewhere: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku"]);
+/** Whether a name is a word of other programs that the settings do not define, so that the agent uses the session's model. */
+export function isModelElsewhere(name: string, { models }: Pick<ResolvedConfiguration, "models">): boolean {
+  return modelsElsewhere.has(name) && !Object.hasOwn(models, name);
+}
 
 /**
  * A model that cannot be used does not keep the session from starting: the agent's calls fail, and say why.
@@ -51,7 +53,7 @@ export async function chooseAgentModels(
   const chooseNamed = async (file: AgentFile): Promise<AgentWithModel> => {
     const { name, model: modelName } = file;
     if (modelName === null) return { file, model: null };
-    if (modelsElsewhere.has(modelName) && !Object.hasOwn(configured.models, modelName)) {
+    if (isModelElsewhere(modelName, configured)) {
       notes.push(
         `The agent ${name} asks for the model ${modelName}, which the setting models does not define: it uses the session's model.`,
       );

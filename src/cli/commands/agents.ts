@@ -38,6 +38,6 @@ function formatAdvice(sessions: readonly RunningSession[]): string {
   return [
     ...(has("running") ? ["To follow: pawl agents attach ID. To stop: pawl agents stop ID."] : []),
     ...(has("waits_for_person") ? ["To answer: pawl approvals, or pawl --session ID."] : []),
-    ...(has("interrupted") ? ["To continue: pawl resume ID, or pawl worker."] : []),
+    ...(has("interrupted") || has("answered") ? ["To continue: pawl resume ID, or pawl worker."] : []),
   ].join(" ");
 }

@@ -3,7 +3,7 @@
  */
 import type { Command } from "commander";
 import type { ConversationOptions } from "../conversation/conversation-deps.js";
-import { isNear } from "../terminal/is-near.js";
+import { rejectUnknownCommand } from "../program/command-mistakes.js";
 import type { Terminal } from "../terminal/terminal.js";
 
 export async function conversation(
@@ -13,7 +13,7 @@ export async function conversation(
   program: Command,
   terminal: Terminal,
 ): Promise<number> {
-  rejectUnknownCommand(words, program);
+  rejectSingleWord(words, program);
   if (process.stdin.isTTY !== true || process.stdout.isTTY !== true) {
     const isBare =
       words.length === 0 && !Object.keys(options).some((name) => program.getOptionValueSource(name) === "cli");
@@ -28,10 +28,7 @@ export async function conversation(
 }
 
 /** A message has more than one word. One word alone is a command that was mistyped. */
-function rejectUnknownCommand(words: readonly string[], program: Command): void {
+function rejectSingleWord(words: readonly string[], program: Command): void {
   const [word = ""] = words;
-  if (words.length !== 1 || /\s/.test(word)) return;
-  const suggestions = program.commands.map((command) => command.name()).filter((name) => isNear(name, word));
-  const suggestionNote = suggestions.length === 0 ? "" : `\n(Did you mean ${suggestions.join(" or ")}?)`;
-  program.error(`error: unknown command '${word}'${suggestionNote}`, { code: "commander.unknownCommand" });
+  if (words.length === 1 && !/\s/.test(word)) rejectUnknownCommand(word, program);
 }

@@ -40,9 +40,9 @@ export async function resume(id: string | undefined, options: DriveOptions, term
     const short = sanitize(shortId(sessionId));
     const title = info.title === undefined ? "" : `: ${sanitize(terminal.redaction.text(info.title))}`;
     terminal.err(`${terminal.style("dim", `Resuming ${short}${title}`)}\n`);
-    for (const tool of missing)
+    for (const [advice, tools] of groupByAdvice(missing))
       terminal.err(
-        `This session had the tool ${sanitize(tool)}, which is missing now. ${formatMissingToolAdvice(tool)}.\n`,
+        `This session had the ${tools.length === 1 ? "tool" : "tools"} ${sanitize(formatList(tools))}, which ${tools.length === 1 ? "is" : "are"} missing now. ${advice}.\n`,
       );
     const wantsData = await hasOutputSchema(store, sessionId);
     const target = { sessionId, root: info.root, after: seq, lastModel: info.model, wantsData };
@@ -54,6 +54,21 @@ export async function resume(id: string | undefined, options: DriveOptions, term
       return awaitOutcome(session);
     });
   });
+}
+
+/** The missing tools, by what the person can do about them. */
+function groupByAdvice(tools: readonly string[]): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, readonly string[]>();
+  for (const tool of tools) {
+    const advice = formatMissingToolAdvice(tool);
+    groups.set(advice, [...(groups.get(advice) ?? []), tool]);
+  }
+  return groups;
+}
+
+/** `a, b and c` */
+function formatList(names: readonly string[]): string {
+  return [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((part) => part !== "").join(" and ");
 }
 
 /** The newest session of this folder with an unfinished run; else the newest session, so that the error explains why it has ended. */

@@ -29,7 +29,7 @@ export async function runInBackground(options: RunCommandOptions, terminal: Term
       const id = sanitize(shortId(sessionId));
       terminal.out(`${id}\n`);
       terminal.hint(
-        `Process ${pid} works on it, and keeps running when this terminal is closed. Its output: ${sanitize(log)}\nTo list: pawl agents. To follow: pawl resume ${id}. To stop: pawl agents stop ${id}\n`,
+        `Running in process ${pid}, also after you close this terminal. Output: ${sanitize(log)}\nTo list: pawl agents. To follow: pawl agents attach ${id}. To stop: pawl agents stop ${id}\n`,
       );
     }
     return exitCodes.done;
@@ -46,6 +46,9 @@ export function toBackgroundWords(words: readonly string[], sessionId: string): 
   const end = words.indexOf("--");
   const [options, others] = end === -1 ? [words, []] : [words.slice(0, end), words.slice(end)];
   const [command = "run", ...rest] = options;
-  const kept = rest.filter((word) => word !== "--background" && word !== "--continue");
+  const kept = rest.flatMap((word) => {
+    if (word === "--background" || word === "--continue" || word === "-c") return [];
+    return word === "-yc" || word === "-cy" ? ["-y"] : [word];
+  });
   return [command, ...kept, "--session", sessionId, "--park", ...others];
 }

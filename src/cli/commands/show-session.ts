@@ -4,6 +4,7 @@
 import type { Agent, RunWait, SessionSummary } from "../../index.js";
 import { agentName, isFolderChild } from "../agent/agent-name.js";
 import { createPassiveAgent } from "../agent/passive-agent.js";
+import { isAnswered } from "../agent/running-sessions.js";
 import { getSession, shortId } from "../files/session-store.js";
 import { formatModel } from "../render/format-model.js";
 import { createRenderer, type Renderer } from "../render/renderer.js";
@@ -36,6 +37,10 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
     if (progress !== "waiting") return;
     const result = await agent.session(sessionId).result();
     if (result?.status === "waiting") terminal.hint(describeWaits(result.waits, terminal));
+    else if (await isAnswered(store, summary))
+      terminal.hint(
+        `The answer is stored, and no process has continued the run. ${isOwn ? `To continue: pawl resume ${short}` : whoContinues}\n`,
+      );
     else terminal.hint(`The run waits for an answer. To answer: pawl resume ${short}, or pawl approvals ${short}\n`);
   });
 }

@@ -84,7 +84,7 @@ function setIn(container: Json | undefined, [name = "", ...inner]: readonly stri
   return { ...members, [name]: inner.length === 0 ? value : setIn(members[name], inner, value) };
 }
 
-/** Parses a value from the command line. A list is separated by commas. */
+/** Parses a value from the command line. A list is separated by commas, or is JSON. */
 function parseSettingValue({ type }: SettingKind, key: string, value: string): Json {
   switch (type) {
     case "whole number":
@@ -94,14 +94,21 @@ function parseSettingValue({ type }: SettingKind, key: string, value: string): J
     case "yes or no":
       if (value === "true" || value === "false") return value === "true";
       throw new PawlError("bad_input", `${key} takes true or false, for example: pawl config set ${key} true`);
+    case "some of":
     case "texts":
+    case "names of tools":
     case "names of files":
     case "names of variables":
     case "names of models":
+    case "hosts":
+    case "addresses": {
+      const parsed = value.startsWith("[") ? parseJson(value) : null;
+      if (parsed?.ok === true) return parsed.value;
       return value
         .split(",")
         .map((one) => one.trim())
         .filter((one) => one !== "");
+    }
     case "models": {
       const parsed = parseJson(value);
       if (parsed.ok) return parsed.value;
@@ -110,7 +117,8 @@ function parseSettingValue({ type }: SettingKind, key: string, value: string): J
         `${key} takes JSON, for example: pawl config set ${key} '{"fast":{"use":"ollama/qwen3"}}'`,
       );
     }
-    default:
+    case "text":
+    case "one of":
       return value;
   }
 }

@@ -2,6 +2,7 @@
  * The JSON Schema of `pawl.config.json`, for editors, made from the table of the settings.
  */
 import type { Json } from "../../index.js";
+import { agentToolPrefix, toolsToTurnOff } from "../permissions/rule.js";
 import { aliasPattern, maxAliases, modelPattern, variablePattern } from "./model-aliases.js";
 import { maxFallbacks, type SettingKind, settingDefaults, settingTable } from "./setting-table.js";
 
@@ -104,6 +105,11 @@ function toSchema(kind: SettingKind): JsonObject {
       return createListSchema({ enum: kind.choices });
     case "texts":
       return createListSchema({ type: "string", minLength: 1 });
+    case "names of tools":
+      return createListSchema({
+        type: "string",
+        anyOf: [{ enum: toolsToTurnOff }, { pattern: `^(mcp__|${agentToolPrefix})` }],
+      });
     case "names of files":
       return { ...createListSchema({ type: "string", pattern: "^[^/\\\\\\u0000]{1,255}$" }), minItems: 1 };
     case "names of variables":

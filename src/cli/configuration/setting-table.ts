@@ -2,10 +2,12 @@
  * The settings of `pawl.config.json`. This table is the single source for parsing the file, `pawl config`, the trust in a folder and the
  * JSON Schema.
  */
+import { nearestName } from "../../core/index.js";
 import type { Json, PromptCache } from "../../index.js";
 import { readHostPattern } from "../../tools/sandbox/hosts.js";
 import { isAddressRange } from "../../tools/web/address-rules.js";
 import { readingNames } from "../permissions/known-commands.js";
+import { canBeTurnedOff, toolsElsewhere, toolsToTurnOff } from "../permissions/rule.js";
 import { themes } from "../terminal/text-style.js";
 import { findAliasesProblem, isModelName, isVariableName } from "./model-aliases.js";
 
@@ -18,6 +20,7 @@ export type SettingKind =
   | { readonly type: "one of"; readonly choices: readonly string[] }
   | { readonly type: "some of"; readonly choices: readonly string[] }
   | { readonly type: "texts" }
+  | { readonly type: "names of tools" }
   | { readonly type: "names of files" }
   | { readonly type: "names of variables" }
   | { readonly type: "hosts" }
@@ -138,7 +141,7 @@ export const settingTable: { readonly [key: string]: SettingRule } = {
     effect: "decides which reading commands run without a question",
   },
   "tools.off": {
-    kind: stringList,
+    kind: { type: "names of tools" },
     about: "Tools that the agent does not have, by their names.",
     effect: "turns tools off",
   },
@@ -215,6 +218,8 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
     }
     case "texts":
       return isList(value, (one) => typeof one === "string" && one !== "") ? null : "must be a list of names";
+    case "names of tools":
+      return findToolsProblem(value);
     case "names of files":
       return isList(value, (one) => typeof one === "string" && /^[^/\\\0]{1,255}$/.test(one)) && value.length > 0
         ? null
@@ -239,6 +244,15 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
 /** `auto, 5m or off` */
 function formatChoices(choices: readonly string[]): string {
   return [choices.slice(0, -1).join(", "), ...choices.slice(-1)].filter((part) => part !== "").join(" or ");
+}
+
+function findToolsProblem(value: Json): string | null {
+  if (!isList(value, (one) => typeof one === "string")) return "must be a list of tools";
+  const unknown = value.map(String).find((tool) => !canBeTurnedOff(tool));
+  if (unknown === undefined) return null;
+  const nearest = toolsElsewhere.get(unknown) ?? nearestName(unknown, toolsToTurnOff);
+  const hint = nearest === undefined ? `the tools are ${toolsToTurnOff.join(", ")}` : `did you mean ${nearest}?`;
+  return `names ${JSON.stringify(unknown)}, which is not a tool (${hint})`;
 }
 
 function findHostsProblem(value: Json): string | null {

@@ -11,7 +11,7 @@ import { chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
 import { chooseOtherModels } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent } from "../agent/folder-agent.js";
-import { getLatestSession } from "../agent/latest-session.js";
+import { findLatestSession, getLatestSession } from "../agent/latest-session.js";
 import type { ChosenAgents } from "../child-agents/choose-agent-models.js";
 import { toAgentSettings } from "../configuration/agent-settings.js";
 import {
@@ -195,6 +195,8 @@ function createTalk(
   const { model, timeouts } = chosen;
   const choices = toAgentChoices(options, { root, home }, configured);
   const { permissions } = choices;
+  /** The context files are read for each run, and named once. */
+  const shownFiles = new Set<string>();
   const agent = createFolderAgent({
     store,
     home,
@@ -209,7 +211,11 @@ function createTalk(
     fallbacks,
     // A person reads between two turns, for longer than a cache of 5 minutes lasts.
     promptCache: "1h",
-    onContextFiles: (paths) => control.say([lineOf(`Using ${paths.join(", ")}`, "dim")]),
+    onContextFiles: (paths) => {
+      const line = `Using ${paths.join(", ")}`;
+      if (!shownFiles.has(line)) control.say([lineOf(line, "dim")]);
+      shownFiles.add(line);
+    },
     onHookCommand: (name) => control.showHook(name),
     // A mode that was chosen before the first message applies to the first call.
     beforeFirstCall: () => control.mode.storePending(),
@@ -249,7 +255,7 @@ function hasShell({ yes, allowShell }: ConversationOptions, configured: Resolved
 
 /** Ends or leaves the run, and shows how to continue. */
 async function leaveConversation(
-  { front, store, loss, background, terminal }: ConversationDeps,
+  { front, store, root, loss, background, terminal }: ConversationDeps,
   control: SessionControl,
   how: LeaveMode,
   endSession: (reason: SessionEndReason) => Promise<readonly string[]>,
@@ -265,7 +271,10 @@ async function leaveConversation(
     control.say(wrapNote(sanitize(terminal.redaction.text(failure)), front.columns(), "yellow"));
   if (loss === null && (await store.describe(control.sessionId)) !== null) {
     const id = shortId(control.sessionId);
-    control.say(wrapNote(`To continue: pawl --continue, or pawl --session ${id}`, front.columns(), "dim"));
+    const latest = await findLatestSession(store, root);
+    // After /resume or --session, another session of the folder may be the latest.
+    const shortest = latest?.sessionId === control.sessionId ? "pawl --continue, or " : "";
+    control.say(wrapNote(`To continue: ${shortest}pawl --session ${id}`, front.columns(), "dim"));
   }
   if (agentsAtWork > 0) control.say(wrapNote(formatAgentsAtWork(agentsAtWork), front.columns(), "yellow"));
   front.changed();

@@ -1,17 +1,21 @@
 /**
  * The folder that a command works on.
  */
-import { realpathSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { PawlError } from "../../index.js";
 
-/** @throws PawlError `bad_configuration` if the folder does not exist */
+/** @throws PawlError `bad_configuration` if there is no such folder */
 export function resolveFolder(path: string): string {
+  let folder: string;
   try {
-    return realpathSync(resolve(path));
+    folder = realpathSync(resolve(path));
   } catch (cause) {
     throw new PawlError("bad_configuration", `There is no folder ${path}. Give an existing folder with --root.`, {
       cause,
     });
   }
+  if (!statSync(folder).isDirectory())
+    throw new PawlError("bad_configuration", `${path} is not a folder. Give an existing folder with --root.`);
+  return folder;
 }

@@ -67,24 +67,17 @@ export const reminderTool = "remind_me";
 export const reminderQuestion =
   "A reminder, a schedule or the end of an agent started this run, and you have not written to it since.";
 
-const knownTools = [
+/** The built-in tools that the setting `tools.off` can name. */
+export const toolsToTurnOff: readonly string[] = [
   ...pathFields.keys(),
-  ...[
-    "shell",
-    "read_process",
-    "stop_process",
-    "read_agent",
-    "stop_agent",
-    "fetch_url",
-    todoTool,
-    personTool,
-    planTool,
-    reminderTool,
-    "read_skill",
-    "read_output",
-    "search_output",
-  ],
+  ...["shell", "read_process", "stop_process", "fetch_url", todoTool, personTool, planTool, reminderTool],
 ];
+
+/** Whether the setting `tools.off` can name the tool. The tools of an MCP server are not known until it has started. */
+export const canBeTurnedOff = (tool: string) =>
+  toolsToTurnOff.includes(tool) || tool.startsWith("mcp__") || isAgentTool(tool);
+
+const knownTools = [...toolsToTurnOff, ...["read_agent", "stop_agent", "read_skill", "read_output", "search_output"]];
 
 /** Maps the tool names of other programs to Pawl's tools. The first name of a tool is the usual one. */
 export const toolsElsewhere: ReadonlyMap<string, string> = new Map([
@@ -144,7 +137,8 @@ export function parseRule(
   if (text.length > maxRule) throw createError(`it has more than ${maxRule} characters`);
   if (sanitizeStrictly(text) !== text) throw createError("it has hidden characters");
   const [, tool, version, pattern] = /^([A-Za-z_][\w-]*(?:_\*)?)(?:@([^()]*))?(?:\((.*)\))?$/s.exec(text) ?? [];
-  if (tool === undefined) throw createError("write a tool's name, and in parentheses what it is about");
+  if (tool === undefined)
+    throw createError("write the name of a tool, alone or with a pattern in parentheses: shell(npm test *)");
   const versionProblem = version === undefined ? null : findVersionProblem(tool, version, verdict);
   if (versionProblem !== null) throw createError(versionProblem);
   const base = { ...stored, rule: text, verdict, scope, tool, ...(version === undefined ? {} : { version }) };

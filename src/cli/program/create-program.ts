@@ -1,7 +1,7 @@
 /**
  * The program `pawl`: its commands, their options and their help.
  */
-import { Command } from "commander";
+import { Command, Option } from "commander";
 import type { AbortOptions } from "../commands/abort.js";
 import type { AcpCommandOptions } from "../commands/acp.js";
 import type { RemoveOptions } from "../commands/delete-session.js";
@@ -13,12 +13,14 @@ import type { SandboxCommandOptions } from "../commands/sandbox.js";
 import type { JsonOption, ListCommandOptions } from "../commands/sessions.js";
 import type { ShowOptions } from "../commands/show-session.js";
 import type { ConversationOptions } from "../conversation/conversation-deps.js";
+import { exitCodes } from "../exit.js";
 import { resolveStoreName } from "../files/store-location.js";
 import type { DriveOptions } from "../run/drive-session.js";
 import { installProxies } from "../server/install-proxies.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { readVersion } from "../version.js";
 import { helpGroups } from "./command-groups.js";
+import { rejectMisplacedOption, rejectUnknownCommand, rejectUnknownSubcommand } from "./command-mistakes.js";
 import { addCompletion } from "./completion.js";
 import { addConfigurationCommands } from "./configuration.js";
 import { addEval } from "./evals.js";
@@ -77,6 +79,7 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   addPostgres(program, terminal, finish);
   addDoctor(program, terminal, finish);
   addCompletion(program, terminal, finish);
+  addHelp(program, terminal, finish);
   for (const command of program.commands) command.helpGroup(findHelpGroup(command.name()));
   for (const command of listWithSubcommands(program)) {
     if (usesStore(command))
@@ -85,8 +88,12 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
         "where sessions are stored: a file, or a PostgreSQL database, postgres://… (default: PAWL_STORE)",
       );
     command.option("--debug", "print the stack trace of an error");
+    // The hook below names what is wrong; Commander would only count the words.
+    if (command.commands.length > 0 && command.registeredArguments.length === 0) command.allowExcessArguments();
   }
   program.hook("preAction", (_, command) => {
+    rejectUnknownSubcommand(command);
+    rejectMisplacedOption(program, command);
     const { store = process.env.PAWL_STORE } = command.optsWithGlobals<{ readonly store?: string }>();
     if (store !== undefined) process.env.PAWL_STORE = resolveStoreName(store);
     installProxies(process.env);
@@ -106,12 +113,16 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
   return program;
 }
 
+function continueOption(): Option {
+  return new Option("-c, --continue", "continue the latest session of this folder").conflicts("session");
+}
+
 /** `pawl` without a command. */
 const addConversation: AddCommand = (program, terminal, finish) => {
   addPermissionOptions(addModelOptions(program.argument("[message...]", "the first message of the conversation")))
     .option("-p, --print", "run the message as a task and print the answer, as pawl run does")
     .option("--root <folder>", "the folder to work on (default: the current folder)")
-    .option("-c, --continue", "continue the latest session of this folder")
+    .addOption(continueOption())
     .option("--session <id>", "continue this session")
     .option("--screen-reader", "append text only, for screen readers and simple terminals")
     .option("--no-screen-reader", "use the live screen even if ui.screenReader is set")
@@ -158,7 +169,7 @@ const addRun: AddCommand = (program, terminal, finish) => {
   addRunOptions(addPermissionOptions(addModelOptions(command)))
     .option("--root <folder>", "the folder to work on (default: the session's folder, else the current folder)")
     .option("--session <id>", "continue this session, or start one with this id")
-    .option("-c, --continue", "continue the latest session of this folder")
+    .addOption(continueOption())
     .option("--background", "run in a separate process, print the session's id, and exit; questions wait")
     .option(
       "--output-schema <file>",
@@ -334,6 +345,24 @@ const addDoctor: AddCommand = (program, terminal, finish) => {
     });
 };
 
+/** In place of Commander's own, which knows one level of commands and prints the whole help for an unknown one. */
+const addHelp: AddCommand = (program, _, finish) => {
+  program.helpCommand(false);
+  program
+    .command("help")
+    .description("show help for a command")
+    .argument("[command...]", "the command, such as: sessions show")
+    .addHelpText("after", formatExamples("pawl help run", "pawl help sessions show"))
+    .action((words: readonly string[]) => {
+      let shown = program;
+      for (const word of words) {
+        shown = shown.commands.find((command) => command.name() === word) ?? rejectUnknownCommand(word, shown);
+      }
+      shown.outputHelp();
+      finish(exitCodes.done);
+    });
+};
+
 const addSandbox: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("sandbox")
@@ -368,6 +397,7 @@ const commandsWithoutStore: ReadonlySet<string> = new Set([
   "trust",
   "hooks",
   "completion",
+  "help",
 ]);
 
 function usesStore(command: Command): boolean {

@@ -55,6 +55,8 @@ function formatDoing({ progress, doing }: RunningSession): string {
       return work === "" ? "works" : work;
     case "waits_for_person":
       return work === "" ? "waits for you" : `waits for you: ${work}`;
+    case "answered":
+      return "answered";
     case "waits":
       return work === "" ? "waits" : `waits: ${work}`;
     case "interrupted":

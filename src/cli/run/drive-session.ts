@@ -2,11 +2,19 @@
  * Drives a session for `run`, `resume` and `fork --input`: opens the store, chooses the model, creates the agent and
  * shows the run.
  */
-import type { Agent, Model, RunResult, Session, StartOptions, Store } from "../../index.js";
+import {
+  type Agent,
+  type Model,
+  PawlError,
+  type RunResult,
+  type Session,
+  type StartOptions,
+  type Store,
+} from "../../index.js";
 import type { CommandSandbox } from "../../tools/index.js";
 import { type FolderAgentFlags, toAgentChoices } from "../agent/agent-choices.js";
 import type { ComposeOptions } from "../agent/attachments.js";
-import { type ChosenModel, chooseConfiguredModel } from "../agent/choose-model.js";
+import { type ChosenModel, chooseConfiguredModel, hasPrice } from "../agent/choose-model.js";
 import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent } from "../agent/folder-agent.js";
@@ -115,6 +123,7 @@ export async function withSessionDriver(
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
         const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
+        if (options.maxCost !== undefined && !hasPrice(chosen.model)) throw createUnknownPriceError(chosen.model);
         const limited = limitCost(configured, options);
         const { agents, fallbacks, problems } = await chooseOtherModels(limited, options, chosen.model);
         printModelProblems(problems, terminal);
@@ -131,7 +140,7 @@ export async function withSessionDriver(
           agents,
           fallbacks,
           onContextFiles: (paths) =>
-            terminal.err(`${terminal.style("dim", `Goes by ${paths.map(sanitize).join(", ")}`)}\n`),
+            terminal.err(`${terminal.style("dim", `Using ${paths.map(sanitize).join(", ")}`)}\n`),
         });
         const canAsk = terminal.isInteractive && options.json !== true;
         const view =
@@ -191,6 +200,13 @@ function limitCost(
   { maxCost }: Pick<NewRunOptions, "maxCost">,
 ): ResolvedConfiguration {
   return maxCost === undefined ? configured : { ...configured, limits: { ...configured.limits, maxCostUsd: maxCost } };
+}
+
+function createUnknownPriceError({ id }: Model): PawlError {
+  return new PawlError(
+    "bad_configuration",
+    `--max-cost needs a model whose price is known, and that of ${id} is not. Limit the run with --max-tokens instead.`,
+  );
 }
 
 function toFileChecks(

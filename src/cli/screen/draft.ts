@@ -60,7 +60,7 @@ export function expandPastes({ text, pastes }: Pick<Draft, "text" | "pastes">): 
 export function formatText(text: string, pastes: readonly string[]): string {
   return text.replaceAll("\t", "    ").replace(pastePattern, (character) => {
     const pasted = pastes[(character.codePointAt(0) ?? 0) - firstPaste] ?? "";
-    const lines = pasted.split("\n").length;
+    const lines = pasted.replace(/\n$/, "").split("\n").length;
     return lines > 1 ? `[pasted ${lines} lines]` : `[pasted ${formatCount(pasted.length, "character")}]`;
   });
 }

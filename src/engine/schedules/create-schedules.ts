@@ -314,7 +314,7 @@ function createNoSlotError(id: string): PawlError {
 function createMissingError(id: string): PawlError {
   return new PawlError(
     "no_schedule",
-    `There is no schedule "${id}". List all schedules with schedules.list() or \`pawl schedule list\`.`,
+    `There is no schedule "${id}". To list all schedules: schedules.list(), or \`pawl schedule list\`.`,
   );
 }
 

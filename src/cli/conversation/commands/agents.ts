@@ -5,6 +5,7 @@
 import { createPassiveAgent } from "../../agent/passive-agent.js";
 import { listRunningSessions } from "../../agent/running-sessions.js";
 import { isUnfinished } from "../../agent/session-progress.js";
+import { isModelElsewhere } from "../../child-agents/choose-agent-models.js";
 import { listConfiguredAgents, type ResolvedAgent, resolveAgents } from "../../child-agents/resolve-agents.js";
 import { resolveUserName } from "../../decisions/user-name.js";
 import { getSession, shortId } from "../../files/session-store.js";
@@ -51,9 +52,10 @@ function renderAgentFiles({ configured, redaction, columns }: CommandContext): r
     const below = (text: string, style: "dim" | "yellow") =>
       wrapNote(clean(text), columns() - indent.length, style).map((line): Line => [spanOf(indent), ...line]);
     const where = agent.scope === "user" ? "yours" : "of this folder";
-    const model = agent.model === null ? "" : ` · model ${agent.model}`;
+    const model =
+      agent.model === null || isModelElsewhere(agent.model, configured) ? "" : ` · model ${clean(agent.model)}`;
     return [
-      [spanOf(clean(agent.name), off === null ? "bold" : "dim"), spanOf(` · ${where}${clean(model)}`, "dim")],
+      [spanOf(clean(agent.name), off === null ? "bold" : "dim"), spanOf(` · ${where}${model}`, "dim")],
       ...below(agent.description, "dim"),
       // A path is not wrapped, so that it can be copied.
       [spanOf(indent), spanOf(clean(agent.path), "dim")],

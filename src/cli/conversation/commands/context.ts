@@ -36,7 +36,7 @@ export async function runContextCommand({ agent, store, sessionId, columns, say 
   const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
   say([
     ...wrapNote("The last request to the model, estimated:", columns(), "dim"),
-    ...[...parts, ["all", total] as const].map((part) => renderShare(part, total)),
+    ...[...parts, ["total", total] as const].map((part) => renderShare(part, total)),
     ...(fromProvider === null ? [] : [lineOf(`  Its provider counted ${formatNumber(fromProvider)} tokens.`, "dim")]),
     ...wrapNote(await describeOmitted(agent, sessionId), columns(), "dim"),
     ...(broke === null ? [] : wrapNote(broke, columns(), "dim")),
@@ -48,7 +48,7 @@ function renderShare([name, tokens]: TokenShare, total: number): Line {
   return [
     spanOf(`  ${name.padEnd(18)}`, "dim"),
     spanOf(`${formatNumber(tokens).padStart(7)} tokens`),
-    spanOf(total === 0 || name === "all" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
+    spanOf(total === 0 || name === "total" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
   ];
 }
 
@@ -113,8 +113,8 @@ function measureMessages(messages: readonly Message[]): readonly TokenShare[] {
   for (const message of messages) tokens[message.role] += estimateTokens(JSON.stringify(message.parts));
   return [
     ["your messages", tokens.user],
-    ["answers and calls", tokens.assistant],
-    ["results of tools", tokens.tool],
+    ["answers and tool calls", tokens.assistant],
+    ["tool results", tokens.tool],
   ];
 }
 

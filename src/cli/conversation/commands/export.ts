@@ -5,6 +5,7 @@ import { writeFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { textOfOutput } from "../../../core/index.js";
 import { type Agent, PawlError, type Store, textOf } from "../../../index.js";
+import { formatDecision } from "../../decisions/format-decision.js";
 import { toFileName } from "../../files/eval-reports.js";
 import { shortId } from "../../files/session-store.js";
 import { lineOf } from "../../screen/line.js";
@@ -53,17 +54,37 @@ async function exportHtml({ store, agent, sessionId, redaction }: CommandContext
   return renderSessionPage(facts, agent.session(sessionId).events({ follow: false, live: false }), redaction.text);
 }
 
+/** A section for each speaker. A result that does not directly follow its call has the name of the call. */
 async function exportMarkdown(agent: Agent, sessionId: string, redaction: Redaction): Promise<string> {
   const parts: string[] = [`# Session ${sessionId}`];
+  const names = new Map<string, string>();
+  let speaker: "person" | "agent" | null = null;
+  let lastCall: string | null = null;
+  const addAgentPart = (part: string) => {
+    if (part.trim() === "") return;
+    if (speaker !== "agent") parts.push("## Agent");
+    speaker = "agent";
+    lastCall = null;
+    parts.push(part);
+  };
   for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
-    if (event.type === "run_started" || event.type === "steered")
+    if (event.type === "run_started" || event.type === "steered") {
       parts.push(`## You\n\n${event.input.map(textOf).join("\n")}`);
-    else if (event.type === "message") parts.push(textOf(event.message));
-    else if (event.type === "tool_call")
-      parts.push(`### ${event.name}\n\n${fenceCode(JSON.stringify(event.input, null, 2), "json")}`);
-    else if (event.type === "tool_result") {
-      parts.push(fenceCode(textOfOutput(event.returned ?? event.output), ""));
-      if (event.returned !== undefined) parts.push("The model read:", fenceCode(textOfOutput(event.output), ""));
+      speaker = "person";
+      lastCall = null;
+    } else if (event.type === "message") addAgentPart(textOf(event.message));
+    else if (event.type === "tool_call") {
+      names.set(event.callKey, event.name);
+      addAgentPart(`### ${event.name}\n\n${fenceCode(JSON.stringify(event.input, null, 2), "json")}`);
+      lastCall = event.callKey;
+    } else if (event.type === "approval_answered") {
+      addAgentPart(`${names.get(event.callKey) ?? "A call"}: ${formatDecision(event)}`);
+      if (event.input !== undefined) addAgentPart(fenceCode(JSON.stringify(event.input, null, 2), "json"));
+    } else if (event.type === "tool_result") {
+      const isNext = lastCall === event.callKey;
+      const output = fenceCode(textOfOutput(event.returned ?? event.output), "");
+      addAgentPart(isNext ? output : `### ${names.get(event.callKey) ?? "A call"}, result\n\n${output}`);
+      if (event.returned !== undefined) addAgentPart(`The model read:\n\n${fenceCode(textOfOutput(event.output), "")}`);
     }
   }
   return `${parts

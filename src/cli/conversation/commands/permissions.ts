@@ -12,12 +12,13 @@ import { loadSessionData, removeRule, type StorageScope, saveRule } from "../../
 import type { SessionRules } from "../../permissions/session-rules.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { sanitize, toOneLine } from "../../terminal/text.js";
+import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./command-context.js";
 
 const usageLines: readonly string[] = [
   "/permissions add allow shell(npm test *) session",
   "    or ask, deny; session, project (this folder), user (everywhere)",
-  "/permissions remove 1    its number in this list",
+  "/permissions remove 1    its number in this list, or its text",
   "/permissions test git status && ls    what the rules say about a command line",
 ];
 
@@ -30,7 +31,7 @@ export async function runPermissionsCommand(context: CommandContext, words: stri
     case "add":
       return await add(context, rest);
     case "remove":
-      return await remove(context, context.permissions.rules(session)[Number(rest) - 1]);
+      return await remove(context, findListedRule(context.permissions.rules(session), rest));
     case "test":
       return context.say([lineOf(toOneLine(await formatTestedLine(context.permissions, rest, session)))]);
     default:
@@ -64,7 +65,7 @@ const modeLines = {
 const scopes: readonly StorageScope[] = ["session", "project", "user"];
 
 async function add(
-  { permissions: sessionPermissions, agent, sessionId, say }: CommandContext,
+  { permissions: sessionPermissions, agent, sessionId, columns, say }: CommandContext,
   text: string,
 ): Promise<void> {
   const [, word = "", rule = "", scopeName = "session"] =
@@ -81,7 +82,16 @@ async function add(
     { rule },
   );
   const note = findRuleNote(storedRule);
-  say([lineOf(sanitize(formatRule(storedRule))), ...(note === null ? [] : [lineOf(sanitize(note), "yellow")])]);
+  say([
+    lineOf(sanitize(formatRule(storedRule))),
+    ...(note === null ? [] : wrapNote(sanitize(note), columns(), "yellow")),
+  ]);
+}
+
+/** The rule with this number in the list, or with this text. */
+function findListedRule(rules: readonly Rule[], words: string): Rule | undefined {
+  const text = words.trim();
+  return /^\d+$/.test(text) ? rules[Number(text) - 1] : rules.find(({ rule }) => rule === text);
 }
 
 async function remove(
@@ -89,7 +99,7 @@ async function remove(
   rule: Rule | undefined,
 ): Promise<void> {
   if (rule === undefined)
-    throw new PawlError("bad_input", "There is no rule with this number. /permissions lists the rules.");
+    throw new PawlError("bad_input", "There is no such rule. Give its number or its text, as /permissions lists them.");
   const isRemoved = await removeRule(
     { permissions: sessionPermissions, session: agent.session(sessionId), by: resolveUserName() },
     rule,

@@ -58,7 +58,7 @@ async function listProcesses({
   return [
     ...before,
     ...here.map(({ number, command, pid, startedAt, ended }): ListedProcess => {
-      const state = ended ?? `runs for ${formatDuration(Math.max(0, now - startedAt))}, process id ${pid}`;
+      const state = ended ?? `running for ${formatDuration(Math.max(0, now - startedAt))}, process id ${pid}`;
       return { number, command, state, isRunning: ended === null, earlier: null };
     }),
   ];
