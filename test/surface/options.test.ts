@@ -401,6 +401,20 @@ test.each([
   expect(await errorOf(call)).toMatchObject({ code: "bad_configuration", message: expect.stringContaining(message) });
 });
 
+test("the schema in the address of a PostgreSQL store counts", async () => {
+  const url = "postgres://127.0.0.1:1/desk?schema=claims";
+  const open = (options: Partial<postgres.PostgresOptions>) =>
+    errorOf(() => postgres.openPostgresStore({ url, busyMs: 0, ...options } as postgres.PostgresOptions));
+  // Nothing listens at this address, so the error names the store that would have been opened.
+  for (const options of [{}, { schema: "claims" }])
+    expect(await open(options)).toMatchObject({ message: expect.stringContaining("127.0.0.1:1/desk (schema claims)") });
+  expect(await open({ schema: "other" })).toMatchObject({
+    code: "bad_configuration",
+    message: expect.stringContaining('"claims", and the option schema names "other"'),
+  });
+  expect(await open({ url: "postgres://127.0.0.1:1/desk?schema=a;b" })).toMatchObject({ code: "bad_configuration" });
+});
+
 test("a store that was not awaited is refused, and what to write is said", verifies("LOOP-15"), async () => {
   const store = Promise.resolve(createMemoryStore()) as never;
   for (const create of [
