@@ -268,12 +268,7 @@ const defaultLimits: Required<ServerLimits> = {
 };
 
 /** The names of other frameworks for these. */
-const otherNames = {
-  prefix: "basePath",
-  path: "basePath",
-  auth: "authenticate",
-  apiKey: "token",
-};
+const otherNames = { prefix: "basePath", path: "basePath", auth: "authenticate", apiKey: "token" };
 
 const optionNames: ReadonlySet<string> = new Set([
   ...[
