@@ -26,7 +26,10 @@ const toolRules: OptionTable<Omit<AnyTool, "~deps" | "~params">> = {
   input: anyValue,
   lenientInput: aBoolean,
   readOnly: aBoolean,
-  recover: anyValue,
+  recover: {
+    accepts: (value) => isRecovery(value),
+    expected: '"rerun", "fail", "ask" or { reconcile }, a function',
+  },
   needsApproval: {
     accepts: (value) => ["boolean", "function"].includes(typeof value),
     expected: "true, false or a function",
@@ -47,6 +50,12 @@ const toolRules: OptionTable<Omit<AnyTool, "~deps" | "~params">> = {
   inputExamples: anArray,
   defer: { accepts: (value) => typeof value === "boolean" || value === "auto", expected: 'true, false or "auto"' },
 };
+
+/** A misspelt one would only show once a process has died in a call. */
+function isRecovery(value: unknown): boolean {
+  if (typeof value === "string") return ["rerun", "fail", "ask"].includes(value);
+  return typeof value === "object" && value !== null && "reconcile" in value && typeof value.reconcile === "function";
+}
 
 /** The names of other libraries for these. */
 const otherNames = {

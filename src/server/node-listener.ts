@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { EncodedResponse } from "./encode-response.js";
 import { heartbeatFrame } from "./frames.js";
-import { encodeParsedBody, isBodyRead } from "./parsed-body.js";
+import { encodeParsedBody, isBodyRead, noteParsedBody } from "./parsed-body.js";
 import type { BodyLimits } from "./read-body.js";
 import { type Sink, unsentHighWaterMark } from "./sink.js";
 
@@ -102,12 +102,14 @@ function toRequest(incoming: IncomingMessage, signal: AbortSignal, limits: BodyL
   const address = `${scheme}://${incoming.headers.host ?? "localhost"}${url.startsWith("/") ? url : "/"}`;
   if (!URL.canParse(address)) return null;
   const hasBody = method !== "GET" && method !== "HEAD";
-  return new Request(address, {
+  const request = new Request(address, {
     method,
     headers,
     signal,
     ...(hasBody ? { body: toBodyStream(incoming, limits), duplex: "half" } : {}),
   } as RequestInit);
+  if (hasBody) noteParsedBody(request, incoming);
+  return request;
 }
 
 /**

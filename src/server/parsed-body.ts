@@ -11,6 +11,19 @@ import { ServerError } from "./server-error.js";
 
 type ParsedLimits = Pick<BodyLimits, "maxBodyBytes" | "maxJsonDepth">;
 
+const reencoded = new WeakSet<Request>();
+
+/** Whether the bytes of the request's body are not those that the client sent, because other code has parsed them. */
+export function isBodyReencoded(request: Request): boolean {
+  return reencoded.has(request);
+}
+
+/** Notes whether the bytes of the body will be encoded anew. */
+export function noteParsedBody(request: Request, incoming: IncomingMessage): void {
+  const { body } = incoming as { readonly body?: unknown };
+  if (isBodyRead(incoming) && typeof body === "object" && !(body instanceof Uint8Array)) reencoded.add(request);
+}
+
 /** Whether other code has read the request to its end. */
 export function isBodyRead(incoming: IncomingMessage): boolean {
   return incoming.readableDidRead && incoming.complete;

@@ -267,6 +267,9 @@ const defaultLimits: Required<ServerLimits> = {
   streamAgeMs: 60 * 60_000,
 };
 
+/** The names of other frameworks for these. */
+const otherNames = { prefix: "basePath", path: "basePath", auth: "authenticate", apiKey: "token" };
+
 const optionNames: ReadonlySet<string> = new Set([
   ...[
     "store",
@@ -290,7 +293,7 @@ const optionNames: ReadonlySet<string> = new Set([
 
 /** @throws PawlError `bad_configuration` */
 export function resolveSettings(options: ServerOptions): ServerSettings {
-  checkOptionNames("createServer()", options, optionNames);
+  checkOptionNames("createServer()", options, optionNames, otherNames);
   const { engine, limits = {}, basePath = "", heartbeatMs = 15_000 } = options;
   const store = engine?.store ?? options.store;
   const given = engine?.agents ?? options.agents;

@@ -254,14 +254,15 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
       return { process, attended: runToEnd(process, { sessionId, runId, input, given, respond, untilDue }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
-    /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes the run. */
+    /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes it and the run. */
     async whenStill({ agent }: Process) {
       const due = await world.include(world.store.due(world.clock.now(), maxDue));
-      const isChild = due.some((sessionId) => sessionId !== world.sessionId);
-      // `runToEnd` gets the result. Here, the session only has to be resumed.
-      if (isChild)
+      if (due.every((sessionId) => sessionId === world.sessionId)) return;
+      // `runToEnd` gets the result. Here, the sessions only have to be resumed. The store may have sessions of other plays.
+      const family = await world.include(listFamily(world.store, world.sessionId));
+      for (const sessionId of family.filter((id) => id === world.sessionId || due.includes(id)))
         void agent
-          .session(world.sessionId)
+          .session(sessionId)
           .resume()
           .catch(() => {});
     },

@@ -75,6 +75,7 @@ describe("normaliseJson", () => {
     ],
     ["numbers in a typed array", new Float64Array([1.5, Number.NaN]), [1.5, "NaN"]],
     ["BigInts in a typed array", new BigInt64Array([1n]), ["1"]],
+    ["a response of fetch", new Response("no", { status: 404 }), "[Response with status 404, whose body was not read]"],
     ["NUL and lone surrogates", { "\u0000": "\ud800\u0000" }, { "\u0000": "\ud800\u0000" }],
   ];
   test.each(cases)("writes %s", verifies("TOOL-4#normalized"), (_what, value, plain) => {
@@ -136,6 +137,7 @@ describe("normaliseJson", () => {
       ),
       "the value throws while it is read (keys)",
     ],
+    ["a promise", { total: Promise.resolve(1) }, "total is a promise that nothing has awaited"],
     ["an own __proto__", { a: JSON.parse('{"__proto__": 1}') }, 'a has the key "__proto__", which is refused'],
     ["an own constructor", { constructor: 1 }, 'the value has the key "constructor", which is refused'],
     ["values without end", unbounded, "more than 1000000 values"],

@@ -1,8 +1,8 @@
 /**
  * The bounds of tool steps and questions, and what a lost value means.
  */
-import { expect, test } from "vitest";
-import { createMemoryStore, type StepError, type Store, type ToolContext } from "../../src/index.js";
+import { expect, onTestFinished, test } from "vitest";
+import { createMemoryStore, type StepContext, type StepError, type Store, type ToolContext } from "../../src/index.js";
 import { traceSession } from "../../src/inspect.js";
 import { createDeferred } from "../support/agents.js";
 import { createDurableAgent, readEvents } from "../support/durable-tool.js";
@@ -117,6 +117,54 @@ test("a step that its tool does not wait for is lost, and the trace says so", ve
   expect(
     (await readEvents(store)).flatMap((event) => (event.type === "tool_step_finished" ? [event.step] : [])),
   ).toEqual(["kept"]);
+});
+
+/** What would end a process that does not listen for it. */
+function collectUnhandled(): readonly unknown[] {
+  const unhandled: unknown[] = [];
+  const listen = (reason: unknown) => unhandled.push(reason);
+  process.on("unhandledRejection", listen);
+  onTestFinished(() => void process.off("unhandledRejection", listen));
+  return unhandled;
+}
+
+test.each<{ readonly name: string; readonly forget: (context: ToolContext) => unknown }>([
+  { name: "step", forget: ({ step }) => step("left", () => 1) },
+  { name: "question", forget: ({ ask }) => ask({ name: "left", message: "May it?" }) },
+  { name: "sleep", forget: ({ sleep }) => sleep("left", { ms: 60_000 }) },
+  { name: "wait", forget: ({ waitFor }) => waitFor("left", { key: "paid" }) },
+])("a $name without an await is reported, and does not end the process", async ({ forget }) => {
+  const unhandled = collectUnhandled();
+  const store = createMemoryStore();
+  const work = (context: ToolContext) => {
+    void forget(context);
+    return "done";
+  };
+  expect(await createDurableAgent(work, {}, { store }).run("Go", ids)).toMatchObject({ status: "completed" });
+  const [step] = (await traceSession(store, "s")).filter((record) => record.type === "step");
+  expect(step?.hooks).toMatchObject([{ name: "tool step left", message: expect.stringContaining("Await the step.") }]);
+  await new Promise((turn) => setImmediate(turn));
+  expect(unhandled).toEqual([]);
+});
+
+test("an abort of a tool that awaits two steps one after the other does not end the process", async () => {
+  const unhandled = collectUnhandled();
+  const begun = createDeferred();
+  const agent = createDurableAgent(async ({ step }) => {
+    const untilAborted = ({ signal }: StepContext) =>
+      new Promise((_, reject) => {
+        signal.addEventListener("abort", () => reject(signal.reason));
+        begun.resolve();
+      });
+    const [first, second] = [step("first", untilAborted), step("second", untilAborted)];
+    return [await first, await second];
+  });
+  const running = agent.run("Go", ids);
+  await begun.promise;
+  await agent.session("s").abort();
+  expect(await running).toMatchObject({ status: "aborted" });
+  await new Promise((turn) => setImmediate(turn));
+  expect(unhandled).toEqual([]);
 });
 
 test(

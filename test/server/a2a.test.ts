@@ -371,7 +371,7 @@ test.each([
   [{ description: "D", url: "ftp://x" }, "a2a.url"],
   [{ description: "D", skills: [] }, "a2a.skills"],
   [{ description: "D", skills: [{ id: "x" }] }, "a2a.skills"],
-  [{ description: "D", skill: [] }, "Unknown option"],
+  [{ description: "D", skill: [] }, 'has no option "skill". Do you mean skills?'],
 ])("the option %j is refused", proven, (options, message) => {
   const { store, agents } = createPayer([]);
   const token = "x".repeat(30);

@@ -132,7 +132,7 @@ describe("createServer refuses", () => {
       /has needsApproval, which is for the calls of a parent/,
     ],
     ["no list", {}, /must be an array/],
-    ["an unknown option", { tools: [], names: [] }, /Unknown option "names"/],
+    ["an unknown option", { tools: [], names: [] }, /mcp has no option "names"/],
     [
       "a schema without JSON Schema",
       { tools: [agent.asTool({ description: "x", input: (() => {}) as never, request: () => "" })] },

@@ -248,9 +248,9 @@ describe("a server of figures", () => {
     expect(() => createMetricsServer({ store, token } as never)).toThrow("needs the option metrics");
     expect(() => createMetricsServer({ store, metrics: createMetrics() })).toThrow("needs authentication");
     expect(() => createMetricsServer({ store, metrics: createMetrics(), token, port: 1 } as never)).toThrow(
-      'Unknown option "port"',
+      'has no option "port"',
     );
     expect(() => createServer({ store, agents: [], token, metrics: {} as never })).toThrow("createMetrics()");
-    await expect(createMetrics().text({ stor: store } as never)).rejects.toThrow('Unknown option "stor"');
+    await expect(createMetrics().text({ stor: store } as never)).rejects.toThrow('has no option "stor". Do you mean store?');
   });
 });

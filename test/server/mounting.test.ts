@@ -2,6 +2,7 @@
  * The server inside other programs: the lines of the guide (docs/guide/server.md), run with the real packages.
  */
 
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer as createHttpServer, type Server as HttpServer, type RequestListener } from "node:http";
 import { createRequire } from "node:module";
@@ -10,8 +11,15 @@ import ts from "typescript";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createAgent, createMemoryStore } from "../../src/index.js";
 import { followSession } from "../../src/server/client/index.js";
-import { createServer, createToken, type Server, type ServerLimits } from "../../src/server/index.js";
+import {
+  createServer,
+  createToken,
+  type Server,
+  type ServerLimits,
+  type ServerOptions,
+} from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { stripe } from "../../src/webhooks/index.js";
 import { verifies } from "../verifies.js";
 import { collectFrames, pickLoggedEvents } from "./rig.js";
 
@@ -22,6 +30,7 @@ type Express = RequestListener & {
 };
 type Fastify = {
   readonly get: (path: string, handler: () => string) => void;
+  readonly post: (path: string, handler: (request: { readonly body: unknown }) => object) => void;
   readonly listen: (options: { readonly port: number; readonly host: string }) => Promise<string>;
   readonly close: () => Promise<void>;
 };
@@ -42,15 +51,27 @@ async function listen(listener: RequestListener | HttpServer): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
-function mounted(basePath: string | undefined, limits: ServerLimits = {}) {
+function mounted(basePath: string | undefined, limits: ServerLimits = {}, more: Pick<ServerOptions, "webhooks" | "log"> = {}) {
   const store = createMemoryStore();
   const model = createScriptedModel(() => ({ text: "Word by word by word.", chunk: 3 }));
   const agent = createAgent({ name: "writer", store, model });
   const token = createToken();
   const path = basePath === undefined ? {} : { basePath };
-  const server = createServer({ store, agents: [agent], token, limits, ...path });
+  const server = createServer({ store, agents: [agent], token, limits, ...path, ...more });
   onTestFinished(() => server.close({ graceMs: 0 }));
   return { server, token };
+}
+
+const secret = "whsec_test";
+const webhooks = { "/hooks/stripe": { verify: stripe(secret), signal: () => ({ key: "paid" }) } };
+
+/** Delivers an event with line breaks and spaces, as Stripe does. */
+function deliver(url: string): Promise<Response> {
+  const body = JSON.stringify({ id: "evt_1", type: "paid" }, null, 2);
+  const at = Math.floor(Date.now() / 1_000);
+  const signature = createHmac("sha256", secret).update(`${at}.${body}`).digest("hex");
+  const headers = { "content-type": "application/json", "stripe-signature": `t=${at},v1=${signature}` };
+  return fetch(url, { method: "POST", headers, body });
 }
 
 /** Begins a session, streams it to its end, and asks for what there is not. */
@@ -134,15 +155,25 @@ describe("where a framework leaves the path on, the guide's lines mount the serv
     await tryAll("http://localhost/api/pawl", token, ask);
   });
 
-  test("in Fastify, which parses the body", verifies("SRV-1"), async () => {
-    const { server, token } = mounted("/pawl");
+  test("in Fastify, without its parsers", verifies("SRV-1"), async () => {
+    const { server, token } = mounted("/pawl", {}, { webhooks });
     const { app } = runGuide("Fastify", server, ["app"]) as { app: Fastify };
     app.get("/own", () => "own");
+    app.post("/echo", ({ body }) => ({ body }));
     onTestFinished(() => app.close());
     const url = await app.listen({ port: 0, host: "127.0.0.1" });
     await tryAll(`${url}/pawl`, token);
     await tryAddress(`${url}/pawl`, token);
     expect(await (await fetch(`${url}/own`)).text()).toBe("own");
+    expect((await deliver(`${url}/pawl/hooks/stripe`)).status).toBe(202);
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const { sessions } = (await (await fetch(`${url}/pawl/v1/sessions`, { headers })).json()) as {
+      readonly sessions: readonly { readonly sessionId: string }[];
+    };
+    const gone = await fetch(`${url}/pawl/v1/sessions/${sessions[0]?.sessionId}`, { method: "DELETE", headers });
+    expect(gone.status).toBe(204);
+    const echoed = await fetch(`${url}/echo`, { method: "POST", headers, body: '{"of":"your own route"}' });
+    expect(await echoed.json()).toEqual({ body: { of: "your own route" } });
   });
 
   test("in node:http", verifies("SRV-1"), async () => {
@@ -204,6 +235,20 @@ describe("a body that other code has read", () => {
     ["express.urlencoded(), which leaves JSON alone,", () => express.urlencoded({ extended: true })],
   ])("%s is taken as it was parsed", async (_, parser) => {
     expect(await post(parser(), wanted)).toMatchObject({ status: 201 });
+  });
+
+  test("a webhook whose body was parsed is refused, and the log says why", verifies("TIME-5"), async () => {
+    const errors: string[] = [];
+    const log = ({ error }: { readonly error?: unknown }) => void errors.push(String(error));
+    const { server } = mounted("/pawl", {}, { webhooks, log });
+    const app = express();
+    app.use("/late", express.json());
+    app.use("/late/pawl", server.listener);
+    app.use("/pawl", server.listener);
+    const url = await listen(app);
+    expect((await deliver(`${url}/late/pawl/hooks/stripe`)).status).toBe(401);
+    expect(errors).toEqual([expect.stringContaining("Mount the server before the code that parses bodies.")]);
+    expect((await deliver(`${url}/pawl/hooks/stripe`)).status).toBe(202);
   });
 
   test("a form that was parsed is refused, as a form is that was not", async () => {

@@ -18,6 +18,7 @@ import * as models from "../../src/models/index.js";
 import * as notices from "../../src/notices/index.js";
 import * as opentelemetry from "../../src/protocols/opentelemetry.js";
 import * as restate from "../../src/restate/index.js";
+import { createServer } from "../../src/server/index.js";
 import * as postgres from "../../src/stores/postgres/index.js";
 import * as sqlite from "../../src/stores/sqlite/index.js";
 import * as testing from "../../src/testing/index.js";
@@ -343,6 +344,8 @@ describe("the option that is meant is named", () => {
     [() => createAgent({ model, hooks: [{ name: "h", onToolCall() {} } as never] }), "beforeToolCall"],
     [() => sqlite.openSqliteStore({ file: "x" } as never), "path"],
     [() => postgres.openPostgresStore({ connectionString: "x" } as never), "url"],
+    [() => createServer({ store, agents: [], prefix: "/pawl" } as never), "basePath"],
+    [() => createServer({ store, agents: [], tokens: "x" } as never), "token"],
   ] as const)("%s: %s", verifies("LOOP-15"), async (call, meant) => {
     expect(await errorOf(call)).toMatchObject({ message: expect.stringContaining(`Do you mean ${meant}?`) });
   });
@@ -383,6 +386,31 @@ describe("names of tools, and the mode of send", () => {
     const options = { activeTools: ["lookup"], toolChoice: { tool: "lookup" }, systemPrompt: "" } as const;
     expect(await agent.run("Go", options)).toMatchObject({ status: "completed" });
   });
+});
+
+test.each([
+  [
+    () => defineTool({ ...createEchoTool().tool, recover: "retry" as never }),
+    '"rerun", "fail", "ask" or { reconcile }',
+  ],
+  [() => defineTool({ ...createEchoTool().tool, recover: { reconsile() {} } as never }), "or { reconcile }"],
+  [() => createAgent({ model, tools: [createAgent({ name: "helper", model })] as never }), "agent.asTool("],
+  [() => createAgent({ model, tools: { helper: createAgent({ name: "helper", model }) } as never }), "agent.asTool("],
+  [() => createAgent({ model, observers: [(() => {}) as never] }), "An observer is not an object."],
+] as const)("%s: a value of the wrong kind is refused", verifies("LOOP-15"), async (call, message) => {
+  expect(await errorOf(call)).toMatchObject({ code: "bad_configuration", message: expect.stringContaining(message) });
+});
+
+test("the schema in the address of a PostgreSQL store counts, unless the option names another", async () => {
+  const url = "postgres://127.0.0.1:1/desk?schema=claims";
+  const open = (options: Partial<postgres.PostgresOptions>) =>
+    errorOf(() => postgres.openPostgresStore({ url, busyMs: 0, ...options } as postgres.PostgresOptions));
+  // Nothing listens at this address, so the error names the store that would have been opened.
+  expect(await open({})).toMatchObject({ message: expect.stringContaining("127.0.0.1:1/desk (schema claims)") });
+  expect(await open({ schema: "other" })).toMatchObject({
+    message: expect.stringContaining("127.0.0.1:1/desk (schema other)"),
+  });
+  expect(await open({ url: "postgres://127.0.0.1:1/desk?schema=a;b" })).toMatchObject({ code: "bad_configuration" });
 });
 
 test("a store that was not awaited is refused, and what to write is said", verifies("LOOP-15"), async () => {

@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
+  type AnyTool,
   createAgent,
   createMemoryStore,
   defineTool,
@@ -561,6 +562,28 @@ describe("sleeps and waits for signals pass", () => {
       signals: [{ key: "order", value: 7, id: "same" }],
       check: () => expect(seen.at(-1)).toBe('{"type":"signalled","value":7,"id":"same"}'),
     });
+  });
+
+  test("a sleep after an agent behind a tool, whose process died once it had given its result", async () => {
+    const { createOptions } = createWaiting(({ sleep }) => sleep("night", { ms: dayMs }));
+    const { agent: createWorking, ...options } = createOptions(true);
+    const report = await crashTest({
+      ...options,
+      agent: () => {
+        const helper = createAgent({ name: "helper", model: modelOf({ text: "Helped." }) });
+        const { tools = [] } = createWorking().options;
+        return createAgent({
+          name: "boss",
+          model: modelOf(
+            { calls: [{ name: "helper", input: { task: "help" } }] },
+            { calls: [{ name: "work" }] },
+            { text: "Done." },
+          ),
+          tools: [...(tools as readonly AnyTool[]), helper.asTool({ description: "helps" })],
+        });
+      },
+    });
+    expect(report.plays).toBe(report.points + 1);
   });
 
   test("what an agent behind a tool waits for", async () => {

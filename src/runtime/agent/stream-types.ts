@@ -153,7 +153,10 @@ export type EventsOptions = {
   readonly follow?: boolean;
   /** The maximum number of public events: a page. The iterator ends with the last of them. Default: no limit. */
   readonly limit?: number;
-  /** `false` gives logged events only; "only" gives only what is not logged (deltas, progress). Default: true, both. */
+  /**
+   * `false` gives logged events only; "only" gives only what is not logged (deltas, progress). Default: true, both. To end with the last
+   * event of the log, set `follow` to false.
+   */
   readonly live?: boolean | "only";
   /** Only items of this run, and items that belong to no run. */
   readonly runId?: string;

@@ -34,6 +34,8 @@ const deleteRules: OptionTable<DeleteOptions> = { now: numberFrom(0), force: aBo
  * If it is a child session whose parent waits for its result, the parent's call ends with an error that says so, in any process.
  * `store.delete` alone does not notify the parent, which then finds out only when it is resumed or waited for.
  *
+ * Sessions that its calls have started are not deleted: `store.list({ parent: sessionId })` lists them.
+ *
  * @returns whether the session existed
  * @throws PawlError `session_active` unless `force`, while the session is held, its run is active, or its parent has yet to get its result;
  * nothing is deleted then

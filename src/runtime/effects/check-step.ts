@@ -27,9 +27,9 @@ export function checkStep(name: unknown, run: unknown, options: StepOptions): vo
 /** @throws PawlError `bad_input` */
 export function checkStepName(name: unknown): asserts name is string {
   if (typeof name === "string" && /^[^\p{C}\p{Zl}\p{Zp}#/]{1,200}$/u.test(name) && name.trim() !== "") return;
-  const shown = typeof name === "string" ? JSON.stringify(name.slice(0, 60)) : typeof name;
-  throw new PawlError(
-    "bad_input",
-    `A tool step cannot be named ${shown}. Use 1 to 200 printable characters without "#" and "/".`,
-  );
+  const what =
+    typeof name === "string"
+      ? `A tool step cannot be named ${JSON.stringify(name.slice(0, 60))}`
+      : `A tool step, sleep or wait has a name as its first argument, not a value of type ${typeof name}`;
+  throw new PawlError("bad_input", `${what}. Use 1 to 200 printable characters without "#" and "/".`);
 }

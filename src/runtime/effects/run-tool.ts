@@ -169,7 +169,7 @@ type Outcome = FinishedOutcome & {
   readonly raw?: Raw;
   /** The value that the tool threw. */
   readonly thrown?: { readonly error: unknown };
-  /** The tool steps that had begun but not ended. */
+  /** The tool steps, questions and waits whose results the tool did not wait for. */
   readonly unawaited?: readonly string[];
 };
 
@@ -242,7 +242,7 @@ function* settleSteps(
   // The tool's time may run out while its questions are being committed. The questions then count, and this end is not reported.
   const asking = steps.asking();
   if (asking !== null) yield* wait(asking);
-  const unawaited = cancellation.isCancelled ? [] : steps.underWay();
+  const unawaited = cancellation.isCancelled ? [] : steps.listPending();
   const ending = steps.end();
   if (ending === undefined) return unawaited.length === 0 ? outcome : { ...outcome, unawaited };
   if (ending.type === "suspended") return "suspended";

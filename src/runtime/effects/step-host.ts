@@ -271,8 +271,9 @@ export function createStepHost(call: StepCall) {
       recorder.record((state) => (isRunning(state) ? events(state) : [])),
     admit: (name: string) => names.admit(name, call),
     /** Records that the tool waits for a step, or does other work in parallel. The result `detached` never reaches the tool. */
-    pending: <Result>(act: () => Promise<Result | typeof detached>): Promise<Result> =>
-      names.pending(async () => giveToTool(await act())),
+    pending: <Result>(key: string, act: () => Promise<Result | typeof detached>): Promise<Result> =>
+      names.pending(key, async () => giveToTool(await act())),
+    listPending: names.listPending,
     /** The recorded result of a step, returned in its turn. */
     async take(key: string): Promise<StepRecord | undefined | typeof detached> {
       if (isDetached(attempt)) return detached;

@@ -6,7 +6,7 @@ import { isWithinStep } from "./step-nesting.js";
 
 export function createStepNames() {
   const counts = new Map<string, number>();
-  let waiting = 0;
+  const pendingKeys = new Set<string>();
   let isSideBySide = false;
   let hasRepeated = false;
 
@@ -17,20 +17,22 @@ export function createStepNames() {
       const key = times === 1 ? name : `${name}#${times}`;
       if (isWithinStep(owner)) throw new StepError("step_nested", key, nestedText(key));
       counts.set(name, times);
-      if (waiting > 0) isSideBySide = true;
+      if (pendingKeys.size > 0) isSideBySide = true;
       if (times > 1) hasRepeated = true;
       if (isSideBySide && hasRepeated) throw new StepError("step_ambiguous", key, ambiguousText(name));
       return key;
     },
     /** Records that the tool waits for a step, or does other work in parallel. */
-    async pending<Result>(act: () => Promise<Result>): Promise<Result> {
-      waiting += 1;
+    async pending<Result>(key: string, act: () => Promise<Result>): Promise<Result> {
+      pendingKeys.add(key);
       try {
         return await act();
       } finally {
-        waiting -= 1;
+        pendingKeys.delete(key);
       }
     },
+    /** The steps, questions and waits that the tool has requested and whose results it does not have. */
+    listPending: (): readonly string[] => [...pendingKeys],
   };
 }
 

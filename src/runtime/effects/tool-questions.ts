@@ -108,7 +108,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
       return checkQuestionAnswer(key, held, parse);
     }
     refuseUnlessDurable(key, "asks");
-    return host.pending(async () => {
+    return host.pending(key, async () => {
       const recorded = await host.take(key);
       if (recorded === detached) return detached;
       if (recorded === undefined && !isInteractive(context)) return (await decline(key)) as Answered<unknown>;
@@ -146,7 +146,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
     const expiresAt = parseSleep(name, options, now);
     const key = host.admit(name);
     refuseUnlessDurable(key, "sleeps");
-    await host.pending(async () => {
+    await host.pending(key, async () => {
       const recorded = await host.take(key);
       if (recorded === detached) return detached;
       if (recorded !== undefined) return readAnswer(recorded);
@@ -162,7 +162,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
     refuseUnlessDurable(first, "waits");
     const { timeoutMs } = options;
     let expiresAt = timeoutMs === undefined ? undefined : Math.ceil(context.now() + timeoutMs);
-    return host.pending(async () => {
+    return host.pending(first, async () => {
       for (let passedOver = 0; passedOver < maxPassedOver; passedOver += 1) {
         // A wait that skips a signal continues as a separate step, until the deadline of the first one.
         const step = passedOver === 0 ? first : `${first}/${passedOver + 1}`;

@@ -1,5 +1,8 @@
 /**
  * The durable operations of a tool: `ctx.step`, `ctx.ask`, `ctx.sleep` and `ctx.waitFor`.
+ *
+ * 1. No promise that a tool gets can end the process as an unhandled rejection. The tool may have ended before the promise rejects, because
+ *    it was aborted, threw, or forgot an `await`; its call has its result then, and a step that it did not wait for is reported.
  */
 import type { StepContext, StepOptions } from "../../ports/tool.js";
 import { checkStep } from "./check-step.js";
@@ -14,40 +17,39 @@ export type ToolSteps = {
   readonly waitFor: ToolQuestions["waitFor"];
   readonly asking: ToolQuestions["asking"];
   readonly end: () => StepEnding | undefined;
-  /** The steps that have begun but not ended. */
-  readonly underWay: () => readonly string[];
+  /** The steps, questions and waits that the tool has requested and whose results it does not have. */
+  readonly listPending: () => readonly string[];
 };
 
 export function createToolSteps(call: StepCall): ToolSteps {
   const host = createStepHost(call);
   const questions = createQuestions(host);
-  const running = new Set<string>();
 
   async function step(name: string, run: (context: StepContext) => unknown, options: StepOptions = {}) {
     checkStep(name, run, options);
     const key = host.admit(name);
-    return host.pending(async () => {
+    return host.pending(key, async () => {
       const recorded = await host.take(key);
       if (recorded === detached) return detached;
       if (recorded !== undefined) return host.given(recorded);
       await questions.whenNotAsking();
       if (host.isSuspended()) return detached;
-      running.add(key);
-      try {
-        return await runStep(host, key, run, options);
-      } finally {
-        running.delete(key);
-      }
+      return runStep(host, key, run, options);
     });
   }
 
   return {
-    step,
-    ask: questions.ask,
-    sleep: questions.sleep,
-    waitFor: questions.waitFor,
+    step: (...given) => markHandled(step(...given)),
+    ask: (question) => markHandled(questions.ask(question)),
+    sleep: (...given) => markHandled(questions.sleep(...given)),
+    waitFor: (...given) => markHandled(questions.waitFor(...given)),
     asking: questions.asking,
     end: () => host.end(),
-    underWay: () => [...running],
+    listPending: host.listPending,
   };
+}
+
+function markHandled<Value>(promise: Promise<Value>): Promise<Value> {
+  promise.catch(() => {});
+  return promise;
 }

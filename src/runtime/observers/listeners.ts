@@ -11,6 +11,7 @@ import { aBoolean, aFunction, anyValue, checkPlainOptions, type OptionTable } fr
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { RunResult } from "../../core/view/outcome.js";
 import type { PublicEvent, PublicEventOf } from "../../core/view/public-event.js";
+import { PawlError } from "../../errors.js";
 import { scheduleNextTurn, warn } from "../../platform/process.js";
 import type { MessageDelta } from "../../ports/model.js";
 import type { EventContext, Observer } from "../../ports/observer.js";
@@ -101,6 +102,8 @@ const observerRules: OptionTable<Observer> = {
 };
 
 function toObserverWatcher(observer: Observer, call: SafeCall): ListenerSource {
+  if (typeof observer !== "object" || observer === null)
+    throw new PawlError("bad_configuration", "An observer is not an object. Give it onEvent, onDelta or onTrace.");
   checkPlainOptions("An observer", observerRules, observer);
   const { name = "observer", onEvent, onDelta, onTrace, traceContent = false } = observer;
   const notify = (record: TraceRecord, run: LoopTrace) => call(name, onTrace, record, run);

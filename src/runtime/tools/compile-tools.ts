@@ -99,6 +99,7 @@ function pickProvider(provider: AnyTool["provider"]): Pick<ToolSpecification, "p
 export function listTools(tools: Tools): readonly AnyTool[] {
   if (isList(tools)) return tools.map(checkListed);
   return Object.entries(tools).flatMap(([name, tool]) => {
+    refuseAgent(tool);
     if (isToolSearch(tool)) return [];
     if ("inputSchema" in tool) return fromAiSdkTool(name, tool);
     if (tool.name !== name)
@@ -114,7 +115,16 @@ function isList(tools: Tools): tools is readonly AnyTool[] {
   return Array.isArray(tools);
 }
 
+function refuseAgent(tool: object): void {
+  if ("asTool" in tool)
+    throw new PawlError(
+      "bad_configuration",
+      'An agent is not a tool, but it makes one: give agent.asTool({ description: "…" }).',
+    );
+}
+
 function checkListed(tool: AnyTool): AnyTool {
+  refuseAgent(tool);
   if ("inputSchema" in tool)
     throw new PawlError(
       "bad_configuration",

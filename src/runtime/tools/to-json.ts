@@ -3,7 +3,7 @@
  *
  * Values that JSON lacks (dates, maps, errors) are converted to a readable form. Cycles, and values that are nested too
  * deeply, are replaced by a marker. A value is refused if it throws while it is read, has a dangerous key, or is too
- * large.
+ * large. A promise is refused as well: an `await` is missing, and it would be an empty object.
  */
 
 import { isJsonObject } from "../../core/data/is-object.js";
@@ -33,8 +33,8 @@ export function toToolOutput(value: unknown): ToolOutput {
 
 /**
  * Returns a copy of a value as plain JSON. Dates become ISO strings, BigInts strings of digits, Maps objects (or arrays of
- * pairs, if a key is not a string), and Sets arrays. Errors become their name and message, bytes and functions a description,
- * NaN and the infinities their names. `undefined`, symbols and functions in objects are omitted. `toJSON` is called.
+ * pairs, if a key is not a string), and Sets arrays. Errors become their name and message, bytes, functions and responses of `fetch` a
+ * description, NaN and the infinities their names. `undefined`, symbols and functions in objects are omitted. `toJSON` is called.
  *
  * @throws PawlError `not_storable`; the message contains the path
  */
@@ -90,6 +90,8 @@ function convertMembers(value: object, conversion: Conversion): Json | undefined
   if (value instanceof Date) return Number.isNaN(value.getTime()) ? "Invalid Date" : value.toISOString();
   if (value instanceof Error) return countCharacters(`${value.name}: ${value.message}`, conversion);
   if (value instanceof RegExp) return String(value);
+  if (value instanceof Promise) throw notStorableError(conversion, "is a promise that nothing has awaited");
+  if (isResponse(value)) return `[Response with status ${value.status}, whose body was not read]`;
   if (value instanceof Map) return convertMap(value, conversion);
   if (value instanceof Set) return convertItems([...value], conversion);
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return convertBinary(value, conversion);
@@ -100,6 +102,10 @@ function convertMembers(value: object, conversion: Conversion): Json | undefined
     if (replaced !== value) return convert(replaced, conversion);
   }
   return convertEntries(Object.keys(value), (key) => (value as { readonly [key: string]: unknown })[key], conversion);
+}
+
+function isResponse(value: object): value is Response {
+  return typeof Response === "function" && value instanceof Response;
 }
 
 function convertItems(items: readonly unknown[], conversion: Conversion): Json {

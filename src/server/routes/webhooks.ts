@@ -9,6 +9,7 @@
 
 import { PawlError } from "../../index.js";
 import { checkOptionNames, createConfigurationError } from "../option-checks.js";
+import { isBodyReencoded } from "../parsed-body.js";
 import { readBytes } from "../read-body.js";
 import type { Route } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
@@ -67,7 +68,8 @@ async function receive(
 ): Promise<RouteResponse> {
   const { limits, log } = settings;
   const body = await readBytes(request, { ...limits, maxBodyBytes: Math.min(maxBytes, limits.maxBodyBytes) });
-  const delivery = await verify(webhook, request, new Uint8Array(body)).catch((error: unknown) => {
+  const delivery = await verify(webhook, request, new Uint8Array(body)).catch((cause: unknown) => {
+    const error = isBodyReencoded(request) ? createParsedError(path, cause) : cause;
     const at = Date.now();
     const count = countRefusal(at);
     const line = { at, requestId, principal: null, action: "webhook", sessionId: null, status: 401, error };
@@ -90,6 +92,14 @@ async function receive(
     throw error;
   }
   return { status: 202, bytes: null };
+}
+
+function createParsedError(path: string, cause: unknown): PawlError {
+  return new PawlError(
+    "bad_configuration",
+    `webhooks[${JSON.stringify(path)}]: the body was parsed before it reached the server, so it may not have the bytes that were signed. Mount the server before the code that parses bodies.`,
+    { cause },
+  );
 }
 
 const signalNames: ReadonlySet<string> = new Set(["key", "value", "id", "keepMs"]);

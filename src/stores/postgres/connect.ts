@@ -25,7 +25,7 @@ type PoolConnection = {
 
 /** Where the database is. */
 export type PostgresConnection = (UrlConnection | PoolConnection) & {
-  /** The schema of the tables: at most 48 letters, digits and underscores. Default: `pawl`. */
+  /** The schema of the tables: at most 48 letters, digits and underscores. Default: `?schema=` of the address, or else `pawl`. */
   readonly schema?: string;
 };
 
@@ -51,17 +51,36 @@ export type OpenConnection = {
 /** @throws PawlError `bad_configuration`, `missing_package` */
 export async function connect(
   caller: string,
-  { url, pool, schema = "pawl" }: PostgresConnection,
+  { url, pool, schema }: PostgresConnection,
   options: PoolOptions,
 ): Promise<OpenConnection> {
   if (url !== undefined && pool === undefined) {
+    const chosen = schema ?? readSchema(url) ?? defaultSchema;
     const { query, close } = await openPool(url, options);
-    return { target: { query, schema, name: formatStoreName(url, schema) }, close };
+    return { target: { query, schema: chosen, name: formatStoreName(url, chosen) }, close };
   }
   if (pool === undefined || url !== undefined)
     throw new PawlError("bad_configuration", `${caller} takes either \`url\` or \`pool\`. Pass exactly one of them.`);
   const removeErrorListener = ignorePoolErrors(pool);
-  return { target: { query: pool, schema, name: `of schema ${schema}` }, close: async () => removeErrorListener() };
+  const chosen = schema ?? defaultSchema;
+  return {
+    target: { query: pool, schema: chosen, name: `of schema ${chosen}` },
+    close: async () => removeErrorListener(),
+  };
+}
+
+const defaultSchema = "pawl";
+
+/** The schema that an address names: `?schema=NAME`. @throws PawlError `bad_configuration` if it is no name of a schema */
+function readSchema(url: string): string | undefined {
+  const named = URL.canParse(url) ? new URL(url).searchParams.get("schema") : null;
+  if (named === null) return undefined;
+  if (!aSchemaName.accepts(named))
+    throw new PawlError(
+      "bad_configuration",
+      `The schema in the store's address is ${JSON.stringify(named.slice(0, 100))}; it must be ${aSchemaName.expected}.`,
+    );
+  return named;
 }
 
 /** Opens a connection, runs `work` with it, and closes it. */

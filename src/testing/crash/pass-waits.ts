@@ -3,6 +3,7 @@
  * again when its time comes, and somebody sends the signals.
  */
 import type { Json } from "../../core/data/message.js";
+import { findChildCalls } from "../../core/machine/child-reports.js";
 import { dueAt } from "../../core/machine/effects.js";
 import { initialState, type State } from "../../core/machine/state.js";
 import { listWaits, type RunWait } from "../../core/view/run-wait.js";
@@ -26,8 +27,8 @@ export type PlayWaits = {
   /** Waits until a session of the play is due. */
   readonly untilDue: () => Promise<void>;
   /**
-   * Called when nothing waits for a turn, before the clock moves: sends the signals that tools wait for. If the run waits and a
-   * session is due, ends the wait; otherwise, the clock will stop when the next one is due. Returns whether the play can continue before
+   * Called when nothing waits for a turn, before the clock moves: sends the signals that tools wait for. If the run waits and its
+   * session is due, or one that it waits for, ends the wait; otherwise, the clock will stop when the next one is due. Returns whether the play can continue before
    * the clock moves.
    * @throws Error if nothing can end the wait
    */
@@ -79,7 +80,8 @@ export function createPlayWaits(world: World, signals: readonly CrashSignal[]): 
       const isSent = await sendWanted(family);
       if (endWait === null) return isSent;
       const due = await store.due(clock.now(), Number.POSITIVE_INFINITY);
-      if (due.some((id) => family.has(id))) {
+      const awaited = listAwaited(family, sessionId);
+      if (due.some((id) => awaited.has(id))) {
         endWait();
         endWait = null;
         return true;
@@ -119,6 +121,17 @@ async function loadFamily(store: Store, sessionId: string): Promise<ReadonlyMap<
   const ids = await listFamily(store, sessionId);
   const loaded = await Promise.all(ids.map(async (id) => [id, (await store.load(id))?.state ?? initialState] as const));
   return new Map(loaded);
+}
+
+/**
+ * The session, and the sessions whose results it waits for. Not a session that has given its result: the process that died may have
+ * left its end to others, but the run does not continue because of it.
+ */
+function listAwaited(family: ReadonlyMap<string, State>, sessionId: string): ReadonlySet<string> {
+  const awaited = new Set([sessionId]);
+  for (const id of awaited)
+    for (const { childId } of findChildCalls(family.get(id) ?? initialState)) awaited.add(childId);
+  return awaited;
 }
 
 type SignalWait = { readonly name: string; readonly key: string };
