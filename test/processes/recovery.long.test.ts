@@ -49,7 +49,11 @@ describe("after kill -9 in a tool call", verifies("REC-4"), () => {
   test("reconcile: the outside world says what became of it", async () => {
     for (const [found, results, effects] of [
       [{ status: "finished", output: "it is booked" }, [{ outcome: "ok", text: "it is booked" }], ["s/r/1/1 1"]],
-      [{ status: "finished", output: "refused", isError: true }, [{ outcome: "error", text: "refused" }], ["s/r/1/1 1"]],
+      [
+        { status: "finished", output: "refused", isError: true },
+        [{ outcome: "error", text: "refused" }],
+        ["s/r/1/1 1"],
+      ],
       [{ status: "not_started" }, [{ outcome: "ok", text: "worked in attempt 2" }], ["s/r/1/1 1", "s/r/1/1 2"]],
     ] as const) {
       const { world, heir } = await killInTool({ recover: "reconcile" });

@@ -251,6 +251,8 @@ describe("a server of figures", () => {
       'has no option "port"',
     );
     expect(() => createServer({ store, agents: [], token, metrics: {} as never })).toThrow("createMetrics()");
-    await expect(createMetrics().text({ stor: store } as never)).rejects.toThrow('has no option "stor". Do you mean store?');
+    await expect(createMetrics().text({ stor: store } as never)).rejects.toThrow(
+      'has no option "stor". Do you mean store?',
+    );
   });
 });

@@ -51,7 +51,11 @@ async function listen(listener: RequestListener | HttpServer): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
 }
 
-function mounted(basePath: string | undefined, limits: ServerLimits = {}, more: Pick<ServerOptions, "webhooks" | "log"> = {}) {
+function mounted(
+  basePath: string | undefined,
+  limits: ServerLimits = {},
+  more: Pick<ServerOptions, "webhooks" | "log"> = {},
+) {
   const store = createMemoryStore();
   const model = createScriptedModel(() => ({ text: "Word by word by word.", chunk: 3 }));
   const agent = createAgent({ name: "writer", store, model });

@@ -26,7 +26,9 @@ function checkWorld({ folder, logs, at, stdout }: KillPlay): void {
   for (const { event } of logs.get("pay") ?? [])
     if (event.type === "tool_finished" && event.outcome === "ok" && !event.callKey.endsWith("1/1"))
       expect([...charges, ...readdirSync(folder)], deaths).toEqual(
-        expect.arrayContaining([expect.stringContaining(event.callKey.endsWith("/2") ? event.callKey : "book-pay-run")]),
+        expect.arrayContaining([
+          expect.stringContaining(event.callKey.endsWith("/2") ? event.callKey : "book-pay-run"),
+        ]),
       );
 }
 

@@ -13,17 +13,17 @@ import type { SandboxCommandOptions } from "../commands/sandbox.js";
 import type { JsonOption, ListCommandOptions } from "../commands/sessions.js";
 import type { ShowOptions } from "../commands/show-session.js";
 import type { ConversationOptions } from "../conversation/conversation-deps.js";
-import { exitCodes } from "../exit.js";
 import { resolveStoreName } from "../files/store-location.js";
 import type { DriveOptions } from "../run/drive-session.js";
 import { installProxies } from "../server/install-proxies.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { readVersion } from "../version.js";
 import { helpGroups } from "./command-groups.js";
-import { rejectMisplacedOption, rejectUnknownCommand, rejectUnknownSubcommand } from "./command-mistakes.js";
+import { rejectMisplacedOption, rejectUnknownSubcommand } from "./command-mistakes.js";
 import { addCompletion } from "./completion.js";
 import { addConfigurationCommands } from "./configuration.js";
 import { addEval } from "./evals.js";
+import { addHelp } from "./help.js";
 import { addMcp } from "./mcp.js";
 import { addNotices } from "./notices.js";
 import {
@@ -52,7 +52,6 @@ export function createProgram(terminal: Terminal, finish: (exitCode: number) => 
     .version(readVersion(), "--version", "show the version")
     .helpOption("-h, --help", "show help")
     .commandsGroup("More:")
-    .helpCommand("help [command]", "show help for a command")
     .exitOverride()
     .showHelpAfterError("(--help shows the commands and options, with examples)")
     .configureOutput({ writeOut: terminal.out, writeErr: terminal.err })
@@ -342,24 +341,6 @@ const addDoctor: AddCommand = (program, terminal, finish) => {
     .action(async (options: { readonly json?: true }) => {
       const { doctor } = await import("../commands/doctor.js");
       finish(await doctor(options, terminal));
-    });
-};
-
-/** In place of Commander's own, which knows one level of commands and prints the whole help for an unknown one. */
-const addHelp: AddCommand = (program, _, finish) => {
-  program.helpCommand(false);
-  program
-    .command("help")
-    .description("show help for a command")
-    .argument("[command...]", "the command, such as: sessions show")
-    .addHelpText("after", formatExamples("pawl help run", "pawl help sessions show"))
-    .action((words: readonly string[]) => {
-      let shown = program;
-      for (const word of words) {
-        shown = shown.commands.find((command) => command.name() === word) ?? rejectUnknownCommand(word, shown);
-      }
-      shown.outputHelp();
-      finish(exitCodes.done);
     });
 };
 
