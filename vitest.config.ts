@@ -40,6 +40,8 @@ export default defineConfig({
     // Tests start real processes and write with real syncs; the limits only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // The same for `vi.waitFor`: test/support/patient-waits.ts.
+    expect: { poll: { timeout: 30_000 } },
     sequence: { sequencer: LongFilesFirst },
     silent: "passed-only",
     reporters: [

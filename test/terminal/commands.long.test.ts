@@ -29,9 +29,7 @@ test("/fork goes on from before an earlier message, and Esc twice does, too", ve
   await person.sees(/One\.[\s\S]*ready/);
   person.type("second message\r");
   await person.sees(/Two\.[\s\S]*ready/);
-  person.type("\x1b");
-  await new Promise((done) => setTimeout(done, 100));
-  person.type("\x1b");
+  person.type("\x1b\x1b");
   await person.sees(/fork before ›[\s\S]*› +2 {2}second message[\s\S]*1 {2}first message/);
   person.type("\r");
   await person.sees(/Forked before message 2\.[\s\S]*> second message\nready/);

@@ -5,7 +5,7 @@
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { Front, Talk } from "../../src/cli/conversation/fronts/front.js";
+import { answerDelayMs, type Front, type Talk } from "../../src/cli/conversation/fronts/front.js";
 import { createLiveFront } from "../../src/cli/conversation/fronts/live-front.js";
 import { createPlainFront } from "../../src/cli/conversation/fronts/plain-front.js";
 import { createSessionControl } from "../../src/cli/conversation/session-control.js";
@@ -112,6 +112,23 @@ test("Enter does not send a draft that has replaced the one it was pressed for",
   await type("Pay.\r");
   await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "awaiting_human" }));
   expect(JSON.stringify(await session.messages())).not.toContain("before the fork");
+});
+
+test.each([
+  { name: "live", createFront: createLive, early: ["y", "\x03"], answer: "y" },
+  { name: "plain", createFront: createPlainFront, early: ["1\n"], answer: "1\n" },
+])("what is typed in the first moment of a question does not answer it: $name", keys, async (front) => {
+  const { control, talk, paid, type, session, ...opened } = openFront(front.createFront);
+  opened.front.talk(talk);
+  control.send("Pay.");
+  await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
+  for (const text of front.early) await type(text);
+  expect(control.view.questions.all()).toHaveLength(1);
+  expect(await session.result()).toMatchObject({ status: "awaiting_human" });
+  vi.advanceTimersByTime(answerDelayMs);
+  await type(front.answer);
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+  expect(paid).toHaveLength(1);
 });
 
 test.each([
