@@ -128,7 +128,7 @@ export async function pressUntil(page: Page, key: string, target: Locator): Prom
     await page.keyboard.press(key);
     return isTargetOpen();
   };
-  await expect.poll(pressOnce, { timeout: 10_000 }).toBe(true);
+  await expect.poll(pressOnce).toBe(true);
 }
 
 const sizes = [

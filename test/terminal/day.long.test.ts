@@ -83,7 +83,7 @@ test(
     const before = await person.history();
     person.kill("SIGKILL");
     await person.ended;
-    await vi.waitFor(() => expect(findProcessesWith(world.root)).toEqual([]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(findProcessesWith(world.root)).toEqual([]));
 
     const again = openPawl(world, [...args, "--continue"], size);
     await again.answers("y", /Continued after an interruption\.[\s\S]*That was interrupted\.[\s\S]*y yes/);

@@ -95,10 +95,10 @@ describe("an agent of Pawl's server", () => {
     const { start } = await bench(remote.url);
     const agent = await start();
     const running = agent.run("Go", { sessionId: "s" });
-    await vi.waitFor(() => expect(remote.requests).toContain("get"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(remote.requests).toContain("get"));
     await agent.session("s").abort();
     expect(await running).toMatchObject({ status: "aborted" });
-    await vi.waitFor(() => expect(remote.requests.at(-1)).toBe("CancelTask"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(remote.requests.at(-1)).toBe("CancelTask"));
   });
 });
 

@@ -311,7 +311,7 @@ describe("Hooks of a run", verifies("CHAT-6#events"), () => {
     const session = agent.session("s");
     await session.answer(pending?.callKey ?? "", { type: "approve" });
     const resumed = session.resume();
-    await vi.waitFor(() => expect(world.read("root/begun")).toBe(""), { timeout: 20_000 });
+    await vi.waitFor(() => expect(world.read("root/begun")).toBe(""));
     await session.abort();
     await resumed;
     world.write("root/go", "");

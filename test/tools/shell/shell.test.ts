@@ -38,7 +38,7 @@ async function abortWhenReady(command: string): Promise<{ readonly result: strin
   const root = createTempFolder();
   const controller = new AbortController();
   const running = run(command, { root }, controller.signal);
-  await vi.waitFor(() => expect(existsSync(join(root, "ready"))).toBe(true), { timeout: 10_000 });
+  await vi.waitFor(() => expect(existsSync(join(root, "ready"))).toBe(true));
   controller.abort();
   return { result: await running, root };
 }
@@ -56,7 +56,7 @@ function isAlive(pid: number): boolean {
 async function expectGone(pidFile: string): Promise<void> {
   const pid = Number(readFileSync(pidFile, "utf8"));
   expect(pid).toBeGreaterThan(1);
-  await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
+  await vi.waitFor(() => expect(isAlive(pid)).toBe(false));
 }
 
 describe("what a command gives", () => {
@@ -310,7 +310,7 @@ describe("when the process that runs a command is killed", () => {
 
   async function waitForFiles(root: string, ...names: readonly string[]): Promise<void> {
     const isWritten = (name: string) => existsSync(join(root, name)) && readFileSync(join(root, name), "utf8") !== "";
-    await vi.waitFor(() => expect(names.every(isWritten)).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(() => expect(names.every(isWritten)).toBe(true));
   }
 
   test("its processes end", verifies("SEC-7"), async () => {
