@@ -7,7 +7,7 @@ import { verifies } from "../verifies.js";
 import { createWorld, filterEvents, type Process, type World, waitUntil } from "./rig.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
-/** Long enough that a busy machine does not lose it by itself. */
+/** For the process whose lease is to pass. The others keep theirs, however busy the machine is. */
 const short = { script, leaseMs: 800 };
 const yearMs = 365 * 24 * 3_600_000;
 
@@ -33,8 +33,11 @@ const points = ["model 1", "tool", "model 2", ...commits.flatMap((at) => [`befor
 describe("of three processes on one file, one is stopped past its lease and woken", () => {
   test(`at ${points.length} points: it writes nothing, and starts nothing`, verifies("REC-1"), async () => {
     const world = await createWorld();
-    const [sleeper, ...others] = await Promise.all([1, 2, 3].map(() => world.start(short)));
-    if (sleeper === undefined) throw new Error("There is no process.");
+    const [sleeper, ...others] = await Promise.all([
+      world.start(short),
+      world.start({ script }),
+      world.start({ script }),
+    ]);
     for (const point of points) {
       const sessionId = `stopped ${point}`;
       const { result } = await runUpTo(sleeper, sessionId, point);
@@ -61,7 +64,7 @@ describe("of three processes on one file, one is stopped past its lease and woke
 
   test("what it is told meanwhile is not lost", verifies("REC-1", "STOR-2"), async () => {
     const world = await createWorld();
-    const [sleeper, other] = await Promise.all([world.start(short), world.start(short)]);
+    const [sleeper, other] = await Promise.all([world.start(short), world.start({ script })]);
     const { result } = await runUpTo(sleeper, "s", "tool");
     await sleeper.stop();
     await other.call("steer", "s", "Be quick.");
@@ -106,9 +109,8 @@ describe("a machine that sleeps", () => {
     verifies("REC-1", "REC-9"),
     async ({ jumpMs }) => {
       const world = await createWorld();
-      const all = await Promise.all([1, 2, 3].map(() => world.start(short)));
+      const all = await Promise.all([world.start(short), world.start({ script }), world.start({ script })]);
       const [holder, ...others] = all;
-      if (holder === undefined) throw new Error("There is no process.");
       const { result } = await runUpTo(holder, "s", "tool");
       const waiting = others.map((other) => other.call("run", "Go", { sessionId: "s", runId: "run s" }));
       if (jumpMs === 0) {
@@ -118,9 +120,7 @@ describe("a machine that sleeps", () => {
       } else await Promise.all(all.map((one) => one.call("jump", jumpMs)));
       await holder.call("open", "s tool");
       const heard = await Promise.all(waiting);
-      expect(heard).toContainEqual(expect.objectContaining({ status: "completed", text: "Done." }));
-      // One that took over may have slept past its lease as well, on a machine that is busy.
-      for (const one of heard) if (one.status !== "completed") expect(one).toMatchObject({ reason: "lease_lost" });
+      for (const one of heard) expect(one).toMatchObject({ status: "completed", text: "Done." });
       // Who woke first went on with it: the holder, or another, and then the holder wrote nothing more.
       const log = await world.log("s");
       const own = await result;

@@ -85,11 +85,12 @@ export function openProgram(world: World, file: string, args: readonly string[],
       resolve({ code: exitCode, signal });
     });
   });
-  onTestFinished(({ task }) => {
-    if (!hasEnded) child.kill("SIGKILL");
+  onTestFinished(async ({ task }) => {
     // A test that is out of time says nothing of what it waited for.
     if (!hasEnded && task.result?.state === "fail")
       console.error(`This was still running, ${[file, ...args].join(" ")}, and its screen was:\n${readScreen()}`);
+    if (!hasEnded) child.kill("SIGKILL");
+    await ended;
     terminal.dispose();
   });
 
