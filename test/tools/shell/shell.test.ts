@@ -34,10 +34,10 @@ function run(command: string, options: Partial<ShellToolOptions> = {}, signal?: 
 }
 
 /** Runs until the command has made its file, then aborts. */
-async function abortWhenReady(command: string): Promise<{ readonly result: string; readonly root: string }> {
+async function abortWhenReady(command: string, options: Partial<ShellToolOptions> = {}) {
   const root = createTempFolder();
   const controller = new AbortController();
-  const running = run(command, { root }, controller.signal);
+  const running = run(command, { root, ...options }, controller.signal);
   await vi.waitFor(() => expect(existsSync(join(root, "ready"))).toBe(true));
   controller.abort();
   return { result: await running, root };
@@ -254,6 +254,7 @@ describe("a command that is stopped", () => {
   test("is given time to tidy up", verifies("SEC-7"), async () => {
     const { result } = await abortWhenReady(
       "trap 'echo tidied; exit 0' TERM; touch ready; while :; do sleep 0.05; done",
+      { killGraceMs: 60_000 },
     );
     // The shell may say beside it that its "sleep" was ended.
     expect(result).toMatch(/^Error: The command was aborted.*\n(?:.*\n)*tidied(?:\n|$)/);
