@@ -125,8 +125,8 @@ export function openProgram(world: World, file: string, args: readonly string[],
     waitForScreen((screen) => (typeof what === "string" ? screen.includes(what) : what.test(screen)), String(what));
 
   /**
-   * Pawl ignores keys for a moment after a question appears. It takes the time before it draws the question, and both processes have the
-   * same clock: so however slow the two are, the moment is over when it has passed here since the question was seen.
+   * Pawl ignores keys for a moment after a question is on the screen. It takes the time just before it writes the question, and both
+   * processes have the same clock: so however slow the two are, the moment is over when it has passed here since the question was seen.
    */
   async function reads(question: string | RegExp): Promise<string> {
     const screen = await sees(question);
