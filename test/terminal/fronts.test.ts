@@ -69,7 +69,7 @@ function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
     vi.useRealTimers();
   });
   /** Resolves when the question is on the screen. */
-  const isAsked = () => vi.waitFor(() => expect(written).toMatch(/, shown above|waits for your answer/));
+  const isAsked = () => vi.waitFor(() => expect(written).toMatch(/y yes|waits for your answer/));
   /** Types, and lets everything that follows happen. */
   async function type(text: string): Promise<void> {
     input.write(text);
