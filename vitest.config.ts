@@ -77,6 +77,9 @@ export default defineConfig({
           exclude: ["test/drivers/**", "test/fixtures/**"],
           // As in the quick set. Loading the modules takes a fifth of a file's processor time.
           isolate: false,
+          // One test may start dozens of processes, and each waits for a processor. What hangs ends by the limit of its own wait.
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           env: { PAWL_TESTS: "long" },
         },
       },
@@ -87,6 +90,8 @@ export default defineConfig({
           include: ["test/drivers/*.long.test.ts"],
           // These files replace a module and import test files, which define their tests when they are loaded. So each of them loads them.
           isolate: true,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           env: { PAWL_TESTS: "long" },
         },
       },

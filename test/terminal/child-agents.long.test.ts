@@ -49,11 +49,12 @@ test(
 
     const again = openPawl(world, ["--model", "openai-compatible/test", "--continue"], options);
     await again.sees(/\? (ann|bob) "Write as \1\." · write_file wants to run:/);
-    // Whatever the folder's files are: the rule holds for both agents.
-    await again.answers("n", "always…");
-    await again.sees(/\? (ann|bob) "Write as \1\." · write_file wants to run:[\s\S]*\? write_file/);
+    // Both have asked, so what they ask for next is decided in the mode.
+    await again.sees("1 of 2 questions");
     again.type("\x1b[Z");
-    await again.answers("y", "edits");
+    await again.sees("edits allowed");
+    await again.answers("n", /1 of 2 questions[^\n]*edits allowed/);
+    await again.answers("y", /1 question[^\n]*edits allowed/);
     await again.sees(/All written\.[\s\S]*ready/);
     const written = names
       .flatMap((name) => [`${name}1.txt`, `${name}2.txt`])
