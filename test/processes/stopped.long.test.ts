@@ -7,7 +7,7 @@ import { verifies } from "../verifies.js";
 import { createWorld, filterEvents, type Process, type World, waitUntil } from "./rig.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
-/** For the process whose lease is to pass. The others keep theirs, however busy the machine is. */
+/** For a process whose lease is to pass. Where others may keep theirs, they do, however busy the machine is. */
 const short = { script, leaseMs: 800 };
 const yearMs = 365 * 24 * 3_600_000;
 
@@ -114,8 +114,9 @@ describe("a machine that sleeps", () => {
     verifies("REC-1", "REC-9"),
     async ({ jumpMs }) => {
       const world = await createWorld();
-      const all = await Promise.all([world.start(short), world.start({ script }), world.start({ script })]);
+      const all = await Promise.all([1, 2, 3].map(() => world.start(short)));
       const [holder, ...others] = all;
+      if (holder === undefined) throw new Error("There is no process.");
       const { result } = await runUpTo(holder, "s", "tool");
       const waiting = others.map((other) => other.call("run", "Go", { sessionId: "s", runId: "run s" }));
       if (jumpMs === 0) {
@@ -125,7 +126,9 @@ describe("a machine that sleeps", () => {
       } else await Promise.all(all.map((one) => one.call("jump", jumpMs)));
       await holder.call("open", "s tool");
       const heard = await Promise.all(waiting);
-      for (const one of heard) expect(one).toMatchObject({ status: "completed", text: "Done." });
+      expect(heard).toContainEqual(expect.objectContaining({ status: "completed", text: "Done." }));
+      // One that took over may have slept past its lease as well, on a machine that is busy.
+      for (const one of heard) if (one.status !== "completed") expect(one).toMatchObject({ reason: "lease_lost" });
       // Who woke first went on with it: the holder, or another, and then the holder wrote nothing more.
       const log = await world.log("s");
       const own = await result;
