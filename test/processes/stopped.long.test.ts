@@ -73,14 +73,15 @@ describe("of three processes on one file, one is stopped past its lease and woke
     await sleeper.stop();
     // On a busy machine the lease may have passed by now: then this takes the session over, and the message may come after the answer.
     await other.call("steer", "s", "Be quick.");
-    expect(await other.call("resume", "s")).toMatchObject({ status: "completed", text: "Done." });
+    const attached = { sessionId: "s", runId: "run s" };
+    expect(await other.call("run", "Go", attached)).toMatchObject({ status: "completed", text: "Done." });
     sleeper.wake();
     expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
     const log = await world.log("s");
     checkLog(log, 3);
     expect(filterEvents(log, "steered")).toHaveLength(1);
     // It can attach to what the other did, and talk to the session again.
-    expect(await sleeper.call("run", "Go", { sessionId: "s", runId: "run s" })).toMatchObject({ status: "completed" });
+    expect(await sleeper.call("run", "Go", attached)).toMatchObject({ status: "completed" });
     expect(await sleeper.call("run", "More", { sessionId: "s" })).toMatchObject({ status: "completed" });
   });
 });
