@@ -40,6 +40,8 @@ export default defineConfig({
     // Tests start real processes and write with real syncs; the limits only end what hangs.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // The same for `vi.waitFor`: test/support/patient-waits.ts.
+    expect: { poll: { timeout: 30_000 } },
     sequence: { sequencer: LongFilesFirst },
     silent: "passed-only",
     reporters: [
@@ -75,6 +77,9 @@ export default defineConfig({
           exclude: ["test/drivers/**", "test/fixtures/**"],
           // As in the quick set. Loading the modules takes a fifth of a file's processor time.
           isolate: false,
+          // One test may start dozens of processes, and each waits for a processor. What hangs ends by the limit of its own wait.
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           env: { PAWL_TESTS: "long" },
         },
       },
@@ -85,6 +90,8 @@ export default defineConfig({
           include: ["test/drivers/*.long.test.ts"],
           // These files replace a module and import test files, which define their tests when they are loaded. So each of them loads them.
           isolate: true,
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
           env: { PAWL_TESTS: "long" },
         },
       },

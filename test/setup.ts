@@ -3,6 +3,7 @@
  * `PAWL_SEED=7 npm test`.
  */
 import fc from "fast-check";
+import "./support/patient-waits.js";
 
 fc.configureGlobal({ seed: Number(process.env.PAWL_SEED ?? 1) });
 

@@ -94,6 +94,13 @@ export async function measureLongestBlock(work: () => unknown): Promise<number> 
   return longestMs;
 }
 
+/** The milliseconds of synchronous work. The time in which other processes had the processor does not count. */
+export function measureTime(work: () => unknown): number {
+  const before = now();
+  work();
+  return timeSince(before);
+}
+
 type Instant = { readonly wall: number; readonly processor: number };
 
 /** Milliseconds of time or of processor time, whichever is less. */

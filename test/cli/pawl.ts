@@ -64,9 +64,10 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
     writeFileSync(join(root, path), content);
   }
   const running = new Set<ChildProcess>();
-  onTestFinished(() => {
-    for (const child of running) child.kill("SIGKILL");
-    rmSync(base, { recursive: true, force: true });
+  onTestFinished(async () => {
+    await Promise.all([...running].map(killProcess));
+    // What a killed process has started may write for another moment.
+    rmSync(base, { recursive: true, force: true, maxRetries: 10 });
   });
 
   function environment(changes: RunOptions["env"]): Record<string, string> {
@@ -145,6 +146,12 @@ export function createWorld(files: Readonly<Record<string, string>> = {}) {
 }
 
 export type World = ReturnType<typeof createWorld>;
+
+async function killProcess(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  if (child.kill("SIGKILL")) await ended;
+}
 
 function quoteShell(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;

@@ -206,7 +206,7 @@ test("a worker delivers the reminders of a closed session, and the terminal does
   await comesToRest(1);
   const second = await open();
   second.send("And?");
-  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ text: "Done." }), { timeout: 10_000 });
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ text: "Done." }));
   await comesToRest(1);
   await second.close(0);
 });

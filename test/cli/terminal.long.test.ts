@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
-import { createWorld, parseJsonLines, type World } from "./pawl.js";
+import { createGate, createWorld, parseJsonLines, type World } from "./pawl.js";
 
 const files = { "src/a.ts": "// TODO: one\n", "notes.txt": "colour\n" };
 const replace = 'Replace "colour" with "color" in notes.txt';
@@ -195,12 +195,14 @@ describe("what a terminal is shown", () => {
 
   test("progress for what takes longer than a second", verifies("CLI-1"), async () => {
     const world = createWorld();
-    const running = world.startOnTerminal(["run", "run: sleep 2", "--yes", "--allow-shell"]);
-    await running.said(/… shell, 1\.\d s/);
+    const gate = createGate(world.root);
+    const running = world.startOnTerminal(["run", `run: ${gate.command}`, "--yes", "--allow-shell"]);
+    await running.said(/… shell, \d+\.\d s/);
+    gate.open();
     const { code, stdout } = await running.ended;
     expect(code).toBe(0);
     // The line of progress is erased before the next line.
-    expect(stdout).toMatch(/… shell, \d\.\d s[^\n]*\r\u001b\[2K[^\n]*✓/);
+    expect(stdout).toMatch(/… shell, \d+\.\d s[^\n]*\r\u001b\[2K[^\n]*✓/);
   });
 
   test("a task is asked for, not waited for", async () => {

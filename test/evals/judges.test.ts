@@ -274,10 +274,10 @@ test("A judge that does not answer fails its trial at the time limit, and its ag
     agent: createDesk(),
     cases,
     judges: [silent, asking],
-    trialTimeoutMs: 300,
+    trialTimeoutMs: 2_000,
   });
-  expect(trials[0]?.scores.silent).toMatchObject({ score: 0, why: "the judge failed: it took longer than 300 ms" });
-  expect(trials[0]?.scores.rubric).toMatchObject({ score: 0, why: "the judge failed: it took longer than 300 ms" });
+  expect(trials[0]?.scores.silent).toMatchObject({ score: 0, why: "the judge failed: it took longer than 2000 ms" });
+  expect(trials[0]?.scores.rubric).toMatchObject({ score: 0, why: "the judge failed: it took longer than 2000 ms" });
   expect(aborted).toEqual(["silent"]);
 });
 

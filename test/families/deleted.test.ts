@@ -293,7 +293,7 @@ test("a parent that is deleted while its deleted child is reported stays deleted
   const agent = createFamily(asking, { store });
   const result = agent.run("Go.", { sessionId: "p" });
   const isParked = async () => (await inner.describe("p"))?.holder === null && (await inner.list()).length === 2;
-  await waitUntil(isParked, 100_000);
+  await waitUntil(isParked);
   const childId = await findChild(inner);
   lostId = childId;
   await inner.delete(childId, { now, force: true });
@@ -369,7 +369,7 @@ test("a child that begins is read, and none of its siblings at work", proven, as
   const members = ["a", "b", "c", "d"].map((name) => ({ name, tools: [work.tool] }));
   const agent = createFamily({ name: "boss", members }, { store });
   const result = agent.run("Go.", { sessionId: "p" });
-  await waitUntil(async () => (await countAtWork()) === 4, 100_000);
+  await waitUntil(async () => (await countAtWork()) === 4);
   expect(reads.filter((sessionId) => sessionId !== "p").length).toBeLessThanOrEqual(12);
   work.open();
   await result;

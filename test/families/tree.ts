@@ -111,9 +111,10 @@ export async function collectUntil(
   throw new Error("The stream ended before.");
 }
 
-export async function waitUntil(condition: () => Promise<boolean>, maxTurns = 5_000): Promise<void> {
-  for (let turn = 0; !(await condition()); turn += 1) {
-    if (turn === maxTurns) throw new Error("It did not come to that.");
+/** Looks at each turn of the event loop. How many turns something takes depends on the machine, so the limit is a time. */
+export async function waitUntil(condition: () => Promise<boolean>): Promise<void> {
+  for (const end = performance.now() + 30_000; !(await condition()); ) {
+    if (performance.now() > end) throw new Error("It did not come to that.");
     await new Promise((resolve) => setImmediate(resolve));
   }
 }

@@ -57,7 +57,7 @@ async function createDesk() {
   let said = "";
   onTestFinished(() => {
     for (const child of running) if (child.exitCode === null && child.pid !== undefined) kill(child.pid);
-    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
   });
   const packed = spawnSync("npm", ["pack", "--ignore-scripts", "--json", "--pack-destination", folder], {
     encoding: "utf8",
@@ -123,7 +123,7 @@ async function createPeople(desk: Awaited<ReturnType<typeof createDesk>>) {
   const browser = await openBrowser();
   const open = async (url: string, viewport: { readonly width: number; readonly height: number }): Promise<Page> => {
     const context = await browser.newContext({ viewport });
-    context.setDefaultTimeout(15_000);
+    context.setDefaultTimeout(30_000);
     const page = await context.newPage();
     await page.goto(url);
     return page;

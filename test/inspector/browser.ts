@@ -106,7 +106,7 @@ export async function openInspector(
   { path = "", viewport = { width: 1440, height: 900 } } = {},
 ): Promise<InspectorPage> {
   const context = await browser.newContext({ viewport });
-  context.setDefaultTimeout(10_000);
+  context.setDefaultTimeout(30_000);
   const problems: string[] = [];
   const requestedUrls: string[] = [];
   context.on("weberror", (error: { readonly error: () => Error }) => void problems.push(String(error.error())));
@@ -128,7 +128,7 @@ export async function pressUntil(page: Page, key: string, target: Locator): Prom
     await page.keyboard.press(key);
     return isTargetOpen();
   };
-  await expect.poll(pressOnce, { timeout: 10_000 }).toBe(true);
+  await expect.poll(pressOnce).toBe(true);
 }
 
 const sizes = [

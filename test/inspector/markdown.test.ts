@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { detectDirection } from "../../src/inspector/state/direction.js";
 import { type Block, type Inline, parseMarkdown } from "../../src/inspector/state/parse-markdown.js";
+import { measureTime } from "../bounds/plain-pass.js";
 import { verifies } from "../verifies.js";
 
 /** Blocks as short texts, to compare them at a glance. */
@@ -133,15 +134,7 @@ test.each([
 ])("a text of %j alone takes about as long as words do", (piece) => {
   const text = piece.repeat(Math.ceil(long / piece.length));
   const words = "some words and more. ".repeat(Math.ceil(long / 21));
-  const best = (of: string) => {
-    let least = Number.POSITIVE_INFINITY;
-    for (let round = 0; round < 3; round += 1) {
-      const before = performance.now();
-      parseMarkdown(of);
-      least = Math.min(least, performance.now() - before);
-    }
-    return least;
-  };
+  const best = (of: string) => Math.min(...[1, 2, 3].map(() => measureTime(() => parseMarkdown(of))));
   expect(best(text)).toBeLessThan(500 * Math.max(0.5, best(words)));
 });
 

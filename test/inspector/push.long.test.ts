@@ -48,7 +48,7 @@ test(
     await expect.poll(async () => (await store.notices?.destinations())?.length).toBe(1);
 
     const sessionId = await writeWaitingSession(store);
-    await expect.poll(() => pushes.length, { timeout: 10_000 }).toBe(1);
+    await expect.poll(() => pushes.length).toBe(1);
     const [push] = pushes;
     if (push === undefined) throw new Error("There is no push.");
     const { title } = push.message as { readonly title: string };

@@ -40,7 +40,7 @@ test(
     });
     const store = await openSqliteStore({ path });
     const outbox = createOutbox({ store });
-    await expect.poll(() => outbox.destinations(), { timeout: 20_000 }).toEqual(["desk"]);
+    await expect.poll(() => outbox.destinations()).toEqual(["desk"]);
     const agent = createAgent({
       name: "press",
       model: createScriptedModel(() => ({ text: "Nothing is new." })),

@@ -380,7 +380,7 @@ describe("a destination", () => {
     await agent.run("What is new?", { sessionId: "s1" });
     await reached.promise;
     await agent.run("What is new?", { sessionId: "s2" });
-    await expect.poll(() => fast.received.length, { timeout: 5_000 }).toBe(2);
+    await expect.poll(() => fast.received.length).toBe(2);
     await worker.stop();
     await working;
     // Nobody has to wait for the lease of a worker that has stopped.

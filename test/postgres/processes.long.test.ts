@@ -8,7 +8,7 @@ import { claim, createCommit, createMessage } from "../../src/testing/conformanc
 import { checkSession, createScriptedModel } from "../../src/testing/index.js";
 import { createWorld, filterEvents, type ProcessOptions, type World, waitUntil } from "../processes/rig.js";
 import { createEchoTool } from "../support/agents.js";
-import { createDatabase, hasPostgres, usePostgres } from "../support/postgres.js";
+import { createDatabase, hasPostgres, lockSessions, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
@@ -332,24 +332,24 @@ describe.runIf(hasPostgres)("a server that is killed", verifies("DIST-1#kills"),
     const database = url.split("/").at(-1) ?? "";
     await server().run(`ALTER DATABASE ${database} SET statement_timeout = '1s'`);
     await migrate({ url });
-    const patient = await openPostgresStore({ url, busyMs: 20_000 });
+    const patient = await openPostgresStore({ url, busyMs: 60_000 });
     const hasty = await openPostgresStore({ url, busyMs: 50 });
     onTestFinished(async () => {
       await patient.close();
       await hasty.close();
     });
     const lease = await claim(patient, "s", { leaseMs: 3_600_000 });
-    const blocked = server().run(
-      "SET statement_timeout = 0; BEGIN; SELECT 1 FROM pawl.sessions FOR UPDATE; SELECT pg_sleep(3); COMMIT",
-      database,
-    );
-    await waitUntil(async () => {
-      const locks = "SELECT 1 FROM pg_locks WHERE mode = 'RowShareLock' AND relation = 'pawl.sessions'::regclass";
-      return (await server().run(locks, database)).length > 0;
-    }, "the row is not locked");
+    const release = await lockSessions(server(), database);
     expect(await hasty.commit(lease, createCommit(0))).toEqual({ type: "busy" });
-    expect(await patient.commit(lease, createCommit(0))).toEqual({ type: "ok", seq: 1 });
-    await blocked;
+    const committing = patient.commit(lease, createCommit(0));
+    const starts = new Set<unknown>();
+    await waitUntil(async () => {
+      const waiting = "SELECT query_start::text AS at FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+      for (const { at } of await server().run(waiting, database)) starts.add(at);
+      return starts.size > 1;
+    }, "the statement is not sent again");
+    await release();
+    expect(await committing).toEqual({ type: "ok", seq: 1 });
     expect(await patient.read("s")).toHaveLength(1);
   });
 });

@@ -7,7 +7,7 @@ import { verifies } from "../verifies.js";
 import { createWorld, filterEvents, type Process, type World, waitUntil } from "./rig.js";
 
 const script = [{ calls: [{ name: "work" }] }, { text: "Done." }];
-/** Long enough that a busy machine does not lose it by itself. */
+/** For a process whose lease is to pass. Where others may keep theirs, they do, however busy the machine is. */
 const short = { script, leaseMs: 800 };
 const yearMs = 365 * 24 * 3_600_000;
 
@@ -19,12 +19,13 @@ async function runUpTo(process: Process, sessionId: string, point: string): Prom
   return { result };
 }
 
-/** What must hold of a log, whoever wrote it. */
-function checkLog(log: Awaited<ReturnType<World["log"]>>): void {
+/** What must hold of a log, whoever wrote it. @param maxSteps a message that comes after the last answer makes another step */
+function checkLog(log: Awaited<ReturnType<World["log"]>>, maxSteps = 2): void {
   expect(log.map(({ seq }) => seq)).toEqual(log.map((_, at) => at + 1));
   expect(filterEvents(log, "run_finished")).toHaveLength(1);
   expect(filterEvents(log, "tool_finished")).toHaveLength(1);
-  expect(filterEvents(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex)).toEqual([1, 2]);
+  const steps = filterEvents(log, "model_finished").map(({ modelCallIndex }) => modelCallIndex);
+  expect(steps).toEqual([1, 2, 3].slice(0, Math.min(Math.max(2, steps.length), maxSteps)));
 }
 
 const commits = [1, 2, 3, 4];
@@ -33,8 +34,11 @@ const points = ["model 1", "tool", "model 2", ...commits.flatMap((at) => [`befor
 describe("of three processes on one file, one is stopped past its lease and woken", () => {
   test(`at ${points.length} points: it writes nothing, and starts nothing`, verifies("REC-1"), async () => {
     const world = await createWorld();
-    const [sleeper, ...others] = await Promise.all([1, 2, 3].map(() => world.start(short)));
-    if (sleeper === undefined) throw new Error("There is no process.");
+    const [sleeper, ...others] = await Promise.all([
+      world.start(short),
+      world.start({ script }),
+      world.start({ script }),
+    ]);
     for (const point of points) {
       const sessionId = `stopped ${point}`;
       const { result } = await runUpTo(sleeper, sessionId, point);
@@ -61,18 +65,23 @@ describe("of three processes on one file, one is stopped past its lease and woke
 
   test("what it is told meanwhile is not lost", verifies("REC-1", "STOR-2"), async () => {
     const world = await createWorld();
-    const [sleeper, other] = await Promise.all([world.start(short), world.start(short)]);
+    const [sleeper, other] = await Promise.all([
+      world.start(short),
+      world.start({ script: [...script, { text: "Done." }] }),
+    ]);
     const { result } = await runUpTo(sleeper, "s", "tool");
     await sleeper.stop();
+    // On a busy machine the lease may have passed by now: then this takes the session over, and the message may come after the answer.
     await other.call("steer", "s", "Be quick.");
-    expect(await other.call("resume", "s")).toMatchObject({ status: "completed", text: "Done." });
+    const attached = { sessionId: "s", runId: "run s" };
+    expect(await other.call("run", "Go", attached)).toMatchObject({ status: "completed", text: "Done." });
     sleeper.wake();
     expect(await result).toMatchObject({ status: "interrupted", reason: "lease_lost" });
     const log = await world.log("s");
-    checkLog(log);
+    checkLog(log, 3);
     expect(filterEvents(log, "steered")).toHaveLength(1);
     // It can attach to what the other did, and talk to the session again.
-    expect(await sleeper.call("run", "Go", { sessionId: "s", runId: "run s" })).toMatchObject({ status: "completed" });
+    expect(await sleeper.call("run", "Go", attached)).toMatchObject({ status: "completed" });
     expect(await sleeper.call("run", "More", { sessionId: "s" })).toMatchObject({ status: "completed" });
   });
 });

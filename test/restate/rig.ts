@@ -85,7 +85,7 @@ export async function expectAllAtRest(fleet: RestateFleet, sessions = 1): Promis
   const atRest = { activity: "resting", inbox: 0, holder: null };
   const sessionStates = async () =>
     (await store.list()).map(({ activity, inbox, holder }) => ({ activity, inbox, holder }));
-  await expect.poll(sessionStates, { timeout: 10_000 }).toEqual(Array(sessions).fill(atRest));
+  await expect.poll(sessionStates).toEqual(Array(sessions).fill(atRest));
   for (const { sessionId } of await store.list()) await checkSession(store, sessionId);
   const keys = effects().map((line) => line.split(" ").slice(0, -1).join(" "));
   expect(keys).toHaveLength(new Set(keys).size);

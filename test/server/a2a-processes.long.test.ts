@@ -36,9 +36,7 @@ test("a question that was asked before a kill is answered after it", proven, asy
   const yes = say("yes", { taskId: task.id }, true);
   const [answered, repeated] = [await sendTask(client, yes), await sendTask(client, yes)];
   expect(repeated.id).toBe(answered.id);
-  await vi.waitFor(async () => expect(stateOf(await client.getTask(byId(task.id)))).toBe("TASK_STATE_COMPLETED"), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(async () => expect(stateOf(await client.getTask(byId(task.id)))).toBe("TASK_STATE_COMPLETED"));
   const answers = (await processes.store.read(task.contextId)).filter(({ event }) => event.type === "answered");
   expect(answers).toHaveLength(1);
 });

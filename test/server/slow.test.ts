@@ -68,7 +68,7 @@ const bodyOf = (answer: string) =>
 
 describe("a client that is slow", () => {
   test("with its headers is told 408, and its connection ends", verifies("SEC-4"), async () => {
-    const rig = await startTestServer({ limits: { headersMs: 100 } });
+    const rig = await startTestServer({ limits: { headersMs: 1_000 } });
     const clients = Array.from({ length: 20 }, () => clientOf(rig));
     for (const { socket, dribble } of clients) {
       socket.write("GET /v1/sessions HTTP/1.1\r\nHost: ");

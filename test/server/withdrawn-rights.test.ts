@@ -189,7 +189,7 @@ test("a frame waits for the answer of a slow `may`, and nothing is lost", verifi
   gate.open();
   await vi.waitFor(() => expect(asked).toBe(before + 1));
   const reading = stream.until(null);
-  await vi.waitFor(async () => expect(await store.describe("s")).toMatchObject({ status: "completed" }), 20_000);
+  await vi.waitFor(async () => expect(await store.describe("s")).toMatchObject({ status: "completed" }));
   expect(stream.soFar()).not.toContain("Secret.");
   isSlow = false;
   slow.open();

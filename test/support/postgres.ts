@@ -8,6 +8,7 @@ import {
   postgresPrograms,
   startPostgres,
 } from "../../scripts/postgres/server.mjs";
+import { waitUntil } from "../processes/rig.js";
 
 export {
   type PostgresServer,
@@ -36,6 +37,15 @@ export function usePostgres(settings: readonly string[] = []): () => PostgresSer
     if (server === null) throw new Error("The server runs only while tests do.");
     return server;
   };
+}
+
+/** Locks the rows of all sessions of a database, until the test lets go of them. */
+export async function lockSessions(server: PostgresServer, database: string): Promise<() => Promise<void>> {
+  const sleeper = `pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = '${database}'`;
+  const statements = "SET statement_timeout = 0; BEGIN; SELECT 1 FROM pawl.sessions FOR UPDATE; SELECT pg_sleep(600)";
+  server.run(statements, database).catch(() => {});
+  await waitUntil(async () => (await server.run(`SELECT 1 FROM ${sleeper}`)).length === 1, "the rows are not locked");
+  return async () => void (await server.run(`SELECT pg_terminate_backend(pid) FROM ${sleeper}`));
 }
 
 let databaseCount = 0;

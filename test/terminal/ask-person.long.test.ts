@@ -8,7 +8,6 @@ import { verifies } from "../verifies.js";
 import { openPawl, type PersonOptions } from "./pseudo-terminal.js";
 
 const keys = verifies("CHAT-2#keys");
-const readable = () => new Promise((done) => setTimeout(done, 450));
 const model = ["--model", "openai-compatible/test"];
 
 /** A model that asks for a color, and ends. */
@@ -39,9 +38,7 @@ describe("A question of the model in the conversation", () => {
     const { person, result } = await open(createWorld(), [], { columns });
     await person.sees("ready");
     person.type("paint\r");
-    await person.sees(/ask_person asks:\s+Which colour\?\s+1 red\s+2 blue/);
-    await readable();
-    person.type("2");
+    await person.answers("2", /ask_person asks:\s+Which colour\?\s+1 red\s+2 blue/);
     await person.sees("Thank you.");
     expect(result()).toContain("blue");
   });
@@ -50,9 +47,7 @@ describe("A question of the model in the conversation", () => {
     const { person, result } = await open(createWorld());
     await person.sees("ready");
     person.type("paint\r");
-    await person.sees("r none of these, because…");
-    await readable();
-    person.type("r");
+    await person.answers("r", "r none of these, because…");
     await person.sees("because >");
     person.type("green, as the door\r");
     await person.sees("Thank you.");
@@ -68,9 +63,7 @@ describe("A question of the model in the conversation", () => {
     person.kill("SIGKILL");
     await person.ended;
     const again = openPawl(world, ["--continue", ...model], { rows: 40, env });
-    await again.sees("t type an answer");
-    await readable();
-    again.type("t");
+    await again.answers("t", "t type an answer");
     await again.sees("answer >");
     again.type("as the sea\r");
     await again.sees("Thank you.");
@@ -81,9 +74,8 @@ describe("A question of the model in the conversation", () => {
     const { person, result } = await open(createWorld(), ["--screen-reader"]);
     await person.sees("Ready.");
     person.type("paint\r");
-    await person.sees(/Type a number and press Enter:\s+1 red\s+2 blue\s+3 none of these, because…\s+4 no answer/);
-    await readable();
-    person.type("1\r");
+    const question = /Type a number and press Enter:\s+1 red\s+2 blue\s+3 none of these, because…\s+4 no answer/;
+    await person.answers("1\r", question);
     await person.sees("Thank you.");
     expect(result()).toContain("red");
   });
@@ -101,7 +93,6 @@ describe("A question of the model in pawl run", () => {
   test("is answered by its number", verifies("CLI-2"), async () => {
     const { person, result } = await open(createWorld(), ["run", "paint"]);
     await person.sees(/Which colour\?\s+1 red\s+2 blue\s+Your answer, by its number/);
-    await readable();
     person.type("2\r");
     expect(await person.ended).toMatchObject({ code: 0 });
     expect(result()).toContain("blue");
@@ -113,7 +104,6 @@ describe("A question of the model in pawl run", () => {
     await person.sees(/asks:\s+First, look:[\s\S]*1 red\s+Your answer/);
     const screen = await person.screen();
     expect(screen).toMatch(/^ {4}\? shell wants to run:\s*\n {4}1 blue\s*\n\s*\n {4}1 red/m);
-    await readable();
     person.type("1\r");
     expect(await person.ended).toMatchObject({ code: 0 });
     expect(result()).toContain("red");

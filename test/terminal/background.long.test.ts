@@ -31,7 +31,7 @@ async function serving(world: World, env: Readonly<Record<string, string>> = {})
   const person = await open();
   person.type("serve it\r");
   await person.sees(/It serves\.[\s\S]*ready/);
-  const pid = await vi.waitFor(() => processOf(["sleep", seconds]), { timeout: 10_000 });
+  const pid = await vi.waitFor(() => processOf(["sleep", seconds]));
   onTestFinished(() => {
     if (isAlive(pid)) process.kill(pid, "SIGKILL");
   });
@@ -67,7 +67,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-const gone = (pid: number) => vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
+const gone = (pid: number) => vi.waitFor(() => expect(isAlive(pid)).toBe(false));
 
 /** The guards of a process: shells that kill its commands when it dies. */
 function guardsOf(parent: number): readonly number[] {

@@ -12,7 +12,6 @@ import { openPawl } from "./pseudo-terminal.js";
 const toFile = (name: string) => `---\ndescription: Writes.\ntools: Read, Write\nmemory: user\n---\nYou are ${name}.\n`;
 const names = ["ann", "bob"];
 const files = Object.fromEntries(names.map((name) => [`.pawl/agents/${name}.md`, toFile(name)]));
-const readable = () => new Promise((done) => setTimeout(done, 450));
 
 /** The session calls both agents, each of which writes two files. The answer depends on the conversation alone. */
 function respond({ body }: RecordedRequest) {
@@ -50,15 +49,12 @@ test(
 
     const again = openPawl(world, ["--model", "openai-compatible/test", "--continue"], options);
     await again.sees(/\? (ann|bob) "Write as \1\." · write_file wants to run:/);
-    await again.sees("always…");
-    await readable();
-    // Whatever the folder's files are: the rule holds for both agents.
-    again.type("n");
-    await again.sees(/\? (ann|bob) "Write as \1\." · write_file wants to run:[\s\S]*\? write_file/);
+    // Both have asked, so what they ask for next is decided in the mode.
+    await again.sees("1 of 2 questions");
     again.type("\x1b[Z");
-    await again.sees("edits");
-    await readable();
-    again.type("y");
+    await again.sees("edits allowed");
+    await again.answers("n", /1 of 2 questions[^\n]*edits allowed/);
+    await again.answers("y", /1 question[^\n]*edits allowed/);
     await again.sees(/All written\.[\s\S]*ready/);
     const written = names
       .flatMap((name) => [`${name}1.txt`, `${name}2.txt`])
@@ -112,9 +108,7 @@ test(
     await person.ended;
 
     const again = openPawl(world, ["--model", "openai-compatible/test", "--continue"], options);
-    await again.sees(/\? ann "Write\." · write_file wants to run:/);
-    await readable();
-    again.type("y");
+    await again.answers("y", /\? ann "Write\." · write_file wants to run:/);
     await again.sees(/↳ \[Note, not from the user: the agent "pawl\/ann"[\s\S]*All read\.[\s\S]*ready/);
     expect(readFileSync(join(world.root, "ann.txt"), "utf8")).toBe("ann\n");
     again.type("/quit\r");

@@ -9,7 +9,7 @@ import { createWorld, parseJsonLines, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { startConversation } from "./conversation.js";
-import { openPawl, type Person } from "./pseudo-terminal.js";
+import { openPawl } from "./pseudo-terminal.js";
 
 const answer = (text: string, output = 10) => ({ type: "answer", text, usage: { input: 20, output } }) as const;
 const look = (output: number) =>
@@ -36,13 +36,6 @@ async function talkingForMoney(world: World, script: Script, args: readonly stri
   const person = openPawl(world, ["--model", "anthropic/claude-sonnet-5-5", ...args], { rows: 40, env });
   await person.sees("ready");
   return { person, requests: server.requests };
-}
-
-/** Keys answer a question only once it has been on the screen for a moment. */
-async function allows(person: Person) {
-  await person.sees(/y yes/);
-  await new Promise((done) => setTimeout(done, 450));
-  person.type("y");
 }
 
 async function sessionsOf(world: World) {
@@ -84,7 +77,7 @@ test("/budget stops the run that is under way, when it has cost that much", veri
   await person.sees(/y yes/);
   person.type("/budget $1.50\r");
   await person.sees("From this run on, a run ends when it has cost $1.50.");
-  await allows(person);
+  await person.answers("y", "y yes");
   await person.sees(/This run has cost \$2\.00, and its budget is \$1\.50\.[\s\S]*ready/);
   expect(existsSync(join(world.root, "made"))).toBe(true);
   expect(requests.length).toBeLessThanOrEqual(3);

@@ -25,5 +25,5 @@ export async function startConversation(
 export async function usePager(person: Person, keys: string): Promise<void> {
   const before = person.bytes().length;
   person.type(keys);
-  await expect.poll(() => person.bytes().slice(before), { timeout: 30_000 }).toContain("\x1b[?2004h");
+  await expect.poll(() => person.bytes().slice(before)).toContain("\x1b[?2004h");
 }

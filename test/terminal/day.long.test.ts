@@ -9,7 +9,7 @@ import { createGate, createWorld, parseJsonLines } from "../cli/pawl.js";
 import { type Script, type ScriptedReply, startProviderServer } from "../models/provider-server.js";
 import { findProcessesWith } from "../tools/sandbox/left-processes.js";
 import { verifies } from "../verifies.js";
-import { openPawl, type Person } from "./pseudo-terminal.js";
+import { openPawl } from "./pseudo-terminal.js";
 
 const broken =
   'export function parse(text) {\n  const pieces = text.split("\\n");\n  pieces.pop();\n  return pieces;\n}\n';
@@ -21,13 +21,6 @@ const check = [
   'test("keeps the last line", () => assert.deepEqual(parse("a\\nb"), ["a", "b"]));',
   "",
 ].join("\n");
-
-/** Keys answer a question only once it has been on the screen for a moment. */
-async function answers(person: Person, key: string, question: string | RegExp) {
-  await person.sees(question);
-  await new Promise((done) => setTimeout(done, 450));
-  person.type(key);
-}
 
 test(
   "a failing test is mended by one person, with a second terminal, a kill, and a step back",
@@ -74,7 +67,7 @@ test(
     const person = openPawl(world, args, size);
     await person.sees(/starting…|ready/);
     person.type("fix the failing parse test\r");
-    await answers(person, "y", /I run the test first\.[\s\S]*shell wants to run[\s\S]*y yes/);
+    await person.answers("y", /I run the test first\.[\s\S]*shell wants to run[\s\S]*y yes/);
     await person.sees(/✗ shell echo run/);
     // The edit is approved from a second terminal, as it is shown: in its place in the file.
     await person.sees(
@@ -83,17 +76,17 @@ test(
     const [waiting] = parseJsonLines((await world.pawl(["approvals", "--json"])).stdout);
     expect(await world.pawl(["approve", waiting.id])).toMatchObject({ code: 0 });
     await person.sees("edit_file src/parse.mjs: approved by");
-    await answers(person, "y", /Now once more\.[\s\S]*y yes/);
+    await person.answers("y", /Now once more\.[\s\S]*y yes/);
     await gate.begun({ ended: new Promise(() => {}) } as never);
     person.type("only src/, please\r");
     await person.sees("↳ you, before the next model call: only src/, please");
     const before = await person.history();
     person.kill("SIGKILL");
     await person.ended;
-    await vi.waitFor(() => expect(findProcessesWith(world.root)).toEqual([]), { timeout: 30_000 });
+    await vi.waitFor(() => expect(findProcessesWith(world.root)).toEqual([]));
 
     const again = openPawl(world, [...args, "--continue"], size);
-    await answers(again, "y", /Continued after an interruption\.[\s\S]*That was interrupted\.[\s\S]*y yes/);
+    await again.answers("y", /Continued after an interruption\.[\s\S]*That was interrupted\.[\s\S]*y yes/);
     await again.sees(/Mended: the last piece goes only when it is empty\.[\s\S]*ready/);
     const lines = (await again.history()).map((line) => line.trimEnd());
     const once = [

@@ -5,6 +5,7 @@ import { applyKey, continueLine } from "../../src/cli/screen/draft-keys.js";
 import { renderDraft } from "../../src/cli/screen/draft-rows.js";
 import type { Key } from "../../src/cli/screen/keys.js";
 import { toPlainText } from "../../src/cli/screen/line.js";
+import { measureTime } from "../bounds/plain-pass.js";
 import { verifies } from "../verifies.js";
 
 const place = { prompt: "> ", columns: 20 };
@@ -87,17 +88,11 @@ describe("a paste", () => {
 
   test("of 300 kB takes no longer than a few passes over it", () => {
     const huge = "ab\n".repeat(100_000);
-    const pass = timed(() => huge.replaceAll("a", "c"));
-    const spent = timed(() => renderDraft(edit.paste(edit.emptyDraft, huge), "> ", 80, 8));
+    const pass = measureTime(() => huge.replaceAll("a", "c"));
+    const spent = measureTime(() => renderDraft(edit.paste(edit.emptyDraft, huge), "> ", 80, 8));
     expect(spent / Math.max(pass, 1)).toBeLessThan(300);
   });
 });
-
-function timed(work: () => unknown): number {
-  const start = performance.now();
-  work();
-  return performance.now() - start;
-}
 
 describe("rows of the draft", () => {
   test("are broken by columns, with wide characters counted as two", () => {

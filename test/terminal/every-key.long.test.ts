@@ -8,7 +8,7 @@ import { createGate, createWorld, type World } from "../cli/pawl.js";
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { startConversation, usePager } from "./conversation.js";
-import { openProgram, type Person, pawlCommand } from "./pseudo-terminal.js";
+import { openProgram, pawlCommand } from "./pseudo-terminal.js";
 
 const answer = (text: string) => ({ type: "answer", text }) as const;
 const shell = (command: string) => ({ type: "answer", calls: [{ name: "shell", input: { command } }] }) as const;
@@ -26,20 +26,11 @@ async function atWork(world: World, more: readonly ReturnType<typeof answer>[] =
 async function asked(world: World, more: readonly ReturnType<typeof answer>[] = [], command = "echo x > made") {
   const talk = await startConversation(world, [shell(command), ...more]);
   talk.person.type("work\r");
-  await isReadable(talk.person);
+  await talk.person.sees("y yes");
   return talk;
 }
 
-/** Keys answer a question only once it has been on the screen for a moment. */
-async function isReadable(person: Person) {
-  await person.sees("y yes");
-  await new Promise((done) => setTimeout(done, 450));
-}
-
 const root = resolve(import.meta.dirname, "../..");
-
-/** Two keys Esc that arrive together are another key. */
-const apart = () => new Promise((done) => setTimeout(done, 100));
 
 describe("at rest", verifies("CHAT-1#keys"), () => {
   test("Esc closes a list; Ctrl-C twice leaves, and says how to go on", async () => {
@@ -50,11 +41,11 @@ describe("at rest", verifies("CHAT-1#keys"), () => {
     await person.sees("history ›");
     person.type("\x1b");
     await person.seesNoMore("history ›");
-    person.type("\x03");
-    await person.sees("Press Ctrl-C again to leave.");
-    person.type("\x03");
+    person.type("\x03\x03");
     expect(await person.ended).toMatchObject({ code: 0 });
-    expect(await person.screen()).toMatch(/To continue: pawl --continue, or pawl --session \w+$/);
+    expect(await person.screen()).toMatch(
+      /Press Ctrl-C again to leave\.[\s\S]*To continue: pawl --continue, or pawl --session \w+$/,
+    );
   });
 
   test("the files for agents are named once, and again when others apply", async () => {
@@ -170,6 +161,7 @@ describe("at a question", verifies("CHAT-2#keys"), () => {
   test("Tab and Esc go from a draft to the question; Enter sends the draft and answers nothing", async () => {
     const world = createWorld();
     const { person } = await asked(world, [answer("Over.")]);
+    await person.reads("y yes");
     person.type("a draft");
     await person.sees("tab, then y yes");
     person.type("\t");
@@ -189,11 +181,8 @@ describe("at a question", verifies("CHAT-2#keys"), () => {
   test("Esc twice denies, and stops the run", async () => {
     const world = createWorld();
     const { person } = await asked(world);
-    person.type("\x1b");
-    await person.sees("Press Esc again to deny this and stop the run.");
-    await apart();
-    person.type("\x1b");
-    await person.sees(/Stopped\.[\s\S]*ready/);
+    person.type("\x1b\x1b");
+    await person.sees(/Press Esc again to deny this and stop the run\.[\s\S]*Stopped\.[\s\S]*ready/);
     expect(existsSync(join(world.root, "made"))).toBe(false);
   });
 
@@ -217,7 +206,7 @@ describe("at a question", verifies("CHAT-2#keys"), () => {
 
   test("↑ and ↓ choose among the rules of always", async () => {
     const { person } = await asked(createWorld(), [], "npm test");
-    person.type("a");
+    await person.answers("a", "y yes");
     await person.sees(/› 1 /);
     const offers = (await person.screen()).match(/^ *(?:› )?\d /gm) ?? [];
     expect(offers.length).toBeGreaterThan(1);
@@ -237,12 +226,11 @@ describe("at a question", verifies("CHAT-2#keys"), () => {
     person.type(`${pawlCommand} --model openai-compatible/test\r`);
     await person.sees("ready");
     person.type("work\r");
-    await isReadable(person);
+    await person.sees("y yes");
     person.type("\x1a");
     await person.sees(/(?:Stopped|Suspended)[\s\S]*\$$/);
     person.type("fg\r");
-    await isReadable(person);
-    person.type("y");
+    await person.answers("y", "y yes");
     await person.sees(/Over\.[\s\S]*ready/);
   });
 });
@@ -257,7 +245,7 @@ test("/tools says which tools are off, and why", verifies("CHAT-3#look"), async 
 
 test("? at a question says why it asks, and answers nothing", verifies("CHAT-2"), async () => {
   const { person } = await asked(createWorld());
-  person.type("?");
+  await person.answers("?", "y yes");
   await person.sees(/it was not allowed in advance\.[\s\S]*y yes/);
 });
 

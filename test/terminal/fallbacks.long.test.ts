@@ -47,9 +47,7 @@ test("a conversation says which model has taken over, and which cannot be used",
   person.kill("SIGKILL");
   await person.ended;
   const again = openPawl(world, [...model, "--continue"], { columns: 120, rows: 40, env });
-  await again.sees(/waiting for you · 1 question · openai-compatible\/two serves/);
-  await new Promise((done) => setTimeout(done, 450));
-  again.type("y");
+  await again.answers("y", /waiting for you · 1 question · openai-compatible\/two serves/);
   await again.sees(/They say blue\.[\s\S]*ready/);
   expect(await again.screen()).not.toContain("serves");
 });

@@ -5,7 +5,7 @@
 import { PassThrough } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { Front, Talk } from "../../src/cli/conversation/fronts/front.js";
+import { answerDelayMs, type Front, type Talk } from "../../src/cli/conversation/fronts/front.js";
 import { createLiveFront } from "../../src/cli/conversation/fronts/live-front.js";
 import { createPlainFront } from "../../src/cli/conversation/fronts/plain-front.js";
 import { createSessionControl } from "../../src/cli/conversation/session-control.js";
@@ -24,7 +24,11 @@ const createLive = (streams: TtyStreams) => createLiveFront(openPrompt(streams, 
 function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
   vi.useFakeTimers({ toFake: ["performance"] });
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => input });
-  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 }).resume();
+  const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
+  let written = "";
+  output.setEncoding("utf8").on("data", (text: string) => {
+    written += text;
+  });
   const front = createFront({ input, output } as unknown as TtyStreams);
   const paid: unknown[] = [];
   const pay = defineTool({
@@ -64,20 +68,32 @@ function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
     front.close();
     vi.useRealTimers();
   });
+  /** Resolves when the question is on the screen. */
+  const isAsked = () => vi.waitFor(() => expect(written).toMatch(/y yes|waits for your answer/));
   /** Types, and lets everything that follows happen. */
   async function type(text: string): Promise<void> {
     input.write(text);
     for (let turn = 0; turn < 20; turn += 1) await setImmediate();
   }
-  return { front, control, talk, paid, type, session: createClient({ store }).session("s"), readNames };
+  return {
+    front,
+    control,
+    talk,
+    paid,
+    output,
+    isAsked,
+    type,
+    session: createClient({ store }).session("s"),
+    readNames,
+  };
 }
 
 test("Tab does not lead to a question that appeared after it: what is typed next answers nothing", keys, async () => {
-  const { front, control, talk, paid, type, session, readNames } = openFront();
+  const { front, control, talk, paid, isAsked, type, session, readNames } = openFront();
   front.talk(talk);
   await type("Read @no\t");
   control.send("Pay.");
-  await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
+  await isAsked();
   vi.advanceTimersByTime(10_000);
   readNames(["notes.txt"]);
   await type("y");
@@ -88,11 +104,11 @@ test("Tab does not lead to a question that appeared after it: what is typed next
 });
 
 test("the same if the names are still being read when the person types on", keys, async () => {
-  const { front, control, talk, paid, type, session } = openFront();
+  const { front, control, talk, paid, isAsked, type, session } = openFront();
   front.talk(talk);
   await type("Read @no\t");
   control.send("Pay.");
-  await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
+  await isAsked();
   vi.advanceTimersByTime(10_000);
   await type("y");
   await type("\x03");
@@ -112,6 +128,43 @@ test("Enter does not send a draft that has replaced the one it was pressed for",
   await type("Pay.\r");
   await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "awaiting_human" }));
   expect(JSON.stringify(await session.messages())).not.toContain("before the fork");
+});
+
+test.each([
+  { name: "live", createFront: createLive, early: ["y", "\x03"], answer: "y" },
+  { name: "plain", createFront: createPlainFront, early: ["1\n"], answer: "1\n" },
+])("what is typed in the first moment of a question does not answer it: $name", keys, async (front) => {
+  const { control, talk, paid, isAsked, type, session, ...opened } = openFront(front.createFront);
+  opened.front.talk(talk);
+  control.send("Pay.");
+  await isAsked();
+  for (const text of front.early) await type(text);
+  expect(control.view.questions.all()).toHaveLength(1);
+  expect(await session.result()).toMatchObject({ status: "awaiting_human" });
+  vi.advanceTimersByTime(answerDelayMs);
+  await type(front.answer);
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+  expect(paid).toHaveLength(1);
+});
+
+test("what is typed before a slow terminal shows the question does not answer it", keys, async () => {
+  const { front, control, talk, paid, output, isAsked, type, session } = openFront();
+  front.talk(talk);
+  output.pause().write("x".repeat(2 * output.writableHighWaterMark));
+  await type("a");
+  await type("\x7f");
+  control.send("Pay.");
+  await vi.waitFor(() => expect(control.view.questions.all()).toHaveLength(1));
+  vi.advanceTimersByTime(10_000);
+  await type("y");
+  await type("\x03");
+  expect(await session.result()).toMatchObject({ status: "awaiting_human" });
+  output.resume();
+  await isAsked();
+  vi.advanceTimersByTime(answerDelayMs);
+  await type("y");
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+  expect(paid).toHaveLength(1);
 });
 
 test.each([

@@ -10,6 +10,7 @@ import {
   pressKey,
   type Surroundings,
   showQuestion,
+  viewQuestion,
 } from "../../src/cli/conversation/fronts/live-keys.js";
 import type { OpenQuestion } from "../../src/cli/conversation/view/questions.js";
 import { emptyDraft } from "../../src/cli/screen/draft.js";
@@ -45,7 +46,7 @@ const typed = (text: string): Key => ({ type: "text", text });
 
 /** Presses keys at times in milliseconds. The question is shown at 0. */
 function press(keys: readonly (readonly [number, Key])[], options: Partial<Surroundings> = {}) {
-  let state: LiveState = showQuestion(createLiveState(emptyDraft), question, 0);
+  let state: LiveState = viewQuestion(showQuestion(createLiveState(emptyDraft), question), true, 0);
   const commands: LiveCommand[] = [];
   for (const [now, key] of keys) {
     const pressed = pressKey(state, key, around(now, options));
@@ -61,6 +62,22 @@ test("a letter answers once the question has been shown for a moment", verifies(
   expect(press([[399, typed("y")]]).commands).toEqual([]);
   expect(press([[400, typed("y")]]).commands).toMatchObject([{ type: "answer", decision: { type: "approve" } }]);
 });
+
+test(
+  "a letter does not answer a question that is not in view, nor just after it has come back",
+  verifies("CHAT-2#keys"),
+  () => {
+    const asked = showQuestion(createLiveState(emptyDraft), question);
+    const answers = (state: LiveState, now: number) =>
+      pressKey(state, typed("y"), around(now)).commands.filter(isAnswer);
+    expect(answers(asked, 10_000)).toEqual([]);
+    const seen = viewQuestion(viewQuestion(asked, true, 10_000), true, 10_300);
+    expect(answers(seen, 10_400)).toHaveLength(1);
+    const hidden = viewQuestion(seen, false, 11_000);
+    expect(answers(hidden, 20_000)).toEqual([]);
+    expect(answers(viewQuestion(hidden, true, 20_000), 20_399)).toEqual([]);
+  },
+);
 
 test("Enter, a paste and an early key answer nothing, whatever was pressed before", verifies("CHAT-2#keys"), () => {
   const key = fc.constantFrom(

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
 import { createMarkdownLines } from "../../src/cli/conversation/lines/markdown-lines.js";
+import { measureTime } from "../bounds/plain-pass.js";
 import { verifies } from "../verifies.js";
 
 await loadHighlighting();
@@ -37,15 +38,9 @@ describe("hostile Markdown", () => {
     verifies("CHAT-1#view"),
     (_, text) => {
       const plain = "Some plain words in a line.\n\n".repeat(Math.ceil(text.length / 29));
-      const pass = timed(() => show(plain.match(/[\s\S]{1,2000}/g) ?? []));
-      const spent = timed(() => show(text.match(/[\s\S]{1,2000}/g) ?? []));
+      const pass = measureTime(() => show(plain.match(/[\s\S]{1,2000}/g) ?? []));
+      const spent = measureTime(() => show(text.match(/[\s\S]{1,2000}/g) ?? []));
       expect(spent / Math.max(pass, 5)).toBeLessThan(60);
     },
   );
 });
-
-function timed(work: () => unknown): number {
-  const start = performance.now();
-  work();
-  return performance.now() - start;
-}

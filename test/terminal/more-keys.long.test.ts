@@ -8,17 +8,10 @@ import { expect, test } from "vitest";
 import { createWorld } from "../cli/pawl.js";
 import { verifies } from "../verifies.js";
 import { startConversation } from "./conversation.js";
-import type { Person } from "./pseudo-terminal.js";
 
 const answer = (text: string) => ({ type: "answer", text }) as const;
 const write = (path: string, content: string) =>
   ({ type: "answer", calls: [{ name: "write_file", input: { path, content } }] }) as const;
-
-/** Keys answer a question only once it has been on the screen for a moment. */
-async function readsTheQuestion(person: Person) {
-  await person.sees(/y yes/);
-  await new Promise((done) => setTimeout(done, 450));
-}
 
 test("Ctrl-R searches earlier messages, and Ctrl-T shows the plan", verifies("CHAT-1#keys"), async () => {
   const plan = { items: [{ text: "Mend the door", status: "in_progress" }] };
@@ -52,8 +45,7 @@ test("Shift+Tab lets edits run without a question, also after a resume", verifie
     answer("Not asked."),
   ]);
   person.type("first\r");
-  await readsTheQuestion(person);
-  person.type("y");
+  await person.answers("y", "y yes");
   await person.sees(/Asked\.[\s\S]*ready/);
   person.type("\x1b[Z");
   await person.sees("ready · edits allowed");
@@ -73,7 +65,7 @@ test("Shift+Tab lets edits run without a question, also after a resume", verifie
   again.type("\x1b[Z");
   await again.sees("Mode ask");
   again.type("fourth\r");
-  await readsTheQuestion(again);
+  await again.sees("y yes");
   expect(existsSync(join(world.root, "d"))).toBe(false);
 });
 
@@ -89,14 +81,14 @@ test("Ctrl-G at a question edits the call, which is asked about again", verifies
     VISUAL: editor,
   });
   person.type("write it\r");
-  await readsTheQuestion(person);
+  await person.reads("y yes");
   person.type("\x07");
-  await person.sees(/write_file, as you changed it:[\s\S]*what you changed in it:\n +- old\n +\+ new[\s\S]*y yes/);
+  const changed = /write_file, as you changed it:[\s\S]*what you changed in it:\n +- old\n +\+ new[\s\S]*y yes/;
+  await person.sees(changed);
   expect(existsSync(join(world.root, "made.txt"))).toBe(false);
   expect(readFileSync(join(world.root, "seen"), "utf8")).toBe("old\n");
   expect(readFileSync(join(world.root, "name"), "utf8")).toMatch(/\/made\.txt\n$/);
-  await new Promise((done) => setTimeout(done, 450));
-  person.type("y");
+  await person.answers("y", changed);
   await person.sees(/Written\.[\s\S]*ready/);
   expect(readFileSync(join(world.root, "made.txt"), "utf8")).toBe("new");
 });

@@ -11,7 +11,6 @@ import { verifies } from "../verifies.js";
 import { openPawl } from "./pseudo-terminal.js";
 
 const keys = verifies("CHAT-2#keys");
-const readable = () => new Promise((done) => setTimeout(done, 450));
 const write = (path: string) => ({ name: "write_file", input: { path, content: "new\n" } });
 const touch = { name: "shell", input: { command: "touch shell.txt; echo ended" } };
 
@@ -79,8 +78,7 @@ test.each(["off", ...(detectSandbox() === "none" ? [] : (["auto"] as const))] as
     again.type("and be brief\r");
     await again.sees("↳ you, before the next model call: and be brief");
     expect(readdirSync(world.root)).toEqual([]);
-    await readable();
-    again.type("2");
+    await again.answers("2", "2 start, and edit files without asking");
     await again.sees(/All written\.[\s\S]*ready[^\n]*edits allowed/);
     expect(readdirSync(world.root)).toEqual(["a.txt"]);
     expect(texts()).toContain("plan mode: nothing is changed before the person has accepted a plan");
@@ -102,9 +100,7 @@ test(
     person.type("/mode plan\r");
     await person.sees("Mode plan: until you accept a plan, neither the model nor its agents can change this folder");
     person.type("write a.txt\r");
-    await person.sees("r none of these, because…");
-    await readable();
-    person.type("r");
+    await person.answers("r", "r none of these, because…");
     await person.sees("because >");
     person.type("first the tests\r");
     await person.sees(/All written\.[\s\S]*ready[^\n]*plan mode/);

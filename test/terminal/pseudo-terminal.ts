@@ -2,9 +2,11 @@
  * Runs the built command `pawl` on a pseudo-terminal, and reads the screen that a person would see.
  */
 
+import { setTimeout as delay } from "node:timers/promises";
 import { spawn } from "@lydell/node-pty";
 import headless from "@xterm/headless";
 import { onTestFinished } from "vitest";
+import { answerDelayMs } from "../../src/cli/conversation/fronts/front.js";
 import { pawlProgram, type World } from "../cli/pawl.js";
 import { readTerminal } from "./terminal-model.js";
 
@@ -16,6 +18,13 @@ export type Person = {
   readonly sees: (what: string | RegExp) => Promise<string>;
   /** Resolves when the visible screen no longer shows this. */
   readonly seesNoMore: (what: string) => Promise<string>;
+  /** Sees a question, and resolves when keys answer it. */
+  readonly reads: (question: string | RegExp) => Promise<string>;
+  /**
+   * Reads a question, types what answers it, and resolves when the screen has changed. So what the test waits for next is not on the
+   * screen from before.
+   */
+  readonly answers: (keys: string, question: string | RegExp) => Promise<void>;
   /** The rows of the visible screen. */
   readonly screen: () => Promise<string>;
   /** All lines, from the beginning of the history on. */
@@ -32,6 +41,15 @@ export type PersonOptions = {
   readonly rows?: number;
   readonly env?: Readonly<Record<string, string>>;
 };
+
+/** Timers may fire a millisecond early, and clocks are rounded. */
+const clockToleranceMs = 10;
+
+/** A question says so while there is a draft, wide and narrow. */
+const draftHint = /^ {2}tab(?:, then| goes to the question)/m;
+
+/** The last row says how long the run has been at work. */
+const withoutStatus = (screen: string) => screen.slice(0, screen.lastIndexOf("\n"));
 
 /** The command line that a shell needs to start `pawl` as the tests do. */
 export const pawlCommand = `'${process.execPath}' --no-warnings '${pawlProgram}'`;
@@ -67,11 +85,12 @@ export function openProgram(world: World, file: string, args: readonly string[],
       resolve({ code: exitCode, signal });
     });
   });
-  onTestFinished(({ task }) => {
-    if (!hasEnded) child.kill("SIGKILL");
+  onTestFinished(async ({ task }) => {
     // A test that is out of time says nothing of what it waited for.
     if (!hasEnded && task.result?.state === "fail")
       console.error(`This was still running, ${[file, ...args].join(" ")}, and its screen was:\n${readScreen()}`);
+    if (!hasEnded) child.kill("SIGKILL");
+    await ended;
     terminal.dispose();
   });
 
@@ -102,11 +121,37 @@ export function openProgram(world: World, file: string, args: readonly string[],
     });
   }
 
+  const sees = (what: string | RegExp) =>
+    waitForScreen((screen) => (typeof what === "string" ? screen.includes(what) : what.test(screen)), String(what));
+
+  /**
+   * Pawl ignores keys for a moment after a question is on the screen. It takes the time just before it writes the question, and both
+   * processes have the same clock: so however slow the two are, the moment is over when it has passed here since the question was seen.
+   */
+  async function reads(question: string | RegExp): Promise<string> {
+    const screen = await sees(question);
+    await delay(answerDelayMs + clockToleranceMs);
+    return screen;
+  }
+
+  async function answers(keys: string, question: string | RegExp): Promise<void> {
+    await reads(question);
+    const before = withoutStatus(readScreen());
+    child.write(keys);
+    const after = await waitForScreen((screen) => withoutStatus(screen) !== before, `what ${keys} answers`);
+    // Another question has appeared in the meantime, and the key is the beginning of a draft.
+    if (!draftHint.test(after)) return;
+    child.write("\x7f");
+    await waitForScreen((screen) => !draftHint.test(screen), "no draft");
+    await answers(keys, question);
+  }
+
   return {
     pid: child.pid,
     type: (keys) => child.write(keys),
-    sees: (what) =>
-      waitForScreen((screen) => (typeof what === "string" ? screen.includes(what) : what.test(screen)), String(what)),
+    sees,
+    reads,
+    answers,
     seesNoMore: (what) => waitForScreen((screen) => !screen.includes(what), `no ${what}`),
     screen: async () => {
       await flushTerminal();

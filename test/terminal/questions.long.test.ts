@@ -12,7 +12,6 @@ import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person, type PersonOptions } from "./pseudo-terminal.js";
 
-const readable = () => new Promise((done) => setTimeout(done, 450));
 const answer = (text: string) => ({ type: "answer", text }) as const;
 
 async function withModel(script: Script) {
@@ -44,21 +43,19 @@ describe("several questions of one tool", () => {
       const person = await open(world, three, [], { columns });
       await person.sees("ready");
       person.type("work\r");
-      const first = await person.sees("? write_file new1.txt, shown above");
+      const ask = (name: string) => `? write_file ${name}, shown above`;
+      const first = await person.sees(ask("new1.txt"));
       // A call that is just being decided may be on the screen by its name.
       expect(first).not.toContain("path: new2.txt");
       expect(first).not.toContain("path: new3.txt");
-      await readable();
-      person.type("y");
-      const second = await person.sees("? write_file new2.txt, shown above");
+      await person.answers("y", ask("new1.txt"));
+      const second = await person.sees(ask("new2.txt"));
       expect(second).not.toContain("path: new3.txt");
       expect(second.lastIndexOf("path: new2.txt")).toBeGreaterThan(second.lastIndexOf("path: new1.txt"));
-      await readable();
-      person.type("n");
-      await person.sees("? write_file new3.txt, shown above");
+      await person.answers("n", ask("new2.txt"));
+      await person.sees(ask("new3.txt"));
       expect(existsSync(join(world.root, "new2.txt"))).toBe(false);
-      await readable();
-      person.type("y");
+      await person.answers("y", ask("new3.txt"));
       await person.sees("All done.");
       expect(written(world)).toEqual(["new1.txt", "new3.txt"]);
     },
@@ -69,16 +66,10 @@ describe("several questions of one tool", () => {
     const person = await open(world, three, ["--screen-reader"]);
     await person.sees("Ready.");
     person.type("work\r");
-    const first = await person.sees(/write_file new1\.txt.* waits for your answer/);
-    expect(first).not.toMatch(/new[23]\.txt/);
-    await readable();
-    person.type("2\r");
-    await person.sees(/write_file new2\.txt.* waits for your answer/);
-    await readable();
-    person.type("1\r");
-    await person.sees(/write_file new3\.txt.* waits for your answer/);
-    await readable();
-    person.type("2\r");
+    expect(await person.sees(/write_file new1\.txt.* waits for your answer/)).not.toMatch(/new[23]\.txt/);
+    await person.answers("2\r", /write_file new1\.txt.* waits for your answer/);
+    await person.answers("1\r", /write_file new2\.txt.* waits for your answer/);
+    await person.answers("2\r", /write_file new3\.txt.* waits for your answer/);
     await person.sees("All done.");
     expect(written(world)).toEqual(["new2.txt"]);
   });
@@ -146,15 +137,15 @@ describe("an interrupted call", () => {
       const world = createWorld(files);
       await interrupted(world);
       const person = await open(world, [answer("All done.")], ["--continue"]);
-      await person.sees(/d it is done {3}f it failed {3}a run it again/);
-      await readable();
+      const question = /d it is done {3}f it failed {3}a run it again/;
+      await person.reads(question);
       person.type("y");
       await person.sees("> y");
       person.type("\x7fn");
       await person.sees("> n");
       person.type("\x7f");
       await person.seesNoMore("> n");
-      person.type(key);
+      await person.answers(key, question);
       await person.sees("All done.");
       expect(await resultOf(world)).toEqual(expected);
     },
@@ -196,9 +187,7 @@ describe("an interrupted call", () => {
     const world = createWorld(files);
     await interrupted(world);
     const person = await open(world, [answer("All done.")], ["--continue"]);
-    await person.sees("a run it again");
-    await readable();
-    person.type("a");
+    await person.answers("a", "a run it again");
     await person.sees("All done.");
     expect(readFileSync(join(world.root, "notes.txt"), "utf8")).toBe("one, two, two\n");
   });

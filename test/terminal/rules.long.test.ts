@@ -22,13 +22,6 @@ const shells = (...commands: readonly string[]) =>
   ({ type: "answer", calls: commands.map((command) => ({ name: "shell", input: { command } })) }) as const;
 const answer = (text: string) => ({ type: "answer", text }) as const;
 
-/** Keys answer a question only once it has been on the screen for a moment. */
-async function answers(person: Person, key: string, question: string | RegExp) {
-  await person.sees(question);
-  await new Promise((done) => setTimeout(done, 450));
-  person.type(key);
-}
-
 async function decisions(world: World) {
   const [session] = parseJsonLines((await world.pawl(["sessions", "--json"])).stdout);
   return parseJsonLines((await world.pawl(["sessions", "export", session.sessionId])).stdout).flatMap(({ event }) =>
@@ -48,19 +41,19 @@ describe.runIf(detectSandbox() === "bubblewrap")("a command that wants more than
       const person = await talking(createWorld(), [...calls, answer("Done.")]);
       await person.sees("ready");
       person.type("go\r");
-      await answers(person, "a", "It may reach registry.npmjs.org (npm) while it runs.");
+      await person.answers("a", "It may reach registry.npmjs.org (npm) while it runs.");
       const hosts = await person.sees("esc back");
       expect(hosts).toContain("› 1 all commands reach npm");
       expect(hosts).toContain('  2 shell "npm install", exactly this, and all commands reach npm');
       person.type("\x1b");
-      await answers(person, "n", "a always…");
+      await person.answers("n", "a always…");
       const question = await person.sees(/wants to run OUTSIDE of the sandbox[\s\S]*a always…/);
       expect(question).toContain("    why: It needs your npm token.");
       expect(question).toContain("    Outside, it can read and write your files, and use the network.");
-      await answers(person, "a", "a always…");
+      await person.answers("a", "a always…");
       expect(await person.sees("esc back")).toContain('› 1 "npm publish" outside of the sandbox, exactly this');
       person.type("\x1b");
-      await answers(person, "n", "a always…");
+      await person.answers("n", "a always…");
       await person.sees(/Done\.[\s\S]*ready/);
       person.type("\x04");
       await person.ended;
@@ -78,7 +71,7 @@ describe("always", () => {
       const person = await talking(world, script);
       await person.sees("ready");
       person.type("make\r");
-      await answers(person, "a", "a always…");
+      await person.answers("a", "a always…");
       const screen = await person.sees("esc back");
       expect(screen).toContain('› 1 shell "mkdir" with any arguments');
       expect(screen).toContain('  2 shell "mkdir one", exactly this');
@@ -115,7 +108,7 @@ describe("always", () => {
     const person = await talking(world, [shells("ls > list"), answer("Then not.")]);
     await person.sees("ready");
     person.type("list\r");
-    await answers(person, "a", "a always…");
+    await person.answers("a", "a always…");
     await person.sees("No rule can allow this line");
     person.type("n");
     await person.sees(/Then not\.[\s\S]*ready/);
@@ -129,8 +122,8 @@ describe("always", () => {
     const person = await talking(world, [shells("mkdir one"), answer("Made.")], ["--screen-reader"]);
     await person.sees("Ready.");
     person.type("make\r");
-    await answers(person, "5\r", "5 always…");
-    await answers(person, "4\r", '4 shell "mkdir one", exactly this, this session');
+    await person.answers("5\r", "5 always…");
+    await person.answers("4\r", '4 shell "mkdir one", exactly this, this session');
     await person.sees("Made.");
     person.type("/permissions\r");
     await person.sees("allow  shell(mkdir one)  (of this session");
@@ -165,7 +158,7 @@ describe("a rule of a session", () => {
     person.type("/permissions remove shell(rmdir *)\r");
     await person.sees("Removed: deny");
     person.type("once more\r");
-    await answers(person, "n", "a always…");
+    await person.answers("n", "a always…");
     await person.sees(/Then not\.[\s\S]*ready/);
     person.type("\x04");
     await person.ended;
@@ -249,7 +242,7 @@ describe("a rule for a tool of an MCP server", () => {
       serverIs(world);
       const ask = async () => await talking(world, [call, answer("Echoed.")], ["echo it"]);
       const first = await ask();
-      await answers(first, "a", "a always…");
+      await first.answers("a", "a always…");
       await first.sees("mcp__odd__echo as it is now, whatever its input is");
       first.type("p");
       await leave(first);
@@ -258,10 +251,10 @@ describe("a rule for a tool of an MCP server", () => {
 
       serverIs(world, "changed");
       const changed = await ask();
-      await answers(changed, "y", /mcp__odd__echo has changed since you allowed it on[\s\S]*pawl mcp test odd/);
+      await changed.answers("y", /mcp__odd__echo has changed since you allowed it on[\s\S]*pawl mcp test odd/);
       await leave(changed);
       const renewing = await ask();
-      await answers(renewing, "a", "mcp__odd__echo has changed since");
+      await renewing.answers("a", "mcp__odd__echo has changed since");
       await renewing.sees("esc back");
       renewing.type("p");
       await leave(renewing);
@@ -287,7 +280,7 @@ describe("a rule for a tool of an MCP server", () => {
       "nobody can be asked: The rule mcp__odd__echo (yours, for this folder) is not for a particular version of the tool.",
     );
     const person = await talking(world, [call, answer("Echoed.")], ["echo it"]);
-    await answers(person, "a", /The rule mcp__odd__echo \(yours, for this folder\) is not for a/);
+    await person.answers("a", /The rule mcp__odd__echo \(yours, for this folder\) is not for a/);
     await person.sees("esc back");
     person.type("p");
     await leave(person);

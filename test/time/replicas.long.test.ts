@@ -53,7 +53,7 @@ async function checkReplicas(store: Store, args: readonly string[]): Promise<voi
   const { nextAt: firstSlot } = await schedules.put(everySecond);
   const workers = startReplicas(args);
   for (let kill = 0; kill < kills; kill += 1) {
-    await expect.poll(async () => (await schedules.slots("each")).length, { timeout: 20_000 }).toBeGreaterThan(kill);
+    await expect.poll(async () => (await schedules.slots("each")).length).toBeGreaterThan(kill);
     await workers.killOldest();
     // An edit makes stale what a worker has just planned.
     await schedules.put({ ...everySecond, input: `What is new? ${kill}` });
@@ -63,7 +63,7 @@ async function checkReplicas(store: Store, args: readonly string[]): Promise<voi
   const sessionIds = slots.map(({ slot }) => `each@${new Date(slot).toISOString()}`);
   const isDone = async () =>
     (await Promise.all(sessionIds.map((id) => store.describe(id)))).every((summary) => summary?.status === "completed");
-  await expect.poll(isDone, { timeout: 30_000 }).toBe(true);
+  await expect.poll(isDone).toBe(true);
   await workers.stop();
 
   expect(slots.map(({ outcome }) => outcome)).toEqual(slots.map(() => "posted"));

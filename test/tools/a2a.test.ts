@@ -95,10 +95,10 @@ describe("an agent of Pawl's server", () => {
     const { start } = await bench(remote.url);
     const agent = await start();
     const running = agent.run("Go", { sessionId: "s" });
-    await vi.waitFor(() => expect(remote.requests).toContain("get"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(remote.requests).toContain("get"));
     await agent.session("s").abort();
     expect(await running).toMatchObject({ status: "aborted" });
-    await vi.waitFor(() => expect(remote.requests.at(-1)).toBe("CancelTask"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(remote.requests.at(-1)).toBe("CancelTask"));
   });
 });
 
@@ -209,10 +209,11 @@ describe("a task without a result", () => {
 
   test("waits for a person for no longer than it may take, and is cancelled", proven, async () => {
     const get = () => says("INPUT_REQUIRED", "Which box?");
-    const { agent, remote, result, readOutput } = await callRemote({ get }, { taskTimeoutMs: 2_500 });
-    const expiresAt = asked(result)[0]?.expiresAt ?? Number.NaN;
-    expect(expiresAt).toBeLessThanOrEqual(Date.now() + 2_500);
-    await new Promise((done) => setTimeout(done, expiresAt - Date.now() + 50));
+    const { agent, remote, result, readOutput } = await callRemote({ get }, { taskTimeoutMs: 60_000 });
+    const now = Date.now;
+    expect(asked(result)[0]?.expiresAt).toBeLessThanOrEqual(now() + 60_000);
+    vi.spyOn(Date, "now").mockImplementation(() => now() + 60_001);
+    onTestFinished(() => void vi.restoreAllMocks());
     expect(await agent.session("s").resume()).toMatchObject({ status: "completed" });
     expect(textOf(await readOutput())).toMatch(/took longer than taskTimeoutMs/);
     expect(remote.requests.at(-1)).toBe("CancelTask");

@@ -25,7 +25,8 @@ export function hooksFile(event: string, entry: HookEntry, matcher?: string): st
 
 export function createHookWorld(files: Readonly<Record<string, string>> = {}) {
   const base = realpathSync(mkdtempSync(join(tmpdir(), "pawl-hooks-")));
-  onTestFinished(() => rmSync(base, { recursive: true, force: true }));
+  // The commands of hooks that nothing waits for may write for another moment.
+  onTestFinished(() => rmSync(base, { recursive: true, force: true, maxRetries: 10 }));
   const [root, home] = [join(base, "root"), join(base, "home")];
   const environment = { XDG_CONFIG_HOME: join(base, "config") };
   const write = (path: string, text: string) => {

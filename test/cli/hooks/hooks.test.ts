@@ -311,7 +311,7 @@ describe("Hooks of a run", verifies("CHAT-6#events"), () => {
     const session = agent.session("s");
     await session.answer(pending?.callKey ?? "", { type: "approve" });
     const resumed = session.resume();
-    await vi.waitFor(() => expect(world.read("root/begun")).toBe(""), { timeout: 20_000 });
+    await vi.waitFor(() => expect(world.read("root/begun")).toBe(""));
     await session.abort();
     await resumed;
     world.write("root/go", "");
@@ -426,8 +426,9 @@ describe("The person's own file of hooks", verifies("CHAT-6#limits"), () => {
 
 describe("The command of a hook", verifies("CHAT-6#limits"), () => {
   test("gets the person's environment without secrets, and those that it names", async () => {
-    process.env.PAWL_TEST_TOKEN = "t1";
-    process.env.PAWL_TEST_SECRET_KEY = "k1";
+    vi.stubEnv("PAWL_TEST_TOKEN", "t1");
+    vi.stubEnv("PAWL_TEST_SECRET_KEY", "k1");
+    onTestFinished(() => void vi.unstubAllEnvs());
     const world = createHookWorld({
       [own]: hooksFile("PreToolUse", { command: "env > env.txt", env: ["PAWL_TEST_TOKEN"] }),
     });
@@ -436,8 +437,6 @@ describe("The command of a hook", verifies("CHAT-6#limits"), () => {
     expect(env).toContain("PAWL_TEST_TOKEN=t1");
     expect(env).toContain(`CLAUDE_PROJECT_DIR=${world.root}`);
     expect(env.join("\n")).not.toContain("PAWL_TEST_SECRET_KEY");
-    delete process.env.PAWL_TEST_TOKEN;
-    delete process.env.PAWL_TEST_SECRET_KEY;
   });
 
   test("can read its input as a file, and is not waited for because of what it leaves behind", async () => {

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
-import { afterEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { createFileTools } from "../../../src/tools/index.js";
 import { createTempFolder, runTool } from "../folder.js";
 
@@ -18,11 +18,8 @@ const project = {
   "dist/.gitignore": "!a.js\n",
 };
 
-const home = process.env.HOME;
-afterEach(() => {
-  process.env.HOME = home;
-  delete process.env.XDG_CONFIG_HOME;
-});
+beforeEach(() => void vi.stubEnv("XDG_CONFIG_HOME", undefined));
+afterEach(() => void vi.unstubAllEnvs());
 
 describe("what Git ignores", () => {
   test("is left out of a list and of a search, and both say so", async () => {
@@ -76,7 +73,7 @@ describe("what Git ignores", () => {
       "home/my-excludes": "*.swp\n",
       "home/.config/git/ignore": "c.ts\n",
     });
-    process.env.HOME = join(top, "home");
+    vi.stubEnv("HOME", join(top, "home"));
     const tools = createFileTools({ root: join(top, "packages/a") });
     expect(await runTool(tools, "list_files", {})).toBe(
       "c.ts\nvendor/d.tmp\n(2 files; 5 paths that Git ignores left out)",
@@ -157,7 +154,7 @@ test("what Git ignores in random folders with random rules is what Git itself ig
   await fc.assert(
     fc.asyncProperty(tree, async ({ paths, top, exclude, inner }) => {
       const root = createTempFolder();
-      process.env.HOME = root;
+      vi.stubEnv("HOME", root);
       const git = (...args: readonly string[]) =>
         execFileSync("git", args, { cwd: root, env: { ...process.env, GIT_CONFIG_NOSYSTEM: "1" } }).toString();
       git("init", "--quiet");

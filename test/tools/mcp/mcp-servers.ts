@@ -20,7 +20,7 @@ export async function startEverythingServer(): Promise<string> {
   child.stderr.on("data", (bytes) => {
     stderrText += bytes;
   });
-  await vi.waitFor(() => expect(stderrText).toContain(String(port)), { timeout: 20_000 });
+  await vi.waitFor(() => expect(stderrText).toContain(String(port)));
   return `http://127.0.0.1:${port}/mcp`;
 }
 

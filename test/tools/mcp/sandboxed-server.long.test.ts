@@ -94,7 +94,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("an MCP server in a sandbox", (
       expect(await run(`cat ~/kept; cat ${machine.home}/.ssh/id_rsa || echo none`)).toMatch(/^kept\nnone\n/);
       await server.close();
       await sandbox.close();
-      await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]), { timeout: 10_000 });
+      await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]));
     },
   );
 
@@ -108,10 +108,10 @@ describe.runIf(detectSandbox() === "bubblewrap")("an MCP server in a sandbox", (
       env: { ...process.env, HOME: machine.home },
     });
     onTestFinished(() => void child.kill("SIGKILL"));
-    await vi.waitFor(() => expect(existsSync(join(machine.root, "ready"))).toBe(true), { timeout: 20_000 });
+    await vi.waitFor(() => expect(existsSync(join(machine.root, "ready"))).toBe(true));
     expect(findProcessesWith(machine.root).length).toBeGreaterThan(1);
     child.kill("SIGKILL");
-    await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]), { timeout: 20_000 });
+    await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]));
     expect(readdirSync(machine.root)).toEqual(["ready"]);
   });
 

@@ -259,7 +259,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("what one command prepares for 
     git(machine.root, "init", "-q");
     const { run, background } = machine.open();
     await run({ command: "echo ../other > .git/commondir; sleep 600", background: true });
-    await vi.waitFor(() => expect(background.list()).toMatchObject([{ ended: "stopped" }]), { timeout: 10_000 });
+    await vi.waitFor(() => expect(background.list()).toMatchObject([{ ended: "stopped" }]));
     const [read] = background.tools;
     expect(await read?.execute?.({ process: 1 } as never, createToolContext())).toMatch(
       /\(process 1: stopped; the command created \.git\/commondir, which was removed/,
@@ -423,8 +423,8 @@ describe.runIf(detectSandbox() === "bubblewrap")("the sandbox of a long session"
     expect(countProxies()).toBe(before + 1);
     const holder = Number(prepared.program[prepared.program.indexOf("--target") + 1]);
     process.kill(holder, "SIGKILL");
-    await vi.waitFor(() => expect(existsSync(`/proc/${holder}`)).toBe(false), { timeout: 10_000 });
-    await vi.waitFor(async () => expect(await run("echo works")).toBe("works\n(exit code 0)"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(existsSync(`/proc/${holder}`)).toBe(false));
+    await vi.waitFor(async () => expect(await run("echo works")).toBe("works\n(exit code 0)"));
     expect(countProxies()).toBe(before + 1);
   });
 
@@ -503,7 +503,7 @@ describe.runIf(detectSandbox() === "bubblewrap")("when Pawl is killed", () => {
     const child = start(machine.root, machine.home, "setsid sh -c 'touch ready; sleep 1000' & sleep 1000");
     await vi.waitFor(() => expect(isReached(machine.root)).toBe(true), { timeout: 20_000, interval: 2 });
     child.kill("SIGKILL");
-    await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]), { timeout: 20_000 });
+    await vi.waitFor(() => expect(findProcessesWith(machine.root)).toEqual([]));
     expect(readdirSync(machine.root).filter((name) => name !== "ready")).toEqual(before);
     expect(readFileSync("/proc/mounts", "utf8")).not.toContain(machine.base);
   });

@@ -80,9 +80,7 @@ function startedLaterThan(pid: number): ChildProcess {
 }
 
 async function fileIn(root: string, name: string): Promise<string> {
-  await vi.waitFor(() => expect(existsSync(join(root, name)) && readFileSync(join(root, name), "utf8")).toBeTruthy(), {
-    timeout: 10_000,
-  });
+  await vi.waitFor(() => expect(existsSync(join(root, name)) && readFileSync(join(root, name), "utf8")).toBeTruthy());
   return readFileSync(join(root, name), "utf8").trim();
 }
 
@@ -99,7 +97,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
     expect(processes.list()).toMatchObject([{ number: 1, sessionId: "session", ended: null }]);
     expect(isAlive(child)).toBe(true);
     expect(await call("stop_process", { process: 1 })).toBe("hello\n(process 1: stopped; not sandboxed)");
-    await vi.waitFor(() => expect(isAlive(child)).toBe(false), { timeout: 10_000 });
+    await vi.waitFor(() => expect(isAlive(child)).toBe(false));
     expect(ended).toMatchObject([{ number: 1, ended: "stopped" }]);
     expect(await call("read_process", { process: 2 })).toContain("There is no process 2.");
   });
@@ -107,7 +105,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
   test("tells how it ended, and of a long output keeps the beginning and the end", async () => {
     const { processes, start, call, ended } = background();
     await start("yes line | head -5000; exit 3");
-    await vi.waitFor(() => expect(ended).toHaveLength(1), { timeout: 10_000 });
+    await vi.waitFor(() => expect(ended).toHaveLength(1));
     expect(await call("read_process", { process: 1 })).toMatch(
       /^line\n[\s\S]*\[… (\d+ lines \(\d+ bytes\)) left out …\][\s\S]*line\n\(process 1: exit code 3; not sandboxed; \1 of the output were not kept\)$/,
     );
@@ -123,7 +121,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
     expect(processes.list().filter(({ ended }) => ended === null)).toEqual([]);
     for (let count = 0; count < 15; count += 1) {
       await start("true");
-      await vi.waitFor(() => expect(processes.list().at(-1)?.ended).toBe("exit code 0"), { timeout: 10_000 });
+      await vi.waitFor(() => expect(processes.list().at(-1)?.ended).toBe("exit code 0"));
     }
     expect(processes.list().length).toBeLessThanOrEqual(21);
     expect(processes.list().at(-1)?.number).toBe(25);
@@ -157,7 +155,7 @@ describe("a command in the background", verifies("SEC-7"), () => {
     expect(isAlive(bystander.pid ?? 0)).toBe(true);
     expect(isAlive(pid)).toBe(true);
     expect(look({})?.stop()).toBe(true);
-    await vi.waitFor(() => expect(processes.list()[0]?.ended).toBe("killed by SIGKILL"), { timeout: 10_000 });
+    await vi.waitFor(() => expect(processes.list()[0]?.ended).toBe("killed by SIGKILL"));
     expect(look({})?.fate).toBe("gone");
     await start("sleep 600");
     expect(Object.keys(values)).toEqual(["process 2"]);
@@ -191,7 +189,7 @@ test("a sandbox is told once that a command in the background has ended, also if
   expect(ends).toBe(1);
   const { start, ended } = background(createSandbox("true"));
   await start("true");
-  await vi.waitFor(() => expect(ended).toMatchObject([{ ended: "exit code 0" }]), { timeout: 10_000 });
+  await vi.waitFor(() => expect(ended).toMatchObject([{ ended: "exit code 0" }]));
   expect(ends).toBe(2);
 });
 

@@ -34,11 +34,11 @@ function run(command: string, options: Partial<ShellToolOptions> = {}, signal?: 
 }
 
 /** Runs until the command has made its file, then aborts. */
-async function abortWhenReady(command: string): Promise<{ readonly result: string; readonly root: string }> {
+async function abortWhenReady(command: string, options: Partial<ShellToolOptions> = {}) {
   const root = createTempFolder();
   const controller = new AbortController();
-  const running = run(command, { root }, controller.signal);
-  await vi.waitFor(() => expect(existsSync(join(root, "ready"))).toBe(true), { timeout: 10_000 });
+  const running = run(command, { root, ...options }, controller.signal);
+  await vi.waitFor(() => expect(existsSync(join(root, "ready"))).toBe(true));
   controller.abort();
   return { result: await running, root };
 }
@@ -56,7 +56,7 @@ function isAlive(pid: number): boolean {
 async function expectGone(pidFile: string): Promise<void> {
   const pid = Number(readFileSync(pidFile, "utf8"));
   expect(pid).toBeGreaterThan(1);
-  await vi.waitFor(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
+  await vi.waitFor(() => expect(isAlive(pid)).toBe(false));
 }
 
 describe("what a command gives", () => {
@@ -254,6 +254,7 @@ describe("a command that is stopped", () => {
   test("is given time to tidy up", verifies("SEC-7"), async () => {
     const { result } = await abortWhenReady(
       "trap 'echo tidied; exit 0' TERM; touch ready; while :; do sleep 0.05; done",
+      { killGraceMs: 60_000 },
     );
     // The shell may say beside it that its "sleep" was ended.
     expect(result).toMatch(/^Error: The command was aborted.*\n(?:.*\n)*tidied(?:\n|$)/);
@@ -310,7 +311,7 @@ describe("when the process that runs a command is killed", () => {
 
   async function waitForFiles(root: string, ...names: readonly string[]): Promise<void> {
     const isWritten = (name: string) => existsSync(join(root, name)) && readFileSync(join(root, name), "utf8") !== "";
-    await vi.waitFor(() => expect(names.every(isWritten)).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(() => expect(names.every(isWritten)).toBe(true));
   }
 
   test("its processes end", verifies("SEC-7"), async () => {

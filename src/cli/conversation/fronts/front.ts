@@ -61,7 +61,7 @@ export type Front = {
   readonly close: () => void;
 };
 
-/** How long keys are ignored after a question appears, because the person may be typing something else; milliseconds. */
+/** How long keys are ignored after a question is on the screen, because the person may be typing something else; milliseconds. */
 export const answerDelayMs = 400;
 /** The time within which a second Ctrl-C or Esc counts as a double press; milliseconds. */
 export const doublePressMs = 2_000;

@@ -28,6 +28,7 @@ import {
   pressKey,
   type Surroundings,
   showQuestion,
+  viewQuestion,
 } from "./live-keys.js";
 import { renderRegion } from "./live-region.js";
 import { createPickerHost } from "./picker-host.js";
@@ -65,14 +66,16 @@ export function createLiveFront(prompt: Prompt): Front {
     const mode = talk?.control.mode.current() ?? "ask";
     const [picker, waitText] = [list.current(), startupWait.waitText()];
     const frame = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, waitText, mode };
-    return renderRegion(frame, tty.columns, tty.rows, Date.now());
+    const region = renderRegion(frame, tty.columns, tty.rows, Date.now());
+    state = viewQuestion(state, picker === null && !isLeaving, performance.now());
+    return region;
   }
 
   /** Checks whether the first open question is a different one. */
   function changed(): void {
     const [question] = talk?.control.view.questions.all() ?? [];
     const isNew = question !== undefined && question !== state.shown?.question;
-    state = showQuestion(state, question, performance.now());
+    state = showQuestion(state, question);
     if (isNew && talk?.rings === true) tty.write(bell);
     if (isNew) notifications.ask(question.name);
     notifications.setAtWork(isAtWork(), performance.now());
@@ -208,7 +211,7 @@ export function createLiveFront(prompt: Prompt): Front {
     switch (command.type) {
       case "edit_call":
         editInEditor(command.call.text, command.call.name, (text) =>
-          apply(finishEditing(state, question, command.call.read(text), performance.now())),
+          apply(finishEditing(state, question, command.call.read(text))),
         );
         break;
       case "answer":
@@ -247,6 +250,7 @@ export function createLiveFront(prompt: Prompt): Front {
   }
 
   function onResumed(): void {
+    state = viewQuestion(state, false, performance.now());
     tty.enter();
     screen.open();
     refresh();

@@ -2,8 +2,8 @@
  * What the keys of the live front do, as pure functions: a key leads from one state to the next, and to commands that the front carries
  * out (live-front.ts).
  *
- * 1. No key answers a question by accident: never Enter, never a paste, never just after the question appears, and never while
- *    there is a draft, unless the person has moved to the question with Tab.
+ * 1. No key answers a question by accident: never Enter, never a paste, never before the question is drawn nor just after it, and
+ *    never while there is a draft, unless the person has moved to the question with Tab.
  */
 import type { ApprovalDecision, Json } from "../../../index.js";
 import type { RuleOffer } from "../../permissions/rule-offers.js";
@@ -29,8 +29,8 @@ import { answerDelayMs, doublePressMs, type LeaveMode } from "./front.js";
 export type LiveState = {
   readonly draft: edit.Draft;
   readonly answering: AnswerState;
-  /** The first open question; null if there is none. */
-  readonly shown: { readonly question: OpenQuestion; readonly since: number } | null;
+  /** The first open question, and since when it is in view: null while it is not on the screen. Null if there is no question. */
+  readonly shown: { readonly question: OpenQuestion; readonly since: number | null } | null;
   /** Whether the person has moved from the draft to the question. */
   readonly isOnQuestion: boolean;
   /** Whether the person is asked how to leave a run that is at work. */
@@ -87,15 +87,22 @@ export function createLiveState(draft: edit.Draft): LiveState {
 const closedQuestion = { answering: initialAnswerState, isOnQuestion: false } as const;
 
 /** @param question the first open question */
-export function showQuestion(state: LiveState, question: OpenQuestion | undefined, now: number): LiveState {
+export function showQuestion(state: LiveState, question: OpenQuestion | undefined): LiveState {
   if (question === state.shown?.question) return state;
   const isWriting = state.shown !== null && state.answering.mode !== "choose";
   return {
     ...state,
     ...closedQuestion,
     draft: isWriting ? edit.clear(state.draft) : state.draft,
-    shown: question === undefined ? null : { question, since: now },
+    shown: question === undefined ? null : { question, since: null },
   };
+}
+
+/** Called with each frame. While the terminal or the program lags, an open question is not in view. */
+export function viewQuestion(state: LiveState, isInView: boolean, now: number): LiveState {
+  const { shown } = state;
+  if (shown === null || isInView === (shown.since !== null)) return state;
+  return { ...state, shown: { ...shown, since: isInView ? now : null } };
 }
 
 export function pressKey(state: LiveState, key: Key, around: Surroundings): Pressed {
@@ -212,9 +219,9 @@ function pressEditor(state: LiveState, { now }: Surroundings): Pressed {
 }
 
 /** Takes what the person has made of a call in the editor. */
-export function finishEditing(state: LiveState, question: OpenQuestion, edited: AnswerResult, now: number): Pressed {
+export function finishEditing(state: LiveState, question: OpenQuestion, edited: AnswerResult): Pressed {
   if (state.shown?.question === question && state.answering.mode === "choose")
-    return applyAnswer(state, edited, question, now) ?? stay(state);
+    return applyAnswer(state, edited, question) ?? stay(state);
   return say(state, `${question.name} was answered in the meantime, so your changes were discarded.`);
 }
 
@@ -226,7 +233,8 @@ export function chooseRule(state: LiveState, question: OpenQuestion, offers: rea
 
 /** Whether a key can answer the question now. */
 function acceptsAnswer({ shown, isOnQuestion, draft }: LiveState, now: number): boolean {
-  return shown !== null && (isOnQuestion || edit.isEmpty(draft)) && now - shown.since >= answerDelayMs;
+  const isReadable = shown !== null && shown.since !== null && now - shown.since >= answerDelayMs;
+  return isReadable && (isOnQuestion || edit.isEmpty(draft));
 }
 
 /** Handles a key for the open question. @returns null for any other key */
@@ -235,11 +243,11 @@ function pressQuestion(state: LiveState, key: Exclude<Key, { type: "paste" }>, {
   if (shown === null || (answering.mode !== "choose" && answering.mode !== "always")) return null;
   if (!acceptsAnswer(state, now) || (key.type === "key" && answering.mode !== "always")) return null;
   const pressedKey = key.type === "key" ? formatKey(key) : key.text;
-  return applyAnswer(state, pressAnswer(pressedKey, answering, shown.question), shown.question, now);
+  return applyAnswer(state, pressAnswer(pressedKey, answering, shown.question), shown.question);
 }
 
 /** @returns null if the answer has no effect */
-function applyAnswer(state: LiveState, answered: AnswerResult, question: OpenQuestion, now: number): Pressed | null {
+function applyAnswer(state: LiveState, answered: AnswerResult, question: OpenQuestion): Pressed | null {
   if (answered === null) return null;
   const cleared = { ...state, draft: edit.clear(state.draft) };
   switch (answered.type) {
@@ -249,7 +257,7 @@ function applyAnswer(state: LiveState, answered: AnswerResult, question: OpenQue
       return stay({ ...state, answering: answered.to, draft: edit.write(cleared.draft, answered.text) });
     case "edited": {
       const { input } = answered;
-      const asked = { answering: { mode: "choose", edited: input }, shown: { question, since: now } } as const;
+      const asked = { answering: { mode: "choose", edited: input }, shown: { question, since: null } } as const;
       return stay({ ...cleared, ...asked }, { type: "show_edited", question, input });
     }
     case "why":
@@ -273,7 +281,7 @@ function pressDraft(state: LiveState, key: Exclude<Key, { type: "paste" }>, arou
   if (continued !== null) return stay({ ...state, draft: continued });
   if (shown !== null && answering.mode !== "choose") {
     const answered = submitAnswer(edit.expandPastes(draft), answering, shown.question);
-    return applyAnswer(state, answered, shown.question, around.now) ?? stay(state);
+    return applyAnswer(state, answered, shown.question) ?? stay(state);
   }
   if (draft.text.trim() === "") {
     const startsQueued = around.hasTalk && !around.isAtWork && around.queuedCount > 0;
