@@ -1,7 +1,8 @@
 /**
  * Builds `dist`, the package: the types that an entry point reaches, as the compiler writes them, and one JavaScript file for each entry
- * point beside the chunks that they share. With a file for each module, importing Pawl takes twice as long. The clients of model providers that the command line brings are
- * bundled apart, into dist/clients: scripts/clients.mjs. dist/web is for runtimes that have Web APIs only: scripts/web.mjs.
+ * point beside the chunks that they share. With a file for each module, importing Pawl takes twice as long. The clients of model providers
+ * that the command line brings are bundled apart, into dist/clients: scripts/clients.mjs. dist/web is for runtimes that have Web APIs only:
+ * scripts/web.mjs.
  *
  * temp/build has the code and the types of each module.
  */
@@ -21,7 +22,6 @@ import { dirname, join, relative, resolve } from "node:path";
 import { rolldown } from "rolldown";
 import ts from "typescript";
 import { buildClients, clientImports, isClient } from "./clients.mjs";
-import { groupModules } from "./group-modules.mjs";
 import { buildInspector, inspectorFiles } from "./inspector.mjs";
 import { writeThirdParty } from "./third-party.mjs";
 import { buildWeb } from "./web.mjs";
@@ -42,6 +42,19 @@ const libraryEntries = {
       ? `export * from ${JSON.stringify(resolve(modules, `${id.slice(libraryEntry.length)}.js`))};`
       : null,
 };
+
+/**
+ * Small modules that nearly everything needs. Otherwise, a chunk is what the same entry points and commands load, and many of these
+ * modules would have a file of their own. `./core` needs no Node, so what does is apart. The first frame of a conversation needs one of
+ * them alone.
+ */
+const groups = [
+  {
+    name: "data",
+    test: /[\\/]build[\\/]core[\\/]data[\\/](?!hidden-characters)/,
+  },
+  { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
+];
 
 console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
@@ -96,15 +109,12 @@ async function bundle() {
     // Programs export nothing: they are run.
     return [[name, typeof entry === "string" ? resolve(modules, `${name}.js`) : `${libraryEntry}${name}`]];
   });
-  const options = {
+  const build = await rolldown({
     input: Object.fromEntries(entries),
     platform: "node",
     plugins: [libraryEntries, clientImports, inspectorFiles],
     external: (id) => isBuiltin(id) || (/^[^./\0]/.test(id) && !isClient(id)),
-    preserveEntrySignatures: "allow-extension",
-  };
-  const codeSplitting = { groups: await groupModules(options), includeDependenciesRecursively: false };
-  const build = await rolldown(options);
+  });
   // The docstrings are in the declarations: editors read them there.
   const comments = { legal: true, annotation: true, jsdoc: false };
   await build.write({
@@ -112,7 +122,7 @@ async function bundle() {
     format: "esm",
     chunkFileNames: "chunks/[name].js",
     comments,
-    codeSplitting,
+    codeSplitting: { groups },
   });
   await build.close();
   writeThirdParty([...(await buildClients()), ...(await buildWeb(modules)), ...(await buildInspector())]);

@@ -61,12 +61,11 @@ const agentParts = [
   "cli/conversation/converse",
 ];
 
-/** The most bytes that each loads. Modules share files (scripts/group-modules.mjs), so it includes some that the command does not need. */
 const readers = [
-  ["sessions", "cli/commands/sessions", 530_000],
-  ["approvals", "cli/commands/approvals", 590_000],
-  ["schedule list", "cli/commands/schedule", 800_000],
-  ["trace", "cli/commands/trace", 820_000],
+  ["sessions", "cli/commands/sessions", 400_000],
+  ["approvals", "cli/commands/approvals", 500_000],
+  ["schedule list", "cli/commands/schedule", 540_000],
+  ["trace", "cli/commands/trace", 660_000],
   ["config", "cli/commands/config", 500_000],
   ["trust", "cli/commands/trust", 410_000],
 ] as const;
