@@ -1,0 +1,23 @@
+/**
+ * What a run makes Node load. Some globals, such as `Response`, load Node's HTTP client when they are first named: 20 ms of each process.
+ */
+import { spawnSync } from "node:child_process";
+import { expect, test } from "vitest";
+
+test("a run does not load Node's HTTP client", () => {
+  const program = `
+    import { createAgent, defineTool } from "pawl";
+    import { createScriptedModel } from "pawl/testing";
+    const look = defineTool({
+      name: "look", description: "Looks.", input: { type: "object", properties: {} },
+      execute: () => ({ found: [{ at: new Date(0) }] }),
+    });
+    const model = createScriptedModel([{ calls: [{ name: "look", input: {} }] }, { text: "Done." }]);
+    const { status } = await createAgent({ model, tools: [look] }).run("Look.");
+    console.log(JSON.stringify({ status, loaded: process.moduleLoadList.filter((name) => name.includes("undici")) }));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "--eval", program], {
+    encoding: "utf8",
+  });
+  expect(stderr).toBe("");
+  expect(JSON.parse(stdout)).toEqual({ status: "completed", loaded: [] });
+});
