@@ -16,6 +16,7 @@ import { resolveHome } from "../files/store-location.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
 import { type DriveOptions, withSessionDriver } from "../run/drive-session.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
+import { joinWords } from "../terminal/join-words.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 
@@ -42,7 +43,7 @@ export async function resume(id: string | undefined, options: DriveOptions, term
     terminal.err(`${terminal.style("dim", `Resuming ${short}${title}`)}\n`);
     for (const [advice, tools] of groupByAdvice(missing))
       terminal.err(
-        `This session had the ${tools.length === 1 ? "tool" : "tools"} ${sanitize(formatList(tools))}, which ${tools.length === 1 ? "is" : "are"} missing now. ${advice}.\n`,
+        `This session had the ${tools.length === 1 ? "tool" : "tools"} ${sanitize(joinWords(tools, "and"))}, which ${tools.length === 1 ? "is" : "are"} missing now. ${advice}.\n`,
       );
     const wantsData = await hasOutputSchema(store, sessionId);
     const target = { sessionId, root: info.root, after: seq, lastModel: info.model, wantsData };
@@ -64,11 +65,6 @@ function groupByAdvice(tools: readonly string[]): ReadonlyMap<string, readonly s
     groups.set(advice, [...(groups.get(advice) ?? []), tool]);
   }
   return groups;
-}
-
-/** `a, b and c` */
-function formatList(names: readonly string[]): string {
-  return [names.slice(0, -1).join(", "), ...names.slice(-1)].filter((part) => part !== "").join(" and ");
 }
 
 /** The newest session of this folder with an unfinished run; else the newest session, so that the error explains why it has ended. */

@@ -8,6 +8,7 @@ import { readHostPattern } from "../../tools/sandbox/hosts.js";
 import { isAddressRange } from "../../tools/web/address-rules.js";
 import { readingNames } from "../permissions/known-commands.js";
 import { canBeTurnedOff, toolsElsewhere, toolsToTurnOff } from "../permissions/rule.js";
+import { joinWords } from "../terminal/join-words.js";
 import { themes } from "../terminal/text-style.js";
 import { findAliasesProblem, isModelName, isVariableName } from "./model-aliases.js";
 
@@ -211,7 +212,7 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
     case "yes or no":
       return typeof value === "boolean" ? null : "must be true or false";
     case "one of":
-      return kind.choices.some((choice) => choice === value) ? null : `must be ${formatChoices(kind.choices)}`;
+      return kind.choices.some((choice) => choice === value) ? null : `must be ${joinWords(kind.choices, "or")}`;
     case "some of": {
       const isKnown = (one: Json) => kind.choices.some((choice) => choice === one);
       return isList(value, isKnown) ? null : `must be a list of some of these: ${kind.choices.join(", ")}`;
@@ -239,11 +240,6 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
         ? null
         : `must be a list of at most ${maxFallbacks} models: provider/model, or your own names`;
   }
-}
-
-/** `auto, 5m or off` */
-function formatChoices(choices: readonly string[]): string {
-  return [choices.slice(0, -1).join(", "), ...choices.slice(-1)].filter((part) => part !== "").join(" or ");
 }
 
 function findToolsProblem(value: Json): string | null {

@@ -11,6 +11,7 @@ import { formatCallTitle } from "../render/format-call.js";
 import { discardTypedInput } from "../run/steering-input.js";
 import { editText, findEditor } from "../terminal/editor.js";
 import type { Interruptions } from "../terminal/interruptions.js";
+import { joinWords } from "../terminal/join-words.js";
 import { promptLine } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
@@ -109,7 +110,7 @@ function formatQuestion(question: string): string {
 
 function formatReplyHint(approval: PendingApproval): string {
   const keys = listLineChoices(approval).map(({ key }) => key);
-  const hint = `Type ${keys.slice(0, -1).join(", ")} or ${keys.at(-1)}`;
+  const hint = `Type ${joinWords(keys, "or")}`;
   return keys.includes("n") ? `${hint}; n may have a reason: n, because …` : hint;
 }
 

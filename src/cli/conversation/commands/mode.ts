@@ -3,6 +3,7 @@
  */
 import { PawlError } from "../../../index.js";
 import { type Mode, modes } from "../../permissions/mode.js";
+import { joinWords } from "../../terminal/join-words.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./command-context.js";
 
@@ -13,7 +14,7 @@ export async function runModeCommand(
 ): Promise<void> {
   const requestedMode = modes.find((mode) => mode === words);
   if (requestedMode === undefined && words !== "" && words !== "next")
-    throw new PawlError("bad_input", `/mode takes ${modes.slice(0, -1).join(", ")} or ${modes.at(-1)}.`);
+    throw new PawlError("bad_input", `/mode takes ${joinWords(modes, "or")}.`);
   const newMode =
     words === "" ? sessionMode.current() : await sessionMode.change((present) => requestedMode ?? nextMode(present));
   say(wrapNote(modeTexts[newMode], columns(), "dim"));
