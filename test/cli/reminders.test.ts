@@ -108,6 +108,7 @@ function createWorld(inputs: readonly Json[]) {
       servers: { all: [] },
       redaction: createTerminalRedaction({}),
       columns: () => 80,
+      onEarlierMessage() {},
       onChange() {},
     });
     await control.open();
@@ -229,6 +230,7 @@ test("a sleep of a tool is not late if the machine has slept", async () => {
     ...{ models: [], unpriced: [], by: "ada", mayReach: () => false, servers: { all: [] } },
     redaction: createTerminalRedaction({}),
     columns: () => 80,
+    onEarlierMessage() {},
     onChange() {},
   });
   control.send("Sleep.");

@@ -21,7 +21,7 @@ const keys = verifies("CHAT-2#keys");
 const createLive = (streams: TtyStreams) => createLiveFront(openPrompt(streams, { TERM: "xterm" }, "auto"));
 
 /** A front on streams, with a session whose model pays, and a folder whose names are read when the test says so. */
-function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
+function openFront(createFront: (streams: TtyStreams) => Front = createLive, store = createMemoryStore()) {
   vi.useFakeTimers({ toFake: ["performance"] });
   const input = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => input });
   const output = Object.assign(new PassThrough(), { isTTY: true, columns: 80, rows: 24 });
@@ -38,7 +38,6 @@ function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
       return "Paid.";
     },
   });
-  const store = createMemoryStore();
   const agent = createAgent({
     ...{ store, tools: [pay], canExecuteTool: () => "ask" as const },
     model: createScriptedModel([{ calls: [{ name: "pay", input: {} }] }, { text: "Done." }]),
@@ -46,6 +45,7 @@ function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
   const control = createSessionControl({
     ...{ agent, store, sessionId: "s", root: "/", models: [], unpriced: [], by: "ada" },
     ...{ mayReach: () => false, servers: { all: [] }, redaction: createTerminalRedaction({}), columns: () => 80 },
+    onEarlierMessage: front.remember,
     onChange: () => front.changed(),
   });
   let readNames: (names: readonly string[]) => void = () => {};
@@ -76,11 +76,13 @@ function openFront(createFront: (streams: TtyStreams) => Front = createLive) {
     for (let turn = 0; turn < 20; turn += 1) await setImmediate();
   }
   return {
+    store,
     front,
     control,
     talk,
     paid,
     output,
+    written: () => written,
     isAsked,
     type,
     session: createClient({ store }).session("s"),
@@ -182,4 +184,23 @@ test.each([
   await type("");
   await control.close(0);
   expect(await session.result()).toMatchObject({ status: "awaiting_human" });
+});
+
+test("messages of an earlier process can be recalled", keys, async () => {
+  const first = openFront();
+  first.front.talk(first.talk);
+  first.control.send("Pay.");
+  await first.isAsked();
+  vi.advanceTimersByTime(10_000);
+  await first.type("n");
+  const { session, store } = first;
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+  await first.control.close(0);
+  const { front, control, talk, type, written } = openFront(createLive, store);
+  front.talk(talk);
+  await control.open();
+  await vi.waitFor(() => expect(written()).toContain("Pay."));
+  await type("\x1b[A");
+  await type(" Again.\r");
+  await vi.waitFor(async () => expect(JSON.stringify(await session.messages())).toContain("Pay. Again."));
 });

@@ -235,6 +235,7 @@ function createTalk(
     redaction: terminal.redaction,
     by: resolveUserName(),
     columns: front.columns,
+    onEarlierMessage: front.remember,
     onChange: front.changed,
   });
   return { agent, permissions, control };

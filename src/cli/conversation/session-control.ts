@@ -32,7 +32,7 @@ import { createSessionMode, type SessionMode } from "./session-mode.js";
 import { createSleepAlarm } from "./sleep-alarm.js";
 import type { Activity } from "./view/fold.js";
 import type { OpenQuestion } from "./view/questions.js";
-import { createView, type View } from "./view/view.js";
+import { createView, joinInput, type View } from "./view/view.js";
 
 export type SessionControlDeps = {
   readonly agent: Agent;
@@ -54,6 +54,8 @@ export type SessionControlDeps = {
   /** The person at the terminal, for the log. */
   readonly by: string;
   readonly columns: () => number;
+  /** Called with each message that a person has sent, while the earlier entries of the session are shown. */
+  readonly onEarlierMessage: (text: string) => void;
   /** Called after each change of the view. */
   readonly onChange: () => void;
 };
@@ -181,6 +183,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         // If only the end of a log is shown, its first events belong to a step whose beginning is not shown.
         isAtStepStart ||= item.type === "run_started" || item.type === "step_finished";
         if (!isAtStepStart) continue;
+        if (replayed !== null && isFromPerson(redactedItem)) deps.onEarlierMessage(joinInput(redactedItem.input));
         for (const _ of view.showInSteps(isQuestion(item) ? item : redactedItem, columns(), Date.now()))
           if (performance.now() >= sliceEnd) await yieldToKeys();
       }
@@ -392,3 +395,9 @@ const interruptionTexts: { readonly [Reason in Interrupted["reason"]]: string } 
   lease_lost: "Another process drives this session now.",
   held_back: "",
 };
+
+/** Whether an item brings a message that a person has written. */
+function isFromPerson(item: StreamItem): item is Extract<StreamItem, { readonly type: "run_started" | "steered" }> {
+  if (item.type === "steered") return item.source === "user" && item.finishedChild === undefined;
+  return item.type === "run_started" && item.finishedChild === undefined;
+}

@@ -107,9 +107,14 @@ export function write(draft: Draft, text: string): Draft {
 /** Clears the draft, and adds its text to the earlier messages. */
 export function submit(draft: Draft): { readonly text: string; readonly draft: Draft } {
   const text = expandPastes(draft);
-  const isNew = text.trim() !== "" && draft.history.at(-1) !== text;
-  const history = isNew ? [...draft.history.slice(1 - maxHistory), text] : draft.history;
+  const { history } = remember(draft, text);
   return { text, draft: { ...emptyDraft, killed: draft.killed, history } };
+}
+
+/** Adds a text to the earlier messages, unless it is the last of them. */
+export function remember(draft: Draft, text: string): Draft {
+  if (text.trim() === "" || draft.history.at(-1) === text) return draft;
+  return { ...draft, history: [...draft.history.slice(1 - maxHistory), text] };
 }
 
 export function clear(draft: Draft): Draft {

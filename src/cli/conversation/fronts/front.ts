@@ -48,6 +48,8 @@ export type Front = {
   /** Called after each change of the view of the session. */
   readonly changed: () => void;
   readonly talk: (talk: Talk) => void;
+  /** Adds a message to those that the person can recall. */
+  readonly remember: (message: string) => void;
   /** Shows `waitText` until a talk begins. With `skip`, Esc and Ctrl-C continue without waiting. */
   readonly wait: (waitText: string, skip?: () => void) => void;
   /** Shows `waitText` until the front is closed. From now on, nothing that the person types has an effect. */

@@ -281,6 +281,9 @@ export function createLiveFront(prompt: Prompt): Front {
       if (next.draft !== undefined) writeDraft(next.draft);
       switchTalk(next);
     },
+    remember(message) {
+      state = { ...state, draft: edit.remember(state.draft, message) };
+    },
     wait(waitText, skip) {
       startupWait.begin(waitText, skip);
       switchTalk(null);

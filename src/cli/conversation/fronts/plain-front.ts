@@ -234,6 +234,8 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
       lineQueue.talk(next);
       changed();
     },
+    // The lines that were typed before are on the screen, and the terminal edits lines itself.
+    remember() {},
     wait(waitText, skipRequested) {
       switchTalk(null);
       skipWait = skipRequested ?? null;

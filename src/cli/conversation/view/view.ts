@@ -334,7 +334,7 @@ function showNote(fold: FoldState, event: PublicEvent, columns: number, now: num
   appendLines(fold, "note", lines);
 }
 
-function joinInput(input: readonly UserMessage[]): string {
+export function joinInput(input: readonly UserMessage[]): string {
   return input.map((message) => summarizeMessage(message).text).join("\n");
 }
 
