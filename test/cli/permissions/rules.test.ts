@@ -173,7 +173,7 @@ describe("a rule", verifies("CHAT-2#rules"), () => {
     [`todo@${"a1".repeat(32)}`, "only a tool of an MCP server"],
     ["edit_file(src\u202e)", "hidden characters"],
     ["todo(x)", "take something in parentheses"],
-    ["two words", "write a tool's name"],
+    ["two words", "write the name of a tool"],
   ])("%s is refused", (text, message) => {
     expect(() => rule(text)).toThrow(message);
   });
