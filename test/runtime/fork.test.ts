@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createAgent, createClient, createMemoryStore, createWorker, defineTool } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, createWorker, defineTool, type Store } from "../../src/index.js";
 import type { Clock } from "../../src/ports/clock.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createFailingStore } from "../support/stores.js";
@@ -107,3 +107,46 @@ test("a copy that a crash has cut off is not continued by a worker", fork, async
   await createWorker({ store, agents: [later], clock }).runUntilIdle();
   expect(paid).toBe(steps);
 });
+
+test(
+  "a copy that gets a message before it is complete is completed, and repeats nothing of its source",
+  fork,
+  async () => {
+    const steps = 60;
+    const inner = createMemoryStore();
+    let paid = 0;
+    const pay = defineTool({
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object" },
+      recover: "rerun",
+      execute: () => {
+        paid += 1;
+        return "paid";
+      },
+    });
+    const model = createScriptedModel(({ modelCallIndex, messages }) =>
+      modelCallIndex <= steps && messages.length < 2 * steps
+        ? { calls: [{ name: "pay", input: { bill: modelCallIndex } }] }
+        : { text: "Paid." },
+    );
+    const options = { name: "payer", model, tools: [pay], limits: { maxSteps: 2 * steps } };
+    await createAgent({ ...options, store: inner }).run("Pay.", { sessionId: "s" });
+    expect(paid).toBe(steps);
+    const client = createClient({ store: inner });
+    let sent: Promise<unknown> | null = null;
+    const store: Store = {
+      ...inner,
+      async commit(lease, commit) {
+        sent ??= client.session("copy").send("And now?", { agent: "payer" });
+        await sent;
+        return inner.commit(lease, commit);
+      },
+    };
+    await createClient({ store }).session("s").fork({ sessionId: "copy" });
+    await createWorker({ store: inner, agents: [createAgent({ ...options, store: inner })] }).runUntilIdle();
+    const texts = (await client.session("copy").messages()).map(({ parts }) => parts[0]);
+    expect(texts.slice(-2)).toMatchObject([{ text: "And now?" }, { text: "Paid." }]);
+    expect(paid).toBe(steps);
+  },
+);
