@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, createWorker, defineTool, type Store } from "../../src/index.js";
 import type { Clock } from "../../src/ports/clock.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createDeferred } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -148,5 +149,43 @@ test(
     const texts = (await client.session("copy").messages()).map(({ parts }) => parts[0]);
     expect(texts.slice(-2)).toMatchObject([{ text: "And now?" }, { text: "Paid." }]);
     expect(paid).toBe(steps);
+  },
+);
+
+test.each(["queue", "interrupt"] as const)(
+  "a run that waits for its turn is not in the copy: %s",
+  fork,
+  async (mode) => {
+    const store = createMemoryStore();
+    const [begun, end] = [createDeferred(), createDeferred()];
+    const paid: string[] = [];
+    const tool = { description: "Works.", input: { type: "object" }, recover: "rerun" } as const;
+    const hang = defineTool({
+      ...tool,
+      name: "hang",
+      execute() {
+        begun.resolve();
+        return end.promise;
+      },
+    });
+    const pay = defineTool({ ...tool, name: "pay", execute: (_, { sessionId }) => void paid.push(sessionId) });
+    const model = createScriptedModel(({ messages }) => {
+      const text = JSON.stringify(messages.at(-1));
+      if (text.includes("Hang.")) return { calls: [{ name: "hang" }] };
+      return text.includes("Pay.") ? { calls: [{ name: "pay" }] } : { text: "Done." };
+    });
+    const agent = createAgent({ name: "payer", model, tools: [hang, pay], store, limits: { abortGraceMs: 60_000 } });
+    const running = agent.run("Hang.", { sessionId: "s" });
+    await begun.promise;
+    await agent.session("s").send("Pay.", { mode });
+    const copy = await agent.session("s").fork({ sessionId: "copy" });
+    expect(await copy.state()).toMatchObject({ status: "aborted", queue: [] });
+    expect(await agent.run("Now?", { sessionId: "copy" })).toMatchObject({ text: "Done." });
+    await createWorker({ store, agents: [agent] }).runUntilIdle();
+    expect(paid).toEqual([]);
+    expect(await store.verify()).toEqual([]);
+    end.resolve();
+    await running;
+    await agent.shutdown();
   },
 );

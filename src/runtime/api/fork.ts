@@ -118,13 +118,27 @@ async function writeCopy(
 
 type EndedState = { readonly state: State; readonly events: readonly Event[] };
 
-/** Ends all work in progress. A requested compaction also belongs only to the source. */
-function endEverything(state: State, at: number): EndedState {
-  const ended = endRun(state, at);
-  if (!isCompacting(ended.state)) return ended;
+/** Ends all work in progress. Runs that wait for their turn and a requested compaction also belong only to the source. */
+function endEverything(before: State, at: number): EndedState {
+  const unqueued = dropQueuedRuns(before, at);
+  const ended = endRun(unqueued.state, at);
+  const events = [...unqueued.events, ...ended.events];
+  if (!isCompacting(ended.state)) return { state: ended.state, events };
   const { runId } = ended.state;
   const dropped = advance(ended.state, { type: "abort_requested", runId, note: "forked", at });
-  return { state: dropped.state, events: [...ended.events, ...dropped.events] };
+  return { state: dropped.state, events: [...events, ...dropped.events] };
+}
+
+function dropQueuedRuns(before: State, at: number): EndedState {
+  let state = before;
+  const events: Event[] = [];
+  for (const queued of before.queue) {
+    if (queued.kind !== "run") continue;
+    const event: Event = { type: "abort_requested", runId: queued.runId, note: "forked", at };
+    state = transition(state, event);
+    events.push(event);
+  }
+  return { state, events };
 }
 
 /** Ends the current run with the events of an abort and a restart, because no process executes its calls in the copy. */
