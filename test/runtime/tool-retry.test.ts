@@ -110,7 +110,7 @@ describe("a tool with retry", () => {
       const work: string[] = [];
       const given = { receipt: Promise.resolve("r-1") };
       const paying = (execute: NonNullable<Tool["execute"]>) =>
-        play(defineTool({ name: "fetch", description: "Pays.", input, durable: true, retry: {}, execute }));
+        play({ name: "fetch", description: "Pays.", input, durable: true, retry: {}, execute });
       const results = [
         await paying(() => {
           work.push("result");
