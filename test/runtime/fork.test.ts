@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { createAgent, createClient, createMemoryStore, createWorker, defineTool, type Store } from "../../src/index.js";
 import type { Clock } from "../../src/ports/clock.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
 import { createDeferred } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -189,3 +190,23 @@ test.each(["queue", "interrupt"] as const)(
     await agent.shutdown();
   },
 );
+
+test("nobody else gets a copy that takes longer than its lease", fork, async () => {
+  const inner = createMemoryStore();
+  const clock = createTestClock(Date.now());
+  const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store: inner, clock });
+  for (let run = 0; run < 150; run += 1) await agent.run(`Message ${run}.`, { sessionId: "s" });
+  const holder = { id: "other", host: "elsewhere", pid: 1, startedAt: 0 };
+  const claims: string[] = [];
+  const store: Store = {
+    ...inner,
+    async commit(lease, commit) {
+      clock.jump(10_000);
+      claims.push((await inner.claim("copy", { holder, now: clock.now(), leaseMs: 1_000 })).type);
+      return inner.commit(lease, commit);
+    },
+  };
+  await createClient({ store, clock }).session("s").fork({ sessionId: "copy" });
+  expect(claims.length).toBeGreaterThan(2);
+  expect(new Set(claims)).toEqual(new Set(["held"]));
+});

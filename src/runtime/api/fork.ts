@@ -41,7 +41,8 @@ export async function forkSession(
   if (claimed.type === "held" || !isNew)
     throw new PawlError("session_busy", `Session ${targetId} already exists. Give the fork a new id.`);
   await copyBlobs(sourceId, targetId, events, store);
-  await writeCopy(claimed.lease, events, clock.now(), store);
+  const renew = async () => void (await store.renew([claimed.lease], clock.now(), keeper.leaseMs));
+  await writeCopy(claimed.lease, events, clock.now(), store, renew);
 }
 
 async function readEventsUpTo(store: CompiledAgent["store"], sourceId: string, at: number): Promise<readonly Event[]> {
@@ -87,6 +88,7 @@ async function writeCopy(
   events: readonly Event[],
   now: number,
   store: CompiledAgent["store"],
+  renew: () => Promise<void>,
 ): Promise<void> {
   let state: State = initialState;
   for (let start = 0; start < events.length; start += batchSize) {
@@ -113,6 +115,8 @@ async function writeCopy(
     }
     if (result.type !== "ok")
       throw new PawlError("store_failed", `The fork could not be written (${result.type}). Delete it and retry.`);
+    // Somebody who has sent a message to the copy would make it due when the lease is over.
+    if (!isLast) await renew();
   }
 }
 
