@@ -151,6 +151,24 @@ describe("an agent in the background", () => {
     expect(state.interrupted).toEqual([]);
   });
 
+  test("stop_agent stops it, whatever ids the session and the run have", async () => {
+    const sessionId = "\u4f1a\u8bdd".repeat(40);
+    const steps: ScriptedStep[] = [start("x"), { text: "Later." }];
+    const editor = createEditor({
+      parent: steps,
+      child: [{ calls: [{ name: "look" }] }],
+      look: () => new Promise(() => {}),
+    });
+    await editor.agent.run("Go.", { sessionId });
+    const [child] = await editor.store.list({ parent: sessionId });
+    const childId = child?.sessionId ?? "";
+    steps.push({ calls: [{ name: "stop_agent", input: { agent: childId } }] }, { text: "Stopped." });
+    steps.push({ text: "I see." });
+    await editor.agent.run("Stop.", { sessionId, runId: "stop" });
+    expect(JSON.stringify(editor.parentModel.requests[3]?.messages)).toContain("is being stopped");
+    expect(await awaitEnd(editor, childId)).toMatchObject({ status: "aborted" });
+  });
+
   test("its questions are among those of the parent, and answered there", async () => {
     const editor = createEditor({
       parent: [start("x"), { text: "Later." }, { text: "Fine." }],

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
-import { createAgent, createClient, createMemoryStore, createWorker, defineTool } from "../../src/index.js";
+import { createAgent, createClient, createMemoryStore, createWorker, defineTool, type Store } from "../../src/index.js";
 import type { Clock } from "../../src/ports/clock.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createTestClock } from "../../src/testing/test-clock.js";
+import { createDeferred } from "../support/agents.js";
 import { createFailingStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
@@ -106,4 +108,105 @@ test("a copy that a crash has cut off is not continued by a worker", fork, async
   const later = createAgent({ name: "payer", model, tools: [pay], store, clock, limits: { maxSteps: 2 * steps } });
   await createWorker({ store, agents: [later], clock }).runUntilIdle();
   expect(paid).toBe(steps);
+});
+
+test(
+  "a copy that gets a message before it is complete is completed, and repeats nothing of its source",
+  fork,
+  async () => {
+    const steps = 60;
+    const inner = createMemoryStore();
+    let paid = 0;
+    const pay = defineTool({
+      name: "pay",
+      description: "Pays.",
+      input: { type: "object" },
+      recover: "rerun",
+      execute: () => {
+        paid += 1;
+        return "paid";
+      },
+    });
+    const model = createScriptedModel(({ modelCallIndex, messages }) =>
+      modelCallIndex <= steps && messages.length < 2 * steps
+        ? { calls: [{ name: "pay", input: { bill: modelCallIndex } }] }
+        : { text: "Paid." },
+    );
+    const options = { name: "payer", model, tools: [pay], limits: { maxSteps: 2 * steps } };
+    await createAgent({ ...options, store: inner }).run("Pay.", { sessionId: "s" });
+    expect(paid).toBe(steps);
+    const client = createClient({ store: inner });
+    let sent: Promise<unknown> | null = null;
+    const store: Store = {
+      ...inner,
+      async commit(lease, commit) {
+        sent ??= client.session("copy").send("And now?", { agent: "payer" });
+        await sent;
+        return inner.commit(lease, commit);
+      },
+    };
+    await createClient({ store }).session("s").fork({ sessionId: "copy" });
+    await createWorker({ store: inner, agents: [createAgent({ ...options, store: inner })] }).runUntilIdle();
+    const texts = (await client.session("copy").messages()).map(({ parts }) => parts[0]);
+    expect(texts.slice(-2)).toMatchObject([{ text: "And now?" }, { text: "Paid." }]);
+    expect(paid).toBe(steps);
+  },
+);
+
+test.each(["queue", "interrupt"] as const)(
+  "a run that waits for its turn is not in the copy: %s",
+  fork,
+  async (mode) => {
+    const store = createMemoryStore();
+    const [begun, end] = [createDeferred(), createDeferred()];
+    const paid: string[] = [];
+    const tool = { description: "Works.", input: { type: "object" }, recover: "rerun" } as const;
+    const hang = defineTool({
+      ...tool,
+      name: "hang",
+      execute() {
+        begun.resolve();
+        return end.promise;
+      },
+    });
+    const pay = defineTool({ ...tool, name: "pay", execute: (_, { sessionId }) => void paid.push(sessionId) });
+    const model = createScriptedModel(({ messages }) => {
+      const text = JSON.stringify(messages.at(-1));
+      if (text.includes("Hang.")) return { calls: [{ name: "hang" }] };
+      return text.includes("Pay.") ? { calls: [{ name: "pay" }] } : { text: "Done." };
+    });
+    const agent = createAgent({ name: "payer", model, tools: [hang, pay], store, limits: { abortGraceMs: 60_000 } });
+    const running = agent.run("Hang.", { sessionId: "s" });
+    await begun.promise;
+    await agent.session("s").send("Pay.", { mode });
+    const copy = await agent.session("s").fork({ sessionId: "copy" });
+    expect(await copy.state()).toMatchObject({ status: "aborted", queue: [] });
+    expect(await agent.run("Now?", { sessionId: "copy" })).toMatchObject({ text: "Done." });
+    await createWorker({ store, agents: [agent] }).runUntilIdle();
+    expect(paid).toEqual([]);
+    expect(await store.verify()).toEqual([]);
+    end.resolve();
+    await running;
+    await agent.shutdown();
+  },
+);
+
+test("nobody else gets a copy that takes longer than its lease", fork, async () => {
+  const inner = createMemoryStore();
+  const clock = createTestClock(Date.now());
+  const agent = createAgent({ model: createScriptedModel(() => ({ text: "Done." })), store: inner, clock });
+  for (let run = 0; run < 150; run += 1) await agent.run(`Message ${run}.`, { sessionId: "s" });
+  const holder = { id: "other", host: "elsewhere", pid: 1, startedAt: 0 };
+  const claims: string[] = [];
+  const store: Store = {
+    ...inner,
+    async commit(lease, commit) {
+      clock.jump(10_000);
+      claims.push((await inner.claim("copy", { holder, now: clock.now(), leaseMs: 1_000 })).type);
+      return inner.commit(lease, commit);
+    },
+  };
+  await createClient({ store, clock }).session("s").fork({ sessionId: "copy" });
+  expect(claims.length).toBeGreaterThan(2);
+  expect(new Set(claims)).toEqual(new Set(["held"]));
 });

@@ -103,6 +103,37 @@ describe("a tool with retry", () => {
     }
   });
 
+  test(
+    "is not tried again if what it or its step gave cannot be stored: its work is done",
+    verifies("TOOL-15"),
+    async () => {
+      const work: string[] = [];
+      const given = { receipt: Promise.resolve("r-1") };
+      const paying = (execute: NonNullable<Tool["execute"]>) =>
+        play({ name: "fetch", description: "Pays.", input, durable: true, retry: {}, execute });
+      const results = [
+        await paying(() => {
+          work.push("result");
+          return given;
+        }),
+        await paying((_input, { step }) =>
+          step("pay", () => {
+            work.push("step");
+            return given;
+          }),
+        ),
+      ];
+      expect(work).toEqual(["result", "step"]);
+      for (const { items } of results)
+        expect(only(items, "tool_result")).toMatchObject([
+          {
+            outcome: "error",
+            output: { text: expect.stringContaining("receipt is a promise that nothing has awaited") },
+          },
+        ]);
+    },
+  );
+
   test("is not tried again after what is no failure, or not worth it", verifies("TOOL-15"), async () => {
     const completing = failing([new TaskComplete("enough")], {});
     expect((await play(completing.tool)).result).toMatchObject({ status: "completed", text: "enough" });

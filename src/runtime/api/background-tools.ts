@@ -119,7 +119,7 @@ function describeActivity(state: State): string {
 
 async function stopChild(
   { id, name, runId, state }: Child,
-  { idempotencyKey, sessionId }: ToolContext,
+  { callKey, sessionId }: ToolContext,
   { store, clock, getFamily }: BackgroundToolsDeps,
 ): Promise<string> {
   if (state !== null && (await loadRunResult(store, id, state, runId)) !== null && isResting(state))
@@ -128,7 +128,7 @@ async function stopChild(
   if (state === null && (await store.describe(id)) === null) return childLost(name);
   const note = "the agent that started it has stopped it";
   await store.post(id, {
-    id: `abort/${sessionId}/${idempotencyKey}`,
+    id: `abort/${sessionId}/${callKey}`,
     at: clock.now(),
     body: { type: "abort", runId, note },
   });

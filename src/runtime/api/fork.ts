@@ -14,7 +14,7 @@ import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { Lease } from "../../ports/store.js";
+import type { Commit, Lease } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
 import { releaseLease } from "../log/driver-errors.js";
@@ -41,7 +41,8 @@ export async function forkSession(
   if (claimed.type === "held" || !isNew)
     throw new PawlError("session_busy", `Session ${targetId} already exists. Give the fork a new id.`);
   await copyBlobs(sourceId, targetId, events, store);
-  await writeCopy(claimed.lease, events, clock.now(), store);
+  const renew = async () => void (await store.renew([claimed.lease], clock.now(), keeper.leaseMs));
+  await writeCopy(claimed.lease, events, clock.now(), store, renew);
 }
 
 async function readEventsUpTo(store: CompiledAgent["store"], sourceId: string, at: number): Promise<readonly Event[]> {
@@ -87,6 +88,7 @@ async function writeCopy(
   events: readonly Event[],
   now: number,
   store: CompiledAgent["store"],
+  renew: () => Promise<void>,
 ): Promise<void> {
   let state: State = initialState;
   for (let start = 0; start < events.length; start += batchSize) {
@@ -96,7 +98,7 @@ async function writeCopy(
     const isLast = start + batchSize >= events.length;
     const ended: EndedState = isLast ? endEverything(state, now) : { state, events: [] };
     state = ended.state;
-    const result = await store.commit(lease, {
+    const commit: Commit = {
       expectedSeq,
       events: [...batch, ...ended.events],
       state,
@@ -104,22 +106,43 @@ async function writeCopy(
       activity: isResting(state) || !isLast ? "resting" : "active",
       dueAt: isLast ? dueAt(state) : null,
       askedAt: isLast ? askedAt(state) : null,
-      ...(isLast ? { release: true } : {}),
-    });
+    };
+    let result = await store.commit(lease, isLast ? { ...commit, release: true } : commit);
+    if (result.type === "inbox_not_empty") {
+      // Somebody has sent a message to the copy already. Without its end, the copy would be continued because of the message.
+      result = await store.commit(lease, commit);
+      await releaseLease(store, lease);
+    }
     if (result.type !== "ok")
       throw new PawlError("store_failed", `The fork could not be written (${result.type}). Delete it and retry.`);
+    // Somebody who has sent a message to the copy would make it due when the lease is over.
+    if (!isLast) await renew();
   }
 }
 
 type EndedState = { readonly state: State; readonly events: readonly Event[] };
 
-/** Ends all work in progress. A requested compaction also belongs only to the source. */
-function endEverything(state: State, at: number): EndedState {
-  const ended = endRun(state, at);
-  if (!isCompacting(ended.state)) return ended;
+/** Ends all work in progress. Runs that wait for their turn and a requested compaction also belong only to the source. */
+function endEverything(before: State, at: number): EndedState {
+  const unqueued = dropQueuedRuns(before, at);
+  const ended = endRun(unqueued.state, at);
+  const events = [...unqueued.events, ...ended.events];
+  if (!isCompacting(ended.state)) return { state: ended.state, events };
   const { runId } = ended.state;
   const dropped = advance(ended.state, { type: "abort_requested", runId, note: "forked", at });
-  return { state: dropped.state, events: [...ended.events, ...dropped.events] };
+  return { state: dropped.state, events: [...events, ...dropped.events] };
+}
+
+function dropQueuedRuns(before: State, at: number): EndedState {
+  let state = before;
+  const events: Event[] = [];
+  for (const queued of before.queue) {
+    if (queued.kind !== "run") continue;
+    const event: Event = { type: "abort_requested", runId: queued.runId, note: "forked", at };
+    state = transition(state, event);
+    events.push(event);
+  }
+  return { state, events };
 }
 
 /** Ends the current run with the events of an abort and a restart, because no process executes its calls in the copy. */

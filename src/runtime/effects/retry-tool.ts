@@ -9,6 +9,7 @@ import type { Fault } from "../../core/data/message.js";
 import { canRetryCall } from "../../core/machine/call-transition.js";
 import type { HookRecord } from "../../core/machine/event.js";
 import { callOf } from "../../core/machine/state.js";
+import { PawlError } from "../../errors.js";
 import type { AnyTool } from "../../ports/tool.js";
 import type { Cancellation } from "../lib/cancellation.js";
 import { formatError } from "../lib/error-text.js";
@@ -33,9 +34,15 @@ export function findNextAttempt(
     return undefined;
   // Any step error other than a plain failure would occur again in the next attempt.
   if (error instanceof StepError && error.code !== "step_failed") return undefined;
-  if (error instanceof FinalToolError) return undefined;
+  if (error instanceof FinalToolError || isNotStorable(error)) return undefined;
   if (!isWorthRetry(error, tool, records)) return undefined;
   return { retryInMs: retryDelay(call.policy.retry, call.failures ?? 0, `${sessionId}/${callKey}/${attempt}`) };
+}
+
+/** The tool or its step has done its work, but the value cannot be stored: another attempt would do the work again, for the same value. */
+function isNotStorable(error: unknown): boolean {
+  const code = error instanceof StepError ? error.reason : error instanceof PawlError ? error.code : undefined;
+  return code === "not_storable";
 }
 
 function isWorthRetry(error: unknown, tool: AnyTool | undefined, records: HookRecord[]): boolean {

@@ -53,15 +53,12 @@ async function listSentMessages(agent: Agent, sessionId: string): Promise<readon
   return sent;
 }
 
-/** Aborts the runs that were queued when the message was sent, because in the fork, no caller waits for them. */
 async function forkBefore(
   { agent, store, sessionId }: CommandContext,
   { seq }: SentMessage,
   forkId: string,
 ): Promise<void> {
   const forkedSession = await agent.session(sessionId).fork({ at: seq - 1, sessionId: forkId });
-  const { queue } = await forkedSession.state();
-  for (const queued of queue) if (queued.kind === "run") await forkedSession.abort({ runId: queued.runId });
   // These blobs are named only in the session's data, and a fork copies only the blobs that its log names.
   for (const hash of collectHashes(readDoneRecords(await forkedSession.data()))) {
     const bytes = await store.getBlob(sessionId, hash);
