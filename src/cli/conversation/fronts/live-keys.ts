@@ -98,11 +98,14 @@ export function showQuestion(state: LiveState, question: OpenQuestion | undefine
   };
 }
 
-/** Called with each frame. While the terminal or the program lags, an open question is not in view. */
-export function viewQuestion(state: LiveState, isInView: boolean, now: number): LiveState {
-  const { shown } = state;
-  if (shown === null || isInView === (shown.since !== null)) return state;
-  return { ...state, shown: { ...shown, since: isInView ? now : null } };
+/** Called when a frame with the question is on the screen, unless the question has changed since the frame was drawn. */
+export function viewQuestion(state: LiveState, drawn: NonNullable<LiveState["shown"]>, now: number): LiveState {
+  return state.shown === drawn ? { ...state, shown: { ...drawn, since: now } } : state;
+}
+
+/** Called when something else is drawn in place of the question. */
+export function hideQuestion(state: LiveState): LiveState {
+  return state.shown === null ? state : { ...state, shown: { ...state.shown, since: null } };
 }
 
 export function pressKey(state: LiveState, key: Key, around: Surroundings): Pressed {
