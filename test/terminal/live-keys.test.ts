@@ -119,6 +119,20 @@ test("a draft keeps letters from the question, until Tab moves to it", verifies(
   expect(moved.state).toMatchObject({ draft: { text: "" }, isOnQuestion: false });
 });
 
+test.each(["tab", "escape"])(
+  "%s for something else, pressed as a question appears, does not move to it",
+  verifies("CHAT-2#keys"),
+  (name) => {
+    const early = press([
+      [50, typed("Read @no")],
+      [100, named(name)],
+      [1_000, typed("y")],
+    ]);
+    expect(early.commands.filter(isAnswer)).toEqual([]);
+    expect(early.state).toMatchObject({ draft: { text: "Read @noy" }, isOnQuestion: false });
+  },
+);
+
 test("Esc denies and stops only when it is pressed twice, and Ctrl-C twice leaves", () => {
   expect(press([[1_000, named("escape")]]).commands).toMatchObject([{ type: "say" }]);
   const twice = press([
