@@ -10,5 +10,5 @@ export const helpGroups: { readonly [heading: string]: readonly string[] } = {
   "Sessions:": ["sessions", "trace", "replay", "eval"],
   "Folder settings:": ["config", "permissions", "sandbox", "trust", "hooks"],
   "Servers and workers:": ["worker", "schedule", "notices", "serve", "ui", "acp", "mcp", "postgres"],
-  "More:": ["doctor", "completion"],
+  "More:": ["doctor", "completion", "help"],
 };
