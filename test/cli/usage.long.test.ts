@@ -115,6 +115,12 @@ describe("a mistake in the command line ends with 2 and says what would be right
       "option '--continue' has to follow the command: pawl run --continue",
     ],
     [
+      "an option before a command within a command",
+      ["--root", ".", "sandbox", "clean"],
+      "option '--root' has to follow the command: pawl sandbox --root <folder>",
+    ],
+    ["a word after a list", ["sessions", "list", "3f8c"], "unknown command '3f8c'"],
+    [
       "an option before a command that does not have it",
       ["--yes", "sessions"],
       "'pawl sessions' has no option '--yes'",

@@ -169,6 +169,53 @@ test("what is typed before a slow terminal shows the question does not answer it
   expect(paid).toHaveLength(1);
 });
 
+test.each(["blocks until it has taken the frame", "buffers the frame"])(
+  "what is typed while a slow terminal takes the question does not answer it: its stream %s",
+  keys,
+  async (how) => {
+    const { front, control, talk, paid, output, isAsked, type, session } = openFront();
+    front.talk(talk);
+    const write = output.write.bind(output);
+    vi.spyOn(output, "write").mockImplementation((text: string) => {
+      const isQuestion = text.includes("y yes");
+      if (isQuestion && how.startsWith("buffers")) output.pause();
+      const isTaken = write(isQuestion ? text + " ".repeat(output.writableHighWaterMark) : text);
+      if (isQuestion && how.startsWith("blocks")) vi.advanceTimersByTime(10_000);
+      return how.startsWith("blocks") || isTaken;
+    });
+    control.send("Pay.");
+    await vi.waitFor(() => expect(output.write).toHaveBeenCalledWith(expect.stringContaining("y yes")));
+    if (how.startsWith("buffers")) vi.advanceTimersByTime(10_000);
+    await type("y");
+    await type("\x03");
+    expect(await session.result()).toMatchObject({ status: "awaiting_human" });
+    output.resume();
+    await isAsked();
+    vi.advanceTimersByTime(answerDelayMs);
+    await type("y");
+    await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+    expect(paid).toHaveLength(1);
+  },
+);
+
+test("the same without a live screen", keys, async () => {
+  const { front, control, talk, paid, output, isAsked, type, session } = openFront(createPlainFront);
+  front.talk(talk);
+  const write = output.write.bind(output);
+  vi.spyOn(output, "write").mockImplementation((text: string) => {
+    if (text.includes("waits for your answer")) vi.advanceTimersByTime(10_000);
+    return write(text);
+  });
+  control.send("Pay.");
+  await isAsked();
+  await type("1\n");
+  expect(await session.result()).toMatchObject({ status: "awaiting_human" });
+  vi.advanceTimersByTime(answerDelayMs);
+  await type("1\n");
+  await vi.waitFor(async () => expect(await session.result()).toMatchObject({ status: "completed" }));
+  expect(paid).toHaveLength(1);
+});
+
 test.each([
   ["live", createLive],
   ["plain", createPlainFront],

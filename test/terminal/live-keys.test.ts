@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import {
   createLiveState,
+  hideQuestion,
   type LiveCommand,
   type LiveState,
   pressKey,
@@ -44,9 +45,12 @@ const around = (now: number, options: Partial<Surroundings> = {}): Surroundings 
 const named = (name: string, ctrl = false): Key => ({ type: "key", name, ctrl, alt: false, shift: false });
 const typed = (text: string): Key => ({ type: "text", text });
 
+/** A frame with the question is on the screen. */
+const view = (state: LiveState, now: number) => (state.shown === null ? state : viewQuestion(state, state.shown, now));
+
 /** Presses keys at times in milliseconds. The question is shown at 0. */
 function press(keys: readonly (readonly [number, Key])[], options: Partial<Surroundings> = {}) {
-  let state: LiveState = viewQuestion(showQuestion(createLiveState(emptyDraft), question), true, 0);
+  let state: LiveState = view(showQuestion(createLiveState(emptyDraft), question), 0);
   const commands: LiveCommand[] = [];
   for (const [now, key] of keys) {
     const pressed = pressKey(state, key, around(now, options));
@@ -71,11 +75,15 @@ test(
     const answers = (state: LiveState, now: number) =>
       pressKey(state, typed("y"), around(now)).commands.filter(isAnswer);
     expect(answers(asked, 10_000)).toEqual([]);
-    const seen = viewQuestion(viewQuestion(asked, true, 10_000), true, 10_300);
+    const seen = view(asked, 10_000);
+    expect(answers(seen, 10_399)).toEqual([]);
     expect(answers(seen, 10_400)).toHaveLength(1);
-    const hidden = viewQuestion(seen, false, 11_000);
+    const hidden = hideQuestion(seen);
     expect(answers(hidden, 20_000)).toEqual([]);
-    expect(answers(viewQuestion(hidden, true, 20_000), 20_399)).toEqual([]);
+    expect(answers(view(hidden, 20_000), 20_399)).toEqual([]);
+    // A frame that was drawn before the question was hidden.
+    expect(seen.shown).not.toBeNull();
+    if (seen.shown !== null) expect(answers(viewQuestion(hidden, seen.shown, 12_000), 20_000)).toEqual([]);
   },
 );
 
@@ -110,6 +118,20 @@ test("a draft keeps letters from the question, until Tab moves to it", verifies(
   expect(moved.commands).toMatchObject([{ type: "answer", decision: { type: "deny" } }]);
   expect(moved.state).toMatchObject({ draft: { text: "" }, isOnQuestion: false });
 });
+
+test.each(["tab", "escape"])(
+  "%s for something else, pressed as a question appears, does not move to it",
+  verifies("CHAT-2#keys"),
+  (name) => {
+    const early = press([
+      [50, typed("Read @no")],
+      [100, named(name)],
+      [1_000, typed("y")],
+    ]);
+    expect(early.commands.filter(isAnswer)).toEqual([]);
+    expect(early.state).toMatchObject({ draft: { text: "Read @noy" }, isOnQuestion: false });
+  },
+);
 
 test("Esc denies and stops only when it is pressed twice, and Ctrl-C twice leaves", () => {
   expect(press([[1_000, named("escape")]]).commands).toMatchObject([{ type: "say" }]);

@@ -42,8 +42,8 @@ export type PersonOptions = {
   readonly env?: Readonly<Record<string, string>>;
 };
 
-/** Timers may fire a millisecond early, and clocks are rounded. */
-const clockToleranceMs = 10;
+/** Timers may fire a millisecond early, clocks are rounded, and another process may run after Pawl has written a question. */
+const toleranceMs = 100;
 
 /** A question says so while there is a draft, wide and narrow. */
 const draftHint = /^ {2}tab(?:, then| goes to the question)/m;
@@ -125,12 +125,12 @@ export function openProgram(world: World, file: string, args: readonly string[],
     waitForScreen((screen) => (typeof what === "string" ? screen.includes(what) : what.test(screen)), String(what));
 
   /**
-   * Pawl ignores keys for a moment after a question is on the screen. It takes the time just before it writes the question, and both
-   * processes have the same clock: so however slow the two are, the moment is over when it has passed here since the question was seen.
+   * Pawl ignores keys for a moment after a question is on the screen. It takes the time just after it has written the question, and both
+   * processes have the same clock: so the moment is over a little after it has passed here since the question was seen.
    */
   async function reads(question: string | RegExp): Promise<string> {
     const screen = await sees(question);
-    await delay(answerDelayMs + clockToleranceMs);
+    await delay(answerDelayMs + toleranceMs);
     return screen;
   }
 

@@ -1,7 +1,7 @@
 /**
  * The sessions whose run has not ended, each below the session that started it, with its current work, start time, cost and process.
  */
-import { addUsage, pendingApprovals, type SessionSummary, type Store } from "../../index.js";
+import { addUsage, createClient, PawlError, type SessionSummary, type Store } from "../../index.js";
 import { isHolderDead } from "../../inspect.js";
 import { findProgress, isUnfinished, type Progress } from "./session-progress.js";
 
@@ -70,13 +70,17 @@ async function describeSession(store: Store, summary: SessionSummary, depth: num
   };
 }
 
-/** Whether the session waited for a person who has answered, and no process has continued its run since. */
+/** Whether the session, or one that it started, waited for a person who has answered, and no process has continued its run since. */
 export async function isAnswered(store: Store, summary: SessionSummary): Promise<boolean> {
-  const { sessionId, inbox, holder } = summary;
-  if (findProgress(summary) !== "waits_for_person" || inbox === 0) return false;
-  if (holder !== null && !isHolderDead(holder)) return false;
-  for await (const _ of pendingApprovals(store, { sessionId })) return false;
-  return true;
+  const { sessionId, holder } = summary;
+  if (findProgress(summary) !== "waits_for_person" || (holder !== null && !isHolderDead(holder))) return false;
+  try {
+    return (await createClient({ store }).session(sessionId).pendingApprovals()).length === 0;
+  } catch (error) {
+    // A session of a later version, whose questions this one cannot read.
+    if (error instanceof PawlError && error.code === "newer_format") return false;
+    throw error;
+  }
 }
 
 function describeWork(state: State): string {

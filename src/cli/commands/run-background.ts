@@ -47,8 +47,10 @@ export function toBackgroundWords(words: readonly string[], sessionId: string): 
   const [options, others] = end === -1 ? [words, []] : [words.slice(0, end), words.slice(end)];
   const [command = "run", ...rest] = options;
   const kept = rest.flatMap((word) => {
-    if (word === "--background" || word === "--continue" || word === "-c") return [];
-    return word === "-yc" || word === "-cy" ? ["-y"] : [word];
+    if (word === "--background" || word === "--continue") return [];
+    // Short options can share a word, and be repeated in it.
+    if (/^-[cy]+$/.test(word)) return word.includes("y") ? ["-y"] : [];
+    return [word];
   });
   return [command, ...kept, "--session", sessionId, "--park", ...others];
 }

@@ -26,7 +26,7 @@ import { type AgentMode, withEditMode } from "./mode.js";
 import type { Permissions } from "./permissions.js";
 import { isPlanning } from "./plan-mode.js";
 import { findReminderQuestion } from "./reminder-question.js";
-import { personTool, writesFiles } from "./rule.js";
+import { pathOfCall, personTool, writesFiles } from "./rule.js";
 import type { SessionRules } from "./session-rules.js";
 import type { TopSessions } from "./top-sessions.js";
 
@@ -72,8 +72,8 @@ export function createGuardedTools({
   const { root, mayReach } = permissions;
   const decide = async (call: Parameters<Permissions["decide"]>[0], session: SessionRules) =>
     permissions.decide(call, await topSessions.find(session));
-  /** By `formatCallName`. */
-  const decidedPaths = new Map<string, string>();
+  /** By `formatCallName`: the file that was decided on, and its path in the call. */
+  const decidedPaths = new Map<string, { readonly named: string; readonly path: string }>();
   const writablePath = new AsyncLocalStorage<string>();
   const files = createFileTools({
     root,
@@ -94,7 +94,8 @@ export function createGuardedTools({
     const key = formatCallName(context);
     const decidedPath = decidedPaths.get(key);
     decidedPaths.delete(key);
-    if (decidedPath !== undefined) return decidedPath;
+    // A person may have changed the path in their answer.
+    if (decidedPath?.named === pathOfCall(tool, input)) return decidedPath.path;
     const call = { tool, readOnly: false, input: input as Json };
     const decided = await decide(call, { sessionId, data: data.all() });
     if (decided.verdict === "deny" || decided.path === undefined) throw new Error(formatLateDenial(decided));
@@ -126,7 +127,7 @@ export function createGuardedTools({
         // If a call is decided again, for example after a person's answer, the file that was shown still applies.
         if (path === undefined || !writesFiles(call.tool.name) || decidedPaths.has(pathKey)) return;
         if (decidedPaths.size >= maxPending) decidedPaths.clear();
-        decidedPaths.set(pathKey, path);
+        decidedPaths.set(pathKey, { named: pathOfCall(call.tool.name, call.input), path });
       };
       const hook = takeHookVerdict({ sessionId, callKey }, call.input);
       const asks = await findReminderQuestion({ tool: call.tool.name, input: call.input }, context, store);

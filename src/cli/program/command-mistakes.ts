@@ -1,7 +1,7 @@
 /**
  * Mistakes in a command line that Commander ignores, or reports without saying what would be right.
  */
-import type { Command } from "commander";
+import type { Command, Option } from "commander";
 import { isNear } from "../terminal/is-near.js";
 
 /** Ends the program with an error that suggests commands of a similar name. */
@@ -16,10 +16,11 @@ export function rejectUnknownCommand(word: string, command: Command): never {
  * `list` after a command that lists something alone is not a mistake.
  */
 export function rejectUnknownSubcommand(command: Command): void {
-  const [word] = command.args;
-  if (word === undefined || command.commands.length === 0 || command.registeredArguments.length > 0) return;
-  if (word === "list" && command.args.length === 1 && listingCommands.has(command.name())) return;
-  rejectUnknownCommand(word, command);
+  if (command.commands.length === 0 || command.registeredArguments.length > 0) return;
+  const words =
+    command.args[0] === "list" && listingCommands.has(command.name()) ? command.args.slice(1) : command.args;
+  const [word] = words;
+  if (word !== undefined) rejectUnknownCommand(word, command);
 }
 
 const listingCommands: ReadonlySet<string> = new Set(["sessions", "agents", "permissions", "hooks", "config"]);
@@ -35,18 +36,24 @@ export function rejectMisplacedOption(program: Command, command: Command): void 
       program.getOptionValueSource(option.attributeName()) === "cli" && !sharedOptions.has(option.attributeName()),
   );
   if (misplaced === undefined) return;
-  const path = formatPath(command);
-  const isKnown = command.options.some(({ long }) => long === misplaced.long);
+  const owner = findOwner(program, command, misplaced);
   command.error(
-    isKnown
-      ? `error: option '${misplaced.long}' has to follow the command: ${path} ${misplaced.flags.replace(/^-\w, /, "")}`
-      : `error: '${path}' has no option '${misplaced.long}'`,
+    owner === null
+      ? `error: '${formatPath(command)}' has no option '${misplaced.long}'`
+      : `error: option '${misplaced.long}' has to follow the command: ${formatPath(owner)} ${misplaced.flags.replace(/^-\w, /, "")}`,
     { code: "pawl.misplacedOption" },
   );
 }
 
 /** Options that every command takes, also before its name. */
 const sharedOptions: ReadonlySet<string> = new Set(["store", "debug"]);
+
+/** The command that takes the option: this one, or one that it is within. */
+function findOwner(program: Command, command: Command, option: Option): Command | null {
+  if (command === program) return null;
+  if (command.options.some(({ long }) => long === option.long)) return command;
+  return command.parent === null ? null : findOwner(program, command.parent, option);
+}
 
 function formatPath(command: Command): string {
   return command.parent === null ? command.name() : `${formatPath(command.parent)} ${command.name()}`;

@@ -15,6 +15,8 @@ export type Region = {
   readonly rows: readonly Line[];
   /** The position of the cursor: its row, and the text before it in that row. Null: the cursor is hidden. */
   readonly cursor: { readonly row: number; readonly before: Line } | null;
+  /** Called when the terminal has taken the frame: at once, or later if the terminal lags. */
+  readonly onWritten?: () => void;
 };
 
 /** The part of a terminal's stream that the screen uses. */
@@ -161,10 +163,14 @@ function drawNow(state: ScreenState, region: () => Region): void {
   state.isDirty = false;
   state.lastFrame = performance.now();
   const text = renderFrame(state, nextRegion);
-  if (text === "" || state.output.write(text)) return;
+  if (text === "" || state.output.write(text)) {
+    nextRegion.onWritten?.();
+    return;
+  }
   state.isBlocked = true;
   state.output.onDrain(() => {
     state.isBlocked = false;
+    nextRegion.onWritten?.();
     if (state.isDirty) schedule(state);
   });
 }

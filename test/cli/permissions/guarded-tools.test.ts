@@ -123,6 +123,34 @@ test("sessions whose runs have the same id keep the decided paths of their calls
   expect(["ann", "bob"].map((name) => readFileSync(join(root, `src/${name}.txt`), "utf8"))).toEqual(["ann", "bob"]);
 });
 
+test(
+  "a call whose path a person has changed writes the file that the person named",
+  verifies("CHAT-2#rules"),
+  async () => {
+    const { base, root } = folder();
+    const permissions = createPermissions({
+      ...{ allowAll: false, root, home: join(base, "home") },
+      environment: { XDG_CONFIG_HOME: join(base, "config") },
+      deny: ["write_file(hooks/**)"],
+    });
+    const { tools, canExecuteTool } = createTools(permissions);
+    const call = { name: "write_file", input: { path: "src/a.txt", content: "new" } };
+    const agent = createAgent({
+      ...{ name: "a", store: createMemoryStore(), tools, canExecuteTool },
+      model: createScriptedModel([{ calls: [call, call] }, { text: "Done." }]),
+    });
+    expect(await agent.run("go", { sessionId: "s" })).toMatchObject({ status: "awaiting_human" });
+    const session = agent.session("s");
+    const [first, second] = await session.pendingApprovals();
+    const change = (callKey = "", path: string) =>
+      session.answer(callKey, { type: "modify", input: { path, content: "new" } });
+    await change(first?.callKey, "src/b.txt");
+    await change(second?.callKey, "hooks/c.txt");
+    expect(await session.resume()).toMatchObject({ status: "completed" });
+    expect([readdirSync(join(root, "src")), readdirSync(join(root, "hooks"))]).toEqual([["b.txt"], []]);
+  },
+);
+
 test("what may not be read is left out of searches and listings", verifies("CHAT-2#rules"), async () => {
   const { base, root } = folder();
   writeFileSync(join(root, "hooks/secret.txt"), "needle");

@@ -10,6 +10,7 @@ import { findRuleNote } from "../../permissions/rule-note.js";
 import { verdicts } from "../../permissions/rule-types.js";
 import { loadSessionData, removeRule, type StorageScope, saveRule } from "../../permissions/save-rule.js";
 import type { SessionRules } from "../../permissions/session-rules.js";
+import { shortenRule } from "../../permissions/tool-version.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
 import { sanitize, toOneLine } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
@@ -88,10 +89,21 @@ async function add(
   ]);
 }
 
-/** The rule with this number in the list, or with this text. */
+/** The rule with this number in the list, or with this text, such as `shell(rm *)` or `deny shell(rm *)`. */
 function findListedRule(rules: readonly Rule[], words: string): Rule | undefined {
   const text = words.trim();
-  return /^\d+$/.test(text) ? rules[Number(text) - 1] : rules.find(({ rule }) => rule === text);
+  if (/^\d+$/.test(text)) return rules[Number(text) - 1];
+  const [, verdict, name = text] = /^(allow|ask|deny)\s+(.+)$/s.exec(text) ?? [];
+  const [found, ...others] = rules.filter(
+    ({ rule, ...listed }) =>
+      (rule === name || shortenRule(rule) === name) && (verdict === undefined || verdict === listed.verdict),
+  );
+  if (others.length > 0)
+    throw new PawlError(
+      "bad_input",
+      "Several rules have this text. Give the number of one, as /permissions lists them.",
+    );
+  return found;
 }
 
 async function remove(

@@ -22,6 +22,7 @@ import {
   chooseRule,
   createLiveState,
   finishEditing,
+  hideQuestion,
   type LiveCommand,
   type Pressed,
   pressInterrupt,
@@ -67,7 +68,13 @@ export function createLiveFront(prompt: Prompt): Front {
     const [picker, waitText] = [list.current(), startupWait.waitText()];
     const frame = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, waitText, mode };
     const region = renderRegion(frame, tty.columns, tty.rows, Date.now());
-    state = viewQuestion(state, picker === null && !isLeaving, performance.now());
+    if (picker !== null || isLeaving) state = hideQuestion(state);
+    else if (shown !== null && shown.since === null) {
+      const onWritten = () => {
+        state = viewQuestion(state, shown, performance.now());
+      };
+      return { ...region, onWritten };
+    }
     return region;
   }
 
@@ -250,7 +257,7 @@ export function createLiveFront(prompt: Prompt): Front {
   }
 
   function onResumed(): void {
-    state = viewQuestion(state, false, performance.now());
+    state = hideQuestion(state);
     tty.enter();
     screen.open();
     refresh();

@@ -3,7 +3,7 @@
  * out (live-front.ts).
  *
  * 1. No key answers a question by accident: never Enter, never a paste, never before the question is drawn nor just after it, and
- *    never while there is a draft, unless the person has moved to the question with Tab.
+ *    never while there is a draft, unless the person has then moved to the question with Tab.
  */
 import type { ApprovalDecision, Json } from "../../../index.js";
 import type { RuleOffer } from "../../permissions/rule-offers.js";
@@ -98,11 +98,14 @@ export function showQuestion(state: LiveState, question: OpenQuestion | undefine
   };
 }
 
-/** Called with each frame. While the terminal or the program lags, an open question is not in view. */
-export function viewQuestion(state: LiveState, isInView: boolean, now: number): LiveState {
-  const { shown } = state;
-  if (shown === null || isInView === (shown.since !== null)) return state;
-  return { ...state, shown: { ...shown, since: isInView ? now : null } };
+/** Called when a frame with the question is on the screen, unless the question has changed since the frame was drawn. */
+export function viewQuestion(state: LiveState, drawn: NonNullable<LiveState["shown"]>, now: number): LiveState {
+  return state.shown === drawn ? { ...state, shown: { ...drawn, since: now } } : state;
+}
+
+/** Called when something else is drawn in place of the question. */
+export function hideQuestion(state: LiveState): LiveState {
+  return state.shown === null ? state : { ...state, shown: { ...state.shown, since: null } };
 }
 
 export function pressKey(state: LiveState, key: Key, around: Surroundings): Pressed {
@@ -188,7 +191,8 @@ function pressEscape(state: LiveState, around: Surroundings, isDoublePress: bool
   const { answering, shown, draft, isOnQuestion } = state;
   if (around.canSkipWait) return stay(state, { type: "skip_wait" });
   if (answering.mode !== "choose") return stay(clearText(state));
-  if (shown !== null && !edit.isEmpty(draft) && !isOnQuestion) return stay({ ...state, isOnQuestion: true });
+  if (isReadable(state, around.now) && !edit.isEmpty(draft) && !isOnQuestion)
+    return stay({ ...state, isOnQuestion: true });
   if (shown !== null && !isDoublePress) return say(state, "Press Esc again to deny this and stop the run.");
   const forks = isDoublePress && edit.isEmpty(draft) && around.hasTalk;
   return stay(state, { type: "stop", otherwise: forks ? { type: "send", text: "/fork" } : null });
@@ -196,7 +200,8 @@ function pressEscape(state: LiveState, around: Surroundings, isDoublePress: bool
 
 function pressTab(state: LiveState, around: Surroundings): Pressed {
   const { shown, answering, draft } = state;
-  if (shown !== null && answering.mode === "choose") return stay({ ...state, isOnQuestion: !state.isOnQuestion });
+  if (shown !== null && answering.mode === "choose")
+    return stay(isReadable(state, around.now) ? { ...state, isOnQuestion: !state.isOnQuestion } : state);
   const found = shown === null ? around.complete(draft) : null;
   if (found?.type === "draft") return stay({ ...state, draft: found.draft });
   if (found?.type === "choose") return stay(state, { ...found, type: "choose_file" });
@@ -231,10 +236,14 @@ export function chooseRule(state: LiveState, question: OpenQuestion, offers: rea
   return { ...state, answering: { mode: "always", offers, picked: 0 } };
 }
 
+/** Whether there is a question that has been on the screen for a moment. */
+function isReadable({ shown }: LiveState, now: number): boolean {
+  return shown !== null && shown.since !== null && now - shown.since >= answerDelayMs;
+}
+
 /** Whether a key can answer the question now. */
-function acceptsAnswer({ shown, isOnQuestion, draft }: LiveState, now: number): boolean {
-  const isReadable = shown !== null && shown.since !== null && now - shown.since >= answerDelayMs;
-  return isReadable && (isOnQuestion || edit.isEmpty(draft));
+function acceptsAnswer(state: LiveState, now: number): boolean {
+  return isReadable(state, now) && (state.isOnQuestion || edit.isEmpty(state.draft));
 }
 
 /** Handles a key for the open question. @returns null for any other key */

@@ -82,15 +82,21 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     if (view === undefined) return;
     const [question] = view.questions.all();
     if (question !== shownQuestion?.question) {
-      shownQuestion = question === undefined ? null : { question, since: performance.now() };
       answerState = initialAnswerState;
-      if (question !== undefined) printQuestion(question);
+      if (question === undefined) shownQuestion = null;
+      else showQuestion(question);
       if (question !== undefined && talk?.rings === true) output.write(bell);
     }
     const wasReady = isReady;
     isReady = view.state().runId === null && talk?.control.isReading() !== true;
     if (isReady && isLeaving) isLeaving = false;
     if (isReady && !wasReady && !hasLeft) print("Ready. Type a message and press Enter. /help lists the commands.");
+  }
+
+  /** The time is taken once a terminal that lags has the question. */
+  function showQuestion(question: OpenQuestion): void {
+    printQuestion(question);
+    shownQuestion = { question, since: performance.now() };
   }
 
   function printQuestion(question: OpenQuestion): void {
@@ -143,8 +149,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
       case "edited":
         answerState = { mode: "choose", edited: answered.input };
         for (const line of renderInput(answered.input)) printLine(line);
-        shownQuestion = { question, since: performance.now() };
-        printQuestion(question);
+        showQuestion(question);
         break;
       case "why":
         talk?.rules.explain(question);
