@@ -72,7 +72,7 @@ dies = false;
 // The next process goes on: the charge and the change before it are in the log, and are not made again.
 const result = await createShop().session("shop").resume();
 assert.equal(result.status, "completed");
-assert.deepEqual(charged, ["buy/2/1/charge"]);
+assert.deepEqual(charged, ["shop/buy/2/1/charge"]);
 const { cart, ...rest } = await createShop().session("shop").data();
 assert.equal(cart, undefined);
 assert.deepEqual(rest, { account: "DE02", payments: 1, todo: [{ text: "pay for the cart", status: "done" }] });

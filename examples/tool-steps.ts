@@ -61,6 +61,6 @@ for (const { callKey, question } of await session.pendingApprovals()) {
 }
 const result = await session.resume();
 assert.equal(result.status, "completed");
-assert.deepEqual(done, ["read the bill", "transfer pay-it/1/1/transfer"]);
+assert.deepEqual(done, ["read the bill", "transfer bill/pay-it/1/1/transfer"]);
 console.log(result.text);
 await store.close();

@@ -20,7 +20,7 @@ import { work } from "./bundles/core-work.mjs";
  * The maximum size of each entry, minified and compressed, including the code of other packages. croner, which computes the slots of
  * schedules and is loaded with the first one, is 10 KiB of `.`.
  */
-const mostKibibytes = { ".": 242, "./core": 31 };
+const mostKibibytes = { ".": 244, "./core": 31 };
 const recordings = "test/golden/released/0.1.0";
 
 const { exports } = JSON.parse(readFileSync("package.json", "utf8"));

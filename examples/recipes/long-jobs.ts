@@ -109,7 +109,7 @@ else {
       const keys = lines("sent.txt").map((line) => line.split(" ")[0]);
       assert.deepEqual(
         keys,
-        ["send", "send#2", "send#3", "send#4"].map((name) => `spring/1/1/${name}`),
+        ["send", "send#2", "send#3", "send#4"].map((name) => `spring/spring/1/1/${name}`),
       );
     },
   });

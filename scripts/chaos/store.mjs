@@ -14,11 +14,12 @@ const pauseMs = 100;
  * @param {Place} place
  */
 export async function openPlace(place) {
-  if (place.url === undefined) return await openSqliteStore({ path: place.path });
-  // A process that finds no database is started again by whoever started it.
+  // A process that finds no database, or one that a stopped process has locked, is started again by whoever started it.
   for (;;)
     try {
-      return await openPostgresStore({ ...place, busyMs });
+      return place.url === undefined
+        ? await openSqliteStore({ path: place.path })
+        : await openPostgresStore({ ...place, busyMs });
     } catch (error) {
       if (error.code !== "store_open") throw error;
       await pause(pauseMs);

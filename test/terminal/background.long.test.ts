@@ -86,7 +86,7 @@ test("/ps shows what runs, gives its output and stops it; leaving stops all", ve
   const world = createWorld();
   const { person, pid, open } = await serving(world);
   person.type("/ps\r");
-  await person.sees(/1 {2}echo served; .* runs for[\s\S]*processes ›/);
+  await person.sees(/1 {2}echo served; .* running for[\s\S]*processes ›/);
   person.type("stop\r");
   await person.sees("Stopped process 1.");
   await gone(pid);

@@ -32,7 +32,8 @@ import { createSessionMode, type SessionMode } from "./session-mode.js";
 import { createSleepAlarm } from "./sleep-alarm.js";
 import type { Activity } from "./view/fold.js";
 import type { OpenQuestion } from "./view/questions.js";
-import { createView, joinInput, type View } from "./view/view.js";
+import { findMessage } from "./view/sent-text.js";
+import { createView, type View } from "./view/view.js";
 
 export type SessionControlDeps = {
   readonly agent: Agent;
@@ -183,7 +184,8 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
         // If only the end of a log is shown, its first events belong to a step whose beginning is not shown.
         isAtStepStart ||= item.type === "run_started" || item.type === "step_finished";
         if (!isAtStepStart) continue;
-        if (replayed !== null && isFromPerson(redactedItem)) deps.onEarlierMessage(joinInput(redactedItem.input));
+        const message = replayed === null ? null : findMessage(redactedItem);
+        if (message !== null) deps.onEarlierMessage(message);
         for (const _ of view.showInSteps(isQuestion(item) ? item : redactedItem, columns(), Date.now()))
           if (performance.now() >= sliceEnd) await yieldToKeys();
       }
@@ -395,9 +397,3 @@ const interruptionTexts: { readonly [Reason in Interrupted["reason"]]: string } 
   lease_lost: "Another process drives this session now.",
   held_back: "",
 };
-
-/** Whether an item brings a message that a person has written. */
-function isFromPerson(item: StreamItem): item is Extract<StreamItem, { readonly type: "run_started" | "steered" }> {
-  if (item.type === "steered") return item.source === "user" && item.finishedChild === undefined;
-  return item.type === "run_started" && item.finishedChild === undefined;
-}

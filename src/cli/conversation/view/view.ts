@@ -46,6 +46,7 @@ import {
   updateCall,
 } from "./fold.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
+import { joinInput } from "./sent-text.js";
 import { type AgentItem, forgetAgents, nameAgent, nameBackgroundAgent, showAgentItem } from "./show-agent.js";
 import { splitIntoPieces } from "./split-text.js";
 import type { ViewState } from "./view-state.js";
@@ -332,10 +333,6 @@ function showNote(fold: FoldState, event: PublicEvent, columns: number, now: num
   if (lines.length === 0) return;
   endText(fold, columns);
   appendLines(fold, "note", lines);
-}
-
-export function joinInput(input: readonly UserMessage[]): string {
-  return input.map((message) => summarizeMessage(message).text).join("\n");
 }
 
 function showMessage(fold: FoldState, prefix: string, input: readonly UserMessage[], columns: number): void {
