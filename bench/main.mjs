@@ -3,6 +3,8 @@
  * (`npm run build`).
  */
 const benches = {
+  builds:
+    "another build of Pawl beside this one: the import, the first steps of a process, and later steps (--beside FOLDER --node PATH)",
   "days-work":
     "a day's work in a terminal, by script: its bill, its questions and its waits; ends with 1 if anything is lost or done twice",
   economy:
