@@ -65,7 +65,7 @@ const readers = [
   ["sessions", "cli/commands/sessions", 420_000],
   ["approvals", "cli/commands/approvals", 515_000],
   ["schedule list", "cli/commands/schedule", 550_000],
-  ["trace", "cli/commands/trace", 660_000],
+  ["trace", "cli/commands/trace", 675_000],
   ["config", "cli/commands/config", 500_000],
   ["trust", "cli/commands/trust", 410_000],
 ] as const;
