@@ -3,13 +3,13 @@
  * script.
  */
 import { randomInt } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { readdirSync, readFileSync } from "node:fs";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { createWorld, type World } from "../cli/pawl.js";
 import { startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, type Person } from "./pseudo-terminal.js";
+import { withoutSandbox } from "./without-sandbox.js";
 
 /** @param env variables of each conversation */
 async function serving(world: World, env: Readonly<Record<string, string>> = {}) {
@@ -49,14 +49,6 @@ function processOf(words: readonly string[]): number {
   });
   if (found === undefined) throw new Error(`No process is ${words.join(" ")}.`);
   return Number(found);
-}
-
-/** A program that says that there is no sandbox: bubblewrap ends its commands with their parent. */
-function withoutSandbox(world: World): { readonly PATH: string } {
-  const folder = join(world.base, "no-sandbox");
-  mkdirSync(folder);
-  writeFileSync(join(folder, "bwrap"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
-  return { PATH: `${folder}${delimiter}${process.env.PATH}` };
 }
 
 function isAlive(pid: number): boolean {

@@ -8,6 +8,7 @@ import { createGate, createWorld, parseJsonLines, type World } from "../cli/pawl
 import { type Script, startProviderServer } from "../models/provider-server.js";
 import { verifies } from "../verifies.js";
 import { openPawl, openProgram, type PersonOptions, pawlCommand } from "./pseudo-terminal.js";
+import { withoutSandbox } from "./without-sandbox.js";
 
 /** `pawl` with a model that answers from a script. */
 async function talking(world: World, script: Script, args: readonly string[] = [], options: PersonOptions = {}) {
@@ -138,7 +139,8 @@ describe("keys at work", () => {
     const world = createWorld();
     const gate = createGate(world.root);
     // The command does not end when it is asked to, so the run is being stopped for a moment.
-    const { person, server } = await talking(world, [shell(`trap "" TERM; ${gate.command}`), answer("Done instead.")]);
+    const script = [shell(`trap "" TERM; ${gate.command}`), answer("Done instead.")];
+    const { person, server } = await talking(world, script, [], { env: withoutSandbox(world) });
     person.type("work\r");
     await person.answers("y", "y yes");
     await gate.begun({ ended: new Promise(() => {}) } as never);
