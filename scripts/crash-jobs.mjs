@@ -73,7 +73,8 @@ function checkCharges({ folder, logs }) {
   if (new Set(charges).size < charges.length) throw Object.assign(new Error("a charge was made twice"), { number: 5 });
   for (const { event } of logs.get("pay")) {
     if (event.type !== "tool_finished" || event.outcome !== "ok" || !/\/(1\/2|2\/2)$/.test(event.callKey)) continue;
-    if (!charges.includes(event.callKey))
+    // The program has chosen the id of the run.
+    if (!charges.includes(`pay/${event.callKey}`))
       throw Object.assign(new Error(`${event.callKey} is said to be charged, and is not`), { number: 6 });
   }
 }
