@@ -51,7 +51,7 @@ const toolRules: OptionTable<Omit<AnyTool, "~deps" | "~params">> = {
   defer: { accepts: (value) => typeof value === "boolean" || value === "auto", expected: 'true, false or "auto"' },
 };
 
-/** A misspelt one would only show once a process has died in a call. */
+/** A misspelled one would only show once a process has died in a call. */
 function isRecovery(value: unknown): boolean {
   if (typeof value === "string") return ["rerun", "fail", "ask"].includes(value);
   return typeof value === "object" && value !== null && "reconcile" in value && typeof value.reconcile === "function";

@@ -9,6 +9,21 @@ import { verifies } from "../verifies.js";
 
 const fork = verifies("REC-6#fork");
 
+function createPay() {
+  let payments = 0;
+  const pay = defineTool({
+    name: "pay",
+    description: "Pays.",
+    input: { type: "object" },
+    recover: "rerun",
+    execute: () => {
+      payments += 1;
+      return "paid";
+    },
+  });
+  return { pay, countPayments: () => payments };
+}
+
 test("a fork shares the history up to an entry and goes its own way", fork, async () => {
   const store = createMemoryStore();
   const model = createScriptedModel([{ text: "One." }, { text: "Two." }, { text: "Other two." }]);
@@ -32,17 +47,7 @@ test("a fork shares the history up to an entry and goes its own way", fork, asyn
 
 test("what was under way is ended in the copy, and never run there", fork, async () => {
   const store = createMemoryStore();
-  let paid = 0;
-  const pay = defineTool({
-    name: "pay",
-    description: "Pays.",
-    input: { type: "object" },
-    recover: "rerun",
-    execute: () => {
-      paid += 1;
-      return "paid";
-    },
-  });
+  const { pay, countPayments } = createPay();
   const model = createScriptedModel([{ calls: [{ name: "pay" }] }, { text: "Paid." }, { text: "Not here." }]);
   const agent = createAgent({ model, tools: [pay], store });
   await agent.run("Pay.", { sessionId: "s" });
@@ -51,7 +56,7 @@ test("what was under way is ended in the copy, and never run there", fork, async
   const copy = await agent.session("s").fork({ at: running?.seq ?? 0, sessionId: "copy" });
   expect(await copy.state()).toMatchObject({ status: "aborted" });
   expect(await agent.run("And here?", { sessionId: "copy" })).toMatchObject({ status: "completed", text: "Not here." });
-  expect(paid).toBe(1);
+  expect(countPayments()).toBe(1);
 });
 
 test("a point that does not exist, and an id that is taken, are refused", fork, async () => {
@@ -75,23 +80,13 @@ test("an id that is taken is not held after the refusal", fork, async () => {
 test("a copy that a crash has cut off is not continued by a worker", fork, async () => {
   const steps = 60;
   const store = createMemoryStore();
-  let paid = 0;
-  const pay = defineTool({
-    name: "pay",
-    description: "Pays.",
-    input: { type: "object" },
-    recover: "rerun",
-    execute: () => {
-      paid += 1;
-      return "paid";
-    },
-  });
+  const { pay, countPayments } = createPay();
   const model = createScriptedModel(({ modelCallIndex }) =>
     modelCallIndex <= steps ? { calls: [{ name: "pay", input: { bill: modelCallIndex } }] } : { text: "Paid." },
   );
   const agent = createAgent({ name: "payer", model, tools: [pay], store, limits: { maxSteps: 2 * steps } });
   await agent.run("Pay.", { sessionId: "s" });
-  expect(paid).toBe(steps);
+  expect(countPayments()).toBe(steps);
   // The second commit of the copy fails. The lease of the copy has ended when the worker looks.
   const dying = createFailingStore(store);
   dying.failCommits(2);
@@ -107,7 +102,7 @@ test("a copy that a crash has cut off is not continued by a worker", fork, async
   };
   const later = createAgent({ name: "payer", model, tools: [pay], store, clock, limits: { maxSteps: 2 * steps } });
   await createWorker({ store, agents: [later], clock }).runUntilIdle();
-  expect(paid).toBe(steps);
+  expect(countPayments()).toBe(steps);
 });
 
 test(
@@ -116,17 +111,7 @@ test(
   async () => {
     const steps = 60;
     const inner = createMemoryStore();
-    let paid = 0;
-    const pay = defineTool({
-      name: "pay",
-      description: "Pays.",
-      input: { type: "object" },
-      recover: "rerun",
-      execute: () => {
-        paid += 1;
-        return "paid";
-      },
-    });
+    const { pay, countPayments } = createPay();
     const model = createScriptedModel(({ modelCallIndex, messages }) =>
       modelCallIndex <= steps && messages.length < 2 * steps
         ? { calls: [{ name: "pay", input: { bill: modelCallIndex } }] }
@@ -134,7 +119,7 @@ test(
     );
     const options = { name: "payer", model, tools: [pay], limits: { maxSteps: 2 * steps } };
     await createAgent({ ...options, store: inner }).run("Pay.", { sessionId: "s" });
-    expect(paid).toBe(steps);
+    expect(countPayments()).toBe(steps);
     const client = createClient({ store: inner });
     let sent: Promise<unknown> | null = null;
     const store: Store = {
@@ -149,7 +134,7 @@ test(
     await createWorker({ store: inner, agents: [createAgent({ ...options, store: inner })] }).runUntilIdle();
     const texts = (await client.session("copy").messages()).map(({ parts }) => parts[0]);
     expect(texts.slice(-2)).toMatchObject([{ text: "And now?" }, { text: "Paid." }]);
-    expect(paid).toBe(steps);
+    expect(countPayments()).toBe(steps);
   },
 );
 

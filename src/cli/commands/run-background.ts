@@ -29,7 +29,7 @@ export async function runInBackground(options: RunCommandOptions, terminal: Term
       const id = sanitize(shortId(sessionId));
       terminal.out(`${id}\n`);
       terminal.hint(
-        `Running in process ${pid}, also after you close this terminal. Output: ${sanitize(log)}\nTo list: pawl agents. To follow: pawl agents attach ${id}. To stop: pawl agents stop ${id}\n`,
+        `Running in process ${pid}, and it keeps running when you close this terminal. Output: ${sanitize(log)}\nTo list: pawl agents. To follow: pawl agents attach ${id}. To stop: pawl agents stop ${id}\n`,
       );
     }
     return exitCodes.done;

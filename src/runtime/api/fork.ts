@@ -14,7 +14,7 @@ import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
-import type { Commit, Lease } from "../../ports/store.js";
+import type { Lease } from "../../ports/store.js";
 import type { CompiledAgent } from "../agent/compiled-agent.js";
 import type { LeaseKeeper } from "../driver/lease-keeper.js";
 import { releaseLease } from "../log/driver-errors.js";
@@ -98,7 +98,7 @@ async function writeCopy(
     const isLast = start + batchSize >= events.length;
     const ended: EndedState = isLast ? endEverything(state, now) : { state, events: [] };
     state = ended.state;
-    const commit: Commit = {
+    const result = await store.commit(lease, {
       expectedSeq,
       events: [...batch, ...ended.events],
       state,
@@ -106,18 +106,14 @@ async function writeCopy(
       activity: isResting(state) || !isLast ? "resting" : "active",
       dueAt: isLast ? dueAt(state) : null,
       askedAt: isLast ? askedAt(state) : null,
-    };
-    let result = await store.commit(lease, isLast ? { ...commit, release: true } : commit);
-    if (result.type === "inbox_not_empty") {
-      // Somebody has sent a message to the copy already. Without its end, the copy would be continued because of the message.
-      result = await store.commit(lease, commit);
-      await releaseLease(store, lease);
-    }
+    });
     if (result.type !== "ok")
       throw new PawlError("store_failed", `The fork could not be written (${result.type}). Delete it and retry.`);
     // Somebody who has sent a message to the copy would make it due when the lease is over.
     if (!isLast) await renew();
   }
+  // Not with the last commit, which would be refused if somebody has sent a message to the copy already.
+  await releaseLease(store, lease);
 }
 
 type EndedState = { readonly state: State; readonly events: readonly Event[] };

@@ -65,8 +65,6 @@ export function followLog(options: FollowOptions): Following {
   const { store } = logs;
   let follower: Follower | null = null;
   let state: State = initialState;
-  /** Whether the session has a log. */
-  let hasLog = false;
   let publishedSeq = options.after;
   /** Whether the session is known to have existed, so that it was deleted if it does not exist any more. */
   let hasExisted = options.after > 0;
@@ -77,9 +75,7 @@ export function followLog(options: FollowOptions): Following {
 
   /** Without new entries, this reads only one row: the transcript is loaded only if there are events to broadcast. */
   async function read(): Promise<void> {
-    const loaded = await store.load(sessionId);
-    hasLog = loaded !== null;
-    state = loaded?.state ?? initialState;
+    state = (await store.load(sessionId))?.state ?? initialState;
     if (state.session !== null) hasExisted = true;
     if (state.seq <= publishedSeq) return;
     let isStale = false;
@@ -99,7 +95,7 @@ export function followLog(options: FollowOptions): Following {
   /** The error if the session was deleted. Most looks find a log, which they have just read. */
   async function findDeletion(): Promise<PawlError | null> {
     if (state.seq < publishedSeq)
-      return hasLog ? createReplacedSessionError(sessionId) : createNoSessionError(sessionId);
+      return state.session === null ? createNoSessionError(sessionId) : createReplacedSessionError(sessionId);
     if (state.session !== null) return null;
     const isPosted = (await store.inbox(sessionId)).length > 0;
     if (isPosted) hasExisted = true;

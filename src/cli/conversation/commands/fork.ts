@@ -3,11 +3,11 @@
  */
 import { randomUUID } from "node:crypto";
 import { type Agent, PawlError } from "../../../index.js";
-import { summarizeMessage } from "../../agent/attachments.js";
 import { type FileRecord, readDoneRecords } from "../../agent/file-records.js";
 import { shortId } from "../../files/session-store.js";
 import { lineOf } from "../../screen/line.js";
 import { formatCount, toOneLine } from "../../terminal/text.js";
+import { joinInput } from "../view/sent-text.js";
 import type { CommandContext } from "./command-context.js";
 
 /** A message of the person: the number of its entry, and its text. */
@@ -47,8 +47,7 @@ async function listSentMessages(agent: Agent, sessionId: string): Promise<readon
   const sent: SentMessage[] = [];
   for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
     const isMessage = event.type === "run_started" || (event.type === "steered" && event.source === "user");
-    if (isMessage)
-      sent.push({ seq: event.seq, text: event.input.map((message) => summarizeMessage(message).text).join("\n") });
+    if (isMessage) sent.push({ seq: event.seq, text: joinInput(event.input) });
   }
   return sent;
 }

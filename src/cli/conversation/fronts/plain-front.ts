@@ -83,9 +83,11 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     const [question] = view.questions.all();
     if (question !== shownQuestion?.question) {
       answerState = initialAnswerState;
-      if (question === undefined) shownQuestion = null;
-      else showQuestion(question);
-      if (question !== undefined && talk?.rings === true) output.write(bell);
+      shownQuestion = null;
+      if (question !== undefined) {
+        showQuestion(question);
+        if (talk?.rings === true) output.write(bell);
+      }
     }
     const wasReady = isReady;
     isReady = view.state().runId === null && talk?.control.isReading() !== true;
