@@ -56,6 +56,12 @@ const groups = [
   { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
 ];
 
+/** Commands that read sessions and configuration, and load no agent. */
+const readers = ["sessions", "approvals", "schedule", "trace", "config", "trust", "permissions"];
+
+/** The order counts: a chunk takes its modules with all that they import and no chunk before it has. */
+const libraryChunks = ["client", "core-common", "common", "core", "reading", "library"];
+
 console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
 const compiled = spawnSync(process.execPath, [compiler, "-p", "tsconfig.build.json"], { stdio: "inherit" });
@@ -117,13 +123,40 @@ async function bundle() {
   });
   // The docstrings are in the declarations: editors read them there.
   const comments = { legal: true, annotation: true, jsdoc: false };
-  await build.write({
-    dir: "dist",
-    format: "esm",
-    chunkFileNames: "chunks/[name].js",
-    comments,
-    codeSplitting: { groups },
-  });
+  const options = { dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js", comments };
+  const starts = findStarts(await build.generate(options));
+  const libraryGroups = libraryChunks.map((name) => ({ name, test: (id) => libraryChunkOf(starts.get(id)) === name }));
+  await build.write({ ...options, codeSplitting: { groups: [...groups, ...libraryGroups] } });
   await build.close();
   writeThirdParty([...(await buildClients()), ...(await buildWeb(modules)), ...(await buildInspector())]);
+}
+
+/** For each module, the entry points and commands that load it without `import()`. */
+function findStarts({ output }) {
+  const chunks = new Map(output.filter(({ type }) => type === "chunk").map((chunk) => [chunk.fileName, chunk]));
+  const starts = new Map();
+  for (const start of chunks.values()) {
+    if (!start.isEntry && !start.isDynamicEntry) continue;
+    const loaded = new Set([start]);
+    for (const { moduleIds, imports } of loaded) {
+      for (const id of moduleIds) starts.set(id, (starts.get(id) ?? new Set()).add(start.name));
+      for (const file of imports) if (chunks.has(file)) loaded.add(chunks.get(file));
+    }
+  }
+  return starts;
+}
+
+/**
+ * The chunk of a module that `import "pawl"` loads: with a chunk for each set of starts that need it, there would be 60 files, and half of
+ * the import would be reading them. What the client and `./core` load is apart, because they need no Node. So is what nearly all
+ * commands load, and what some of those load that run no agent.
+ */
+function libraryChunkOf(starts = new Set()) {
+  if (!starts.has("index")) return null;
+  if (starts.has("server/client/index")) return "client";
+  const count = readers.filter((reader) => starts.has(reader)).length;
+  const isCommon = starts.has("run-program") || count >= 3;
+  if (starts.has("core/index")) return isCommon ? "core-common" : "core";
+  if (isCommon) return "common";
+  return count > 0 ? "reading" : "library";
 }
