@@ -111,9 +111,9 @@ function shapeOfDeclaration(subject, declarations, within) {
   }
   if (ts.isTypeAliasDeclaration(subject)) {
     const members = membersOf(subject.type, within);
-    const parameters =
-      subject.typeParameters === undefined ? "" : `<${subject.typeParameters.map(printed).join(", ")}>`;
-    const head = `type ${subject.name.text}${parameters}`;
+    const [{ name, typeParameters }] = declarations;
+    const parameters = typeParameters === undefined ? "" : `<${typeParameters.map(printed).join(", ")}>`;
+    const head = `type ${name.text}${parameters}`;
     noteNames(subject.type, within);
     if (members.length === 0) return { signature: pretty(`${head} = ${printed(subject.type)};`), members };
     return { signature: parameters === "" ? "" : `${head};`, members };
@@ -313,12 +313,14 @@ function resolved(symbol, checker) {
   return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 }
 
-/** The type that an exported name stands for, if it is a type of the package with its arguments given: `Agent<AnyModel>`. */
+/** The type that an exported name stands for, if it is a type of the package with some arguments given: `Agent<AnyModel>`. */
 function renamedTarget(symbol, checker) {
   const declaration = symbol.declarations?.[0];
   if (declaration === undefined || !ts.isTypeAliasDeclaration(declaration)) return undefined;
-  const { type, typeParameters } = declaration;
-  if (typeParameters !== undefined || !ts.isTypeReferenceNode(type)) return undefined;
+  const { type, typeParameters = [] } = declaration;
+  if (!ts.isTypeReferenceNode(type)) return undefined;
+  const given = new Set(type.typeArguments?.map(printed));
+  if (!typeParameters.every(({ name }) => given.has(name.text))) return undefined;
   const target = referenced(type.typeName, { checker });
   const aliased = target?.declarations?.[0];
   return isOurs(aliased) && (ts.isTypeAliasDeclaration(aliased) || ts.isInterfaceDeclaration(aliased))

@@ -48,7 +48,12 @@ export type StreamItem<Output = never> =
     }
   | MessageSnapshot
   /** The progress of a running call, from `ctx.progress(note)`. Live only. */
-  | { readonly type: "progress"; readonly callKey: string; readonly note: string }
+  | {
+      readonly type: "progress";
+      readonly callKey: string;
+      /** What the tool reports. */
+      readonly note: string;
+    }
   | PreliminaryOutput
   | PartialOutput<Output>
   /** Items were dropped. The events from this entry on follow from the log, and then a snapshot of the streamed message. */
