@@ -138,7 +138,7 @@ async function measureStore(count, rounds) {
 }
 
 export async function run({ quick, json }) {
-  const held = await measureHeld(quick ? 1_000 : 10_000);
+  const held = await measureHeld(quick ? 1_000 : 100_000);
   const rows = [];
   for (const count of quick ? [1_000, 10_000] : [1_000, 1_000_000]) rows.push(await measureStore(count, 101));
   if (json) return console.log(JSON.stringify({ machine: machine(), held, rows }, null, 2));

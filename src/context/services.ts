@@ -101,8 +101,9 @@ function resolveUsageService(
           "bad_configuration",
           `The price of ${modelId} has the rate ${String(rate)}; a rate must be US dollars per million tokens, 0 or more. If the price is not known, leave the model out.`,
         );
-  const prices: PriceTable = { ...own, ...(usage?.prices ?? listPrices) };
-  return createUsageService(prices);
+  // The list prices are frozen, and a copy of a thousand of them for each agent would be most of what creating one costs.
+  const isListed = models.every(({ price }) => price === undefined) && usage?.prices === undefined;
+  return createUsageService(isListed ? listPrices : { ...own, ...(usage?.prices ?? listPrices) });
 }
 
 const usageRules: OptionTable<NonNullable<ServiceOptions["usage"]>> = { prices: anyValue };

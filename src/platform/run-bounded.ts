@@ -1,14 +1,15 @@
 /**
  * Runs code with a time limit. Schemas come from outside, and validating a value against one may take exponential time (SEC-15).
  */
-import { createContext, Script } from "node:vm";
+import { type Context, createContext, Script } from "node:vm";
 
 const timeLimitMs = 250;
 /** On a busy machine the time limit may pass before any work was done. The work is then retried. */
 const maxTries = 3;
 
 const script = new Script("run()");
-const context = createContext(Object.assign(Object.create(null), { run: undefined }));
+/** Creating it takes 2 ms, and most schemas need no time limit. */
+let createdContext: Context | null = null;
 
 /**
  * Runs `work` on this thread for at most 250 ms. The limit also interrupts a running regular expression. The work may be restarted, so it
@@ -29,6 +30,8 @@ export function withTimeLimit<T>(work: () => T): T {
 
 function runOnce<T>(work: () => T): { readonly value: T } | "timed out" {
   const outcome: { result?: { readonly value: T } } = {};
+  createdContext ??= createContext(Object.assign(Object.create(null), { run: undefined }));
+  const context = createdContext;
   context.run = () => {
     outcome.result = { value: work() };
   };

@@ -7,7 +7,7 @@
  *    longer.
  * 3. It follows no redirects.
  */
-import { type IncomingMessage, type OutgoingHttpHeaders, request as startRequest } from "node:http";
+import type { IncomingMessage, OutgoingHttpHeaders } from "node:http";
 
 export const fetchUnpooled: typeof globalThis.fetch = async (input, init) => {
   const request = new Request(input, { ...init, signal: null });
@@ -29,13 +29,15 @@ export const fetchUnpooled: typeof globalThis.fetch = async (input, init) => {
   });
 };
 
-function sendRequest(
+async function sendRequest(
   url: URL,
   method: string,
   headers: OutgoingHttpHeaders,
   body: Buffer | null,
   signal: AbortSignal | undefined,
 ): Promise<IncomingMessage> {
+  // Programs that use no such server need not load it.
+  const { request: startRequest } = await import("node:http");
   return new Promise((resolve, reject) => {
     // Without an agent, Node opens a connection for this request and asks the server to close it afterwards.
     const request = startRequest(url, { method, headers, agent: false, ...(signal && { signal }) }, resolve);
