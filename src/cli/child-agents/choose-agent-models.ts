@@ -1,6 +1,7 @@
 /**
  * Chooses the models that agent files name.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { type Model, type ModelTimeouts, PawlError } from "../../index.js";
 import { chooseConfiguredModel, hasPrice, type ModelOptions } from "../agent/choose-model.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
@@ -62,7 +63,7 @@ export async function chooseAgentModels(
     try {
       return { file, model: await choose(modelName) };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = getErrorMessage(error);
       const isName = !modelName.includes("/") && !Object.hasOwn(configured.models, modelName);
       return turnOff(file, modelName, isName ? explainUnknownName(file, modelName) : why);
     }

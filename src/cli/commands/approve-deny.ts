@@ -4,6 +4,7 @@
  * 1. The whole call is shown, and the answer counts only for the input that was shown (SEC-6).
  * 2. The answer is posted. Nothing runs here unless `--resume` is set.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { canonicalJson, parseJson } from "../../core/index.js";
 import {
   type ApprovalDecision,
@@ -184,7 +185,7 @@ async function createApprovalWithInput(
     const isSame = JSON.stringify(changed) === JSON.stringify(input);
     return isSame ? answers.allow.decide() : answers.edit.decide(changed);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = getErrorMessage(cause);
     throw new PawlError("bad_input", `The changed input of ${id} is not valid JSON (${why}). No answer was sent.`, {
       cause,
     });

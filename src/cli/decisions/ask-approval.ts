@@ -3,6 +3,7 @@
  *
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../../index.js";
 import { type AnswerChoice, answers, listAnswerChoices } from "../../view/question-choices.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -175,7 +176,7 @@ async function editInput(input: Json, { terminal, interruptions }: AskContext): 
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    terminal.err(`  This is not valid JSON: ${error instanceof Error ? error.message : String(error)}\n`);
+    terminal.err(`  This is not valid JSON: ${getErrorMessage(error)}\n`);
     return null;
   }
 }

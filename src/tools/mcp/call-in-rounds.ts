@@ -6,8 +6,10 @@
  *    call ends with an error, as its outcome is unknown.
  * 2. A large result is not kept twice: it becomes the result of the call only.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
@@ -141,7 +143,7 @@ async function sendUntilReady(send: Send, continuation: Continuation, signal: Ab
     if (signal.aborted) throw error;
     const loginPage = findLoginPage(error);
     if (loginPage !== null) return { type: "login", ...loginPage, ...(next === undefined ? {} : { next }) };
-    return { type: "failed", message: error instanceof Error ? error.message : String(error) };
+    return { type: "failed", message: getErrorMessage(error) };
   }
 }
 

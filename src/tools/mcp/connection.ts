@@ -6,10 +6,12 @@
  * 3. The MCP library never reads a tool's schemas: one bad schema would make the whole server unreachable, and the
  *    library would turn output schemas into code. The caller checks each tool by itself.
  */
+
 import { StringDecoder } from "node:string_decoder";
 import type * as Sdk from "@modelcontextprotocol/client";
 import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { untilAborted } from "../../platform/until-aborted.js";
 import type { ToolContext } from "../../ports/tool.js";
@@ -124,7 +126,7 @@ export function createConnection(
       const cause = signal.aborted ? signal.reason : error;
       const loginNeeded = findLoginNeeded(cause);
       if (loginNeeded !== null) throw loginNeeded;
-      throw new Error(`The MCP server "${name}" cannot be reached (${formatError(cause)})${formatStderrNote()}`, {
+      throw new Error(`The MCP server "${name}" cannot be reached (${getErrorMessage(cause)})${formatStderrNote()}`, {
         cause,
       });
     }
@@ -197,7 +199,7 @@ export function createConnection(
       } catch (cause) {
         const endedNote =
           opening === null ? ` The server ended during the call, whose outcome is unknown${formatStderrNote()}` : "";
-        const causeText = formatError(liveCall.silenceSignal.aborted ? liveCall.silenceSignal.reason : cause);
+        const causeText = getErrorMessage(liveCall.silenceSignal.aborted ? liveCall.silenceSignal.reason : cause);
         throw new Error(`The MCP server "${name}" gave no result (${causeText}).${endedNote}`, { cause });
       } finally {
         liveCall.end();
@@ -364,8 +366,4 @@ function findLoginNeeded(error: unknown): PawlError | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof PawlError && cause.code === "login_needed") return cause;
   return null;
-}
-
-function formatError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -7,7 +7,9 @@
  * 3. A series stays in this process while the server wants short intervals, until a few minutes after the tool was called, or
  *    called again. Otherwise the call sleeps durably between two polls.
  */
+
 import { setTimeout as wait } from "node:timers/promises";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { markAbandonable } from "../../ports/abandonable-step.js";
 import type { StepContext, ToolContext } from "../../ports/tool.js";
@@ -311,7 +313,7 @@ async function pollSeries<Result>(
 }
 
 function formatFailure(error: unknown): string {
-  return shortenUntrusted(error instanceof Error ? error.message : String(error), maxFailureCharacters);
+  return shortenUntrusted(getErrorMessage(error), maxFailureCharacters);
 }
 
 /** JSON-RPC "method not found" and "invalid params": the server does not know the task, and never will. */
