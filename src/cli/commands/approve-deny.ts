@@ -17,7 +17,6 @@ import {
 } from "../../index.js";
 import { type AnswerChoice, answers, listAnswerChoices } from "../../view/question-choices.js";
 import { type Continuation, findWhoContinues } from "../decisions/find-who-continues.js";
-import { parseToolReply } from "../decisions/parse-reply.js";
 import {
   findMatchingCalls,
   formatAgo,
@@ -28,6 +27,7 @@ import {
   parseCallId,
   requireOneMatch,
 } from "../decisions/pending-calls.js";
+import { parseToolReply } from "../decisions/reply-choices.js";
 import { confirmationTexts, sendDecision } from "../decisions/send-decision.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";

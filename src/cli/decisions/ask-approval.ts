@@ -12,13 +12,11 @@ import { formatCallTitle } from "../render/format-call.js";
 import { discardTypedInput } from "../run/steering-input.js";
 import { editText, findEditor } from "../terminal/editor.js";
 import type { Interruptions } from "../terminal/interruptions.js";
-import { joinWords } from "../terminal/join-words.js";
 import { promptLine } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
-import { parseToolReply } from "./parse-reply.js";
+import { formatInput, joinWords, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
 import { formatQuestionTitle } from "./question-title.js";
-import { formatReplyChoices, haveNumbers, listReplyChoices } from "./reply-choices.js";
+import { formatReplyChoices, haveNumbers, listReplyChoices, parseToolReply } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
 /** Only the terminal offers "always": it stores a rule that allows the call. */

@@ -4,7 +4,7 @@
 import { type Message, PawlError, textOf } from "../../../index.js";
 import { lineOf } from "../../screen/line.js";
 import { formatCount } from "../../terminal/text.js";
-import { listCodeBlocks } from "./code-blocks.js";
+import { createBlockCutter } from "../lines/markdown-blocks.js";
 import type { CommandContext } from "./command-context.js";
 import { parseNumber } from "./parse-number.js";
 
@@ -28,3 +28,18 @@ export async function copyAnswer(context: CommandContext, words: string): Promis
 }
 
 const noAnswer: Message = { role: "assistant", parts: [] };
+
+export function listCodeBlocks(text: string): readonly string[] {
+  const cutter = createBlockCutter();
+  const blocks: string[] = [];
+  let lines: string[] | null = null;
+  for (const block of [...cutter.add(text), ...cutter.end()]) {
+    if (block.type === "code-start") lines = [];
+    else if (block.type === "code") lines?.push(block.line);
+    else if (block.type === "code-end" && lines !== null) {
+      blocks.push(lines.join("\n"));
+      lines = null;
+    }
+  }
+  return blocks;
+}
