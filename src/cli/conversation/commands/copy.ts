@@ -9,7 +9,7 @@ import type { CommandContext } from "./command-context.js";
 import { parseNumber } from "./parse-number.js";
 
 /** Copies the Markdown source of the last answer, or one of its code blocks. */
-export async function copyAnswer(context: CommandContext, words: string): Promise<void> {
+export async function runCopyCommand(context: CommandContext, words: string): Promise<void> {
   const { agent, sessionId, store, redaction, say, copy } = context;
   const messages = (await store.describe(sessionId)) === null ? [] : await agent.session(sessionId).messages();
   const answer = redaction.text(textOf(messages.findLast(({ role }) => role === "assistant") ?? noAnswer));
