@@ -4,7 +4,7 @@
 import { createWorker, type Store, type Worker } from "../index.js";
 import { overrideMembers } from "../ports/override-members.js";
 import type { ScheduleStore } from "../store.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 import { logFailure } from "./work-log.js";
 
 /** The result of a tick. */
