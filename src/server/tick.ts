@@ -28,7 +28,7 @@ export type Ticks = {
 /** A tick in progress. */
 type OpenTick = { fired: number; readonly driven: Set<string>; readonly end: () => void };
 
-/** @param isWorking whether the server drives sessions itself, in which case a tick only reports */
+/** @param isWorking whether the server drives sessions itself; a tick then only reports */
 export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks {
   const { store, agents, limits, worker: workerOptions } = settings;
   const openTicks = new Set<OpenTick>();

@@ -255,7 +255,7 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
       return { process, attended: runToEnd(process, { sessionId, runId, input, given, respond, untilDue }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
-    /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes it and the run. */
+    /** Acts as a worker: if the session of an agent that is used as a tool is due, because its process died, resumes it and the run. */
     async whenStill({ agent }: Process) {
       const due = await world.include(world.store.due(world.clock.now(), maxDue));
       if (due.every((sessionId) => sessionId === world.sessionId)) return;

@@ -103,7 +103,7 @@ const stepRules: OptionTable<ScriptedStep> = {
 
 const callRules: OptionTable<ScriptedCall> = { name: anyValue, input: anyValue, raw: anyValue, id: anyValue };
 
-/** The names that the AI SDK and providers use. */
+/** Names that the AI SDK and providers use for these members. */
 const otherStepNames = { toolCalls: "calls", tool_calls: "calls", content: "text", finishReason: "finish" };
 const otherCallNames = { toolName: "name", args: "input", arguments: "input", toolCallId: "id" };
 

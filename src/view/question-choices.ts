@@ -7,7 +7,7 @@
  */
 import type { ApprovalDecision, PendingApproval } from "../index.js";
 
-/** What the person adds: nothing, a string that may be empty, or the value of the answer. */
+/** The person's addition: nothing, a string that may be empty, or the value of the answer. */
 type Addition = "nothing" | "text" | "value";
 
 type Choice<Name extends string, Takes extends Addition, Given extends readonly unknown[]> = {

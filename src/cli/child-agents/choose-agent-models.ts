@@ -25,7 +25,7 @@ export type ChosenAgents = {
   readonly problems: readonly string[];
 };
 
-/** Whether a name is a word of other programs that the settings do not define, so that the agent uses the session's model. */
+/** Whether a name is another program's name for a model, and not defined in the settings. The agent then uses the session's model. */
 export function isModelElsewhere(name: string, { models }: Pick<ResolvedConfiguration, "models">): boolean {
   return modelsElsewhere.has(name) && !Object.hasOwn(models, name);
 }

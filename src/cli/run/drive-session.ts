@@ -88,7 +88,7 @@ export type SessionDriver = {
   readonly drive: (target: DriveTarget, start: StartRun) => Promise<number>;
 };
 
-/** What a message needs for its mentions: the checks of mentioned files, and the mentioned resources. */
+/** The checks of the files that a message mentions, and the resources that it mentions. */
 type Mentions = Pick<ComposeOptions, "mayReach" | "whyRefused" | "resources">;
 
 export type StartRun = (agent: Agent, canAsk: boolean, session: Session, mentions: Mentions) => Promise<RunResult>;

@@ -129,7 +129,7 @@ type ReservedMessage =
 
 type ReservedFields<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
 
-/** What the holder adds for a sender that has no agent. */
+/** Defaults that the holder supplies for a sender without an agent. */
 export type HolderDefaults = {
   readonly limits: RunLimits;
   /** The model of the agent that handles the message. */

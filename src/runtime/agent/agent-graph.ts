@@ -12,7 +12,7 @@ import type { ParentLink } from "./agent-family.js";
 import type { AgentGraph, CompiledAgent } from "./compiled-agent.js";
 import type { Handoff, HandoffAgent } from "./handoffs.js";
 
-/** What an agent passes on to the agents that it reaches. */
+/** Passed on from an agent to the agents that it reaches. */
 export type Inherited = Pick<
   CompiledAgent,
   | "store"

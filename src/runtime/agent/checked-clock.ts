@@ -8,7 +8,7 @@ import { warn } from "../../platform/process.js";
 import type { Clock } from "../../ports/clock.js";
 
 /**
- * Wraps a clock and checks its readings. If the clock breaks later, the last valid reading is repeated: time stands still for the run, and
+ * Wraps a clock and checks its readings. If the clock breaks later, the last valid reading is repeated: time stops for the run, and
  * a process warning (`PAWL_CLOCK`) is emitted once.
  * @throws PawlError `bad_configuration` if a function is missing, or a first reading is not a time
  */

@@ -69,7 +69,7 @@ const hookRules: OptionTable<Hook> = {
   ...pointRules,
 };
 
-/** The names of other libraries, and of an agent's callbacks, for these points. */
+/** Names that other libraries, and an agent's own callbacks, use for these points. */
 const otherNames = {
   beforeModel: "beforeLLMCall",
   afterModel: "afterLLMCall",

@@ -52,7 +52,7 @@ import { createDataAccess } from "./session-data.js";
 import { createSessionEvents } from "./session-events.js";
 import type { Resume, SendOptions, Session } from "./session-handle.js";
 
-/** What a session handle needs from its process. */
+/** Functions of the process that a session handle uses. */
 export type SessionDeps = {
   readonly live: () => LocalSession;
   readonly itemsOf: ItemsOf;

@@ -19,7 +19,7 @@ import { OversizedError } from "./bounded-fetch.js";
 import type { A2aSdk } from "./import-sdk.js";
 import { createMessage, createTextPart, joinTexts, readOutput, readQuestion, toAnswer, toOutput } from "./messages.js";
 
-/** What the agent answers to the first message. It may answer without a task. */
+/** The agent's reply to the first message, which need not be a task. */
 export type Started =
   | { readonly type: "task"; readonly taskId: string; readonly startedAt: number }
   | { readonly type: "output"; readonly output: ToolOutput };

@@ -21,7 +21,7 @@ import type { Task, TaskMethods } from "./tasks.js";
 import type { ListedTool } from "./tool-list.js";
 import { maxKeptCharacters, toToolOutput } from "./tool-output.js";
 
-/** What a server answers: its result, a task that will have the result, or what it needs first. */
+/** The server's reply: a result, a task that will have the result, or the inputs that it needs first. */
 export type Reply =
   | { readonly type: "result"; readonly result: CallToolResult }
   | { readonly type: "task"; readonly task: Task }
@@ -32,7 +32,7 @@ export type Reply =
    */
   | ({ readonly type: "login"; readonly next?: Continuation } & LoginPage);
 
-/** What a request after the first brings. */
+/** The additional parameters of a request after the first. */
 export type Continuation = {
   readonly inputResponses?: InputResponses;
   readonly requestState?: string;
@@ -114,7 +114,7 @@ async function sendRound(
 
 type UnstoredReply = Reply | Extract<StoredReply, { type: "failed" }>;
 
-/** What a server asks is checked before a step stores it. */
+/** Checks the server's questions before a step stores them. */
 function checkReply(peer: string, reply: UnstoredReply): UnstoredReply {
   const state = reply.type === "asks" ? reply.state : reply.type === "login" ? reply.next?.requestState : undefined;
   if ((state?.length ?? 0) > maxStateCharacters)

@@ -57,7 +57,7 @@ type OpenConnection = { readonly client: Sdk.Client };
 
 /** How long a question that holds a request open waits for a person. */
 const defaultAnswerTimeoutMs = 3_600_000;
-/** For the MCP library, whose time limit cannot stand still while a person is asked. */
+/** Effectively no time limit: the MCP library's own timer cannot be paused while a person is asked. */
 const maxTimer = 2 ** 31 - 1;
 /** The last characters of a server's standard error that are kept for error messages. */
 const maxStderrCharacters = 2_000;
@@ -73,9 +73,9 @@ export function createConnection(
   const closing = new AbortController();
   let stderr = "";
   let instructions: string | undefined;
-  /** When the list of tools expires, by `performance.now()`. The first call afterwards reads it again. */
+  /** When the list of tools expires, on the scale of `performance.now()`. The next call then reads it again. */
   let staleAt = Number.POSITIVE_INFINITY;
-  /** Which protocol the server speaks. It is asked once. */
+  /** The protocol that the server speaks, which is discovered once. */
   let priorDiscovery: Sdk.PriorDiscovery | undefined;
 
   /** @param signal ends the attempt */
@@ -155,7 +155,7 @@ export function createConnection(
   }
 
   function formatStderrNote(): string {
-    // Cut between two lines: whoever masks secrets could not tell one that is cut in two.
+    // Cut between two lines, because a redaction would not recognize a secret that is cut in two.
     const end = (stderr.length > maxStderrCharacters ? stderr.slice(stderr.indexOf("\n") + 1) : stderr).trim();
     return end === "" ? "." : `. The end of its standard error: ${end}`;
   }
@@ -250,7 +250,7 @@ function toNegotiationMode(protocol: McpServerOptions["protocol"], { type }: Mcp
   return requestedProtocol === "2025-11-25" ? "legacy" : { pin: requestedProtocol };
 }
 
-/** What the server said at the first connection, so that it need not be asked again. */
+/** The result of the first connection's discovery, so that the server need not be asked again. */
 function toPriorDiscovery(client: Sdk.Client): Sdk.PriorDiscovery {
   const discover = client.getDiscoverResult();
   return discover === undefined ? { kind: "legacy" } : { kind: "modern", discover };

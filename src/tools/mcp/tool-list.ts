@@ -65,7 +65,7 @@ export function parseListing(tools: readonly unknown[], options: ListingOptions)
   return { tools: [...listed.values()], problems };
 }
 
-/** What a server says of a tool. It may have any shape. */
+/** A tool as the server describes it. It may have any shape. */
 type UntrustedTool = {
   readonly [field in "name" | "description" | "inputSchema" | "outputSchema" | "annotations"]?: unknown;
 };
