@@ -126,8 +126,10 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     const { notice } = row;
     try {
       const request = destination.createRequest({
-        ...{ deliveryId: toDeliveryId(row), now: options.clock.now() },
-        ...{ notice, fields: readNotice(notice) },
+        deliveryId: toDeliveryId(row),
+        now: options.clock.now(),
+        notice,
+        fields: readNotice(notice),
       });
       const rules = destination.isBrowser ? browserRules : hookRules;
       const status = await sendRequest(request, rules, AbortSignal.any([options.signal, deadline]));

@@ -112,7 +112,9 @@ export function createFolderAgent(options: FolderAgentOptions): Agent {
   const recorder = createFileRecorder(root, store);
   const hooksFor = (agent: string | null) =>
     createHooks(hooks, agent, {
-      ...{ root, store, ...hookDeps },
+      root,
+      store,
+      ...hookDeps,
       runAfterCall: recorder.runHook,
       onCommand: options.onHookCommand,
     });
@@ -230,7 +232,11 @@ function createFolderTools({
   const verdicts = createHookVerdicts();
   const createShellIn = (env: AgentSettings["shell"]["env"], ownSandbox: CommandSandbox) =>
     createShellTool({
-      ...{ root, background, ...shellSettings, env, sandbox: ownSandbox },
+      root,
+      background,
+      ...shellSettings,
+      env,
+      sandbox: ownSandbox,
       requests: sandboxSettings.outside === "ask" ? ["hosts", "outside"] : ["hosts"],
       // The permission check of the call has found the rules that apply to it.
       decideHost: (target, { sessionId, data }) =>
