@@ -2,9 +2,9 @@
 
 const { rooms, programs } = require("./scripts/rooms.cjs");
 
-/** The modules of the package's entry points that a program may use, `isObject`, the key of a call, the alarm, `untilAborted`, and the ignore rules, which trust in a folder needs. */
+/** The modules of the package's entry points that a program may use, `isObject`, `getErrorMessage`, the key of a call, the alarm, `untilAborted`, and the ignore rules, which trust in a folder needs. */
 const publicEntries =
-  "^src/(index|inspect|store|core/index|core/data/(call-key|is-object)|platform/(alarm|until-aborted)|stores/sqlite/index|stores/postgres/index|models/index|evals/index|webhooks/index|notices/index|tools/index|tools/files/ignore-rules|tools/mcp/index|tools/a2a/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
+  "^src/(index|inspect|store|core/index|core/data/(call-key|error-message|is-object)|platform/(alarm|until-aborted)|stores/sqlite/index|stores/postgres/index|models/index|evals/index|webhooks/index|notices/index|tools/index|tools/files/ignore-rules|tools/mcp/index|tools/a2a/index|protocols/acp/index|protocols/mcp-server/index|server/index|server/client/index)[.]ts$";
 
 /** A room may import itself, the rooms that scripts/rooms.cjs names for it, and packages and built-in modules. */
 function roomRule({ room, imports }) {
@@ -45,7 +45,7 @@ const inspectorIsAClient = {
       "^src/inspector/",
       "^src/server/client/index[.]ts$",
       "^src/(stream|view)/",
-      "^src/core/data/(cache-break|call-key|hidden-characters|file-edit|is-object|message|usage)[.]ts$",
+      "^src/core/data/(cache-break|call-key|error-message|file-edit|hidden-characters|is-object|message|usage)[.]ts$",
     ],
     dependencyTypesNot: ["type-only"],
   },

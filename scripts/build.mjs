@@ -45,13 +45,13 @@ const libraryEntries = {
 
 /**
  * Small modules that nearly everything needs. Otherwise, a chunk is what the same entry points and commands load, and many of these
- * modules would have a file of their own. `./core` needs no Node, so what does is apart. The first frame of a conversation needs one of
+ * modules would have a file of their own. `./core` needs no Node, so what does is apart. The first frame of a conversation needs two of
  * them alone.
  */
 const groups = [
   {
     name: "data",
-    test: /[\\/]build[\\/]core[\\/]data[\\/](?!hidden-characters)/,
+    test: /[\\/]build[\\/]core[\\/]data[\\/](?!error-message|hidden-characters)/,
   },
   { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
 ];

@@ -332,7 +332,7 @@ const programs = [
   {
     room: "inspector",
     about: "the page of `pawl ui`, built by scripts/inspector.mjs",
-    uses: ["seven files of `core/data`", "the server's client", "stream", "view"],
+    uses: ["eight files of `core/data`", "the server's client", "stream", "view"],
     isPage: true,
   },
   {

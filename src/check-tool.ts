@@ -1,5 +1,5 @@
 /**
- * What a tool may have: its own name, and the names of its options. A misspelt option would be ignored: the tool would run without
+ * Checks the name of a tool, and the names of its options. A misspelled option would be ignored: the tool would run without
  * its approval or its limit.
  */
 import {

@@ -15,7 +15,7 @@ import { createOutputTools } from "./tools/outputs/output-tools.js";
 /** A `Model`, or a language model of the AI SDK (specification v3 or v4). */
 export type AnyModel = Model | LanguageModel;
 
-/** What an agent is made of. Only `model` is required. */
+/** Options of an agent. Only `model` is required. */
 // biome-ignore lint/suspicious/noExplicitAny: a list of options of agents with different deps has no narrower type.
 export type AgentOptions<Deps = any, Params = any> = Options<AnyModel, Deps, Params>;
 

@@ -1,5 +1,5 @@
 /**
- * `pawl/store`: the types of a store, for those who write one.
+ * `pawl/store`: the types of a store, for authors of stores.
  */
 export type { Entry, Event, InboxMessage, State } from "./core/index.js";
 export type { CommittedNotice, DestinationRow, NoticeChange, NoticeRow, NoticeStore } from "./ports/notice-store.js";

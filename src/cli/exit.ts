@@ -1,6 +1,7 @@
 /**
  * How the process ends: exit codes for scripts, and error messages for people.
  */
+import { getErrorMessage } from "../core/data/error-message.js";
 import { reasons } from "../core/index.js";
 import { type ErrorCode, PawlError, type RunResult } from "../index.js";
 
@@ -46,7 +47,7 @@ export function exitCodeOfError(error: unknown): number {
 /** Formats an error for a person. `--debug` adds the stack and the causes. */
 export function formatError(error: unknown, isDebugging: boolean): string {
   if (isDebugging) return error instanceof Error ? formatWithCauses(error) : String(error);
-  const message = error instanceof Error ? error.message : String(error);
+  const message = getErrorMessage(error);
   return error instanceof PawlError ? message : `${message} (unexpected; run again with --debug for the stack)`;
 }
 

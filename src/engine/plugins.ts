@@ -7,7 +7,9 @@
  * 3. A plugin's setup fails after two minutes, and its dispose after 10 s.
  * 4. Two plugins cannot register the same name, because their order would then decide which of the two is used.
  */
+
 import { anyValue, checkPlainOptions, type OptionTable } from "../check-options.js";
+import { getErrorMessage } from "../core/data/error-message.js";
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
 import type { Store } from "../ports/store.js";
@@ -103,7 +105,7 @@ async function withTimeout(call: () => void | Promise<void> | undefined, timeout
 
 function toSetupError({ name }: Pick<Plugin, "name">, error: unknown, disposeErrors: readonly unknown[]): unknown {
   if (disposeErrors.length === 0 && error instanceof PawlError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = getErrorMessage(error);
   const cause =
     disposeErrors.length === 0
       ? error

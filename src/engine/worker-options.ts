@@ -46,7 +46,7 @@ export type WorkingAgent = {
   readonly shutdown: (options?: { readonly graceMs?: number }) => Promise<void>;
 };
 
-/** What a worker did with a session. */
+/** A report of a worker's action on a session. */
 export type WorkerReport =
   /** This worker has claimed the session. It reports nothing about a session that another process claimed first. */
   | { readonly type: "taken"; readonly sessionId: string; readonly agent: string }

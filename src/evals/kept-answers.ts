@@ -10,8 +10,10 @@
  * 4. Failures are not kept.
  * 5. Answers of scripted models are neither kept nor paid for: a script keeps its id when it changes.
  */
+
 import { appendFileSync, closeSync, fstatSync, mkdirSync, openSync, readFileSync, readSync } from "node:fs";
 import { dirname } from "node:path";
+import { getErrorMessage } from "../core/data/error-message.js";
 import type { Usage } from "../core/data/message.js";
 import { PawlError } from "../errors.js";
 import { hashRequest } from "../models/recorded/recording.js";
@@ -65,7 +67,7 @@ function readLines(path: string, known: Map<string, readonly DeltaBody[]>): void
       if (answer !== undefined) known.set(toText(answer), answer.deltas);
     }
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = getErrorMessage(cause);
     throw new PawlError("bad_input", `The kept answers in ${path} cannot be opened (${why}). Use another file.`, {
       cause,
     });

@@ -7,13 +7,15 @@ import { listPrices } from "../models/facts/prices.js";
 import { sha256 } from "../platform/hash.js";
 import type { Model } from "../ports/model.js";
 import type { PriceTable, UsageService } from "../ports/services.js";
+import type { Store } from "../ports/store.js";
 import type { HandoffAgent } from "../runtime/agent/handoffs.js";
+import { exportSessions } from "../stores/transfer/export.js";
+import { importSessions } from "../stores/transfer/import.js";
 import { createAsk } from "./ask.js";
 import type { EvalCase } from "./case.js";
 import type { EvalAgent, EvalOptions } from "./eval-options.js";
 import { compareWithLabels, type JudgeDeps, judgeTrial } from "./judge-trial.js";
 import type { Judge } from "./judges.js";
-import { keepLog } from "./keep-log.js";
 import { type Budget, createAnswerKeeper, openAnswers } from "./kept-answers.js";
 import { playCase } from "./play.js";
 import type { Agreement, TrialReport } from "./report.js";
@@ -150,3 +152,15 @@ function toSessionId(name: string, { case: one, variant, repetition }: Queued): 
 }
 
 const maxIdCharacters = 150;
+
+/** Copies the log of a trial, with its child sessions, into a store for the inspector. Replaces the log of a previous run of the trial. */
+async function keepLog(from: Store, to: Store): Promise<void> {
+  let text = "";
+  for await (const line of exportSessions(from)) text += line;
+  for (const { sessionId } of await from.list()) await to.delete(sessionId, { now: Date.now(), force: true });
+  await importSessions(to, {
+    async *read() {
+      yield text;
+    },
+  });
+}

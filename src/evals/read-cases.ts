@@ -4,6 +4,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { getErrorMessage } from "../core/data/error-message.js";
 import { isObject } from "../core/data/is-object.js";
 import { parseJson } from "../core/data/json.js";
 import { PawlError } from "../errors.js";
@@ -46,7 +47,7 @@ function readText(path: string): string {
   try {
     return readFileSync(path, "utf8");
   } catch (cause) {
-    throw notACaseError(path, cause instanceof Error ? cause.message : String(cause));
+    throw notACaseError(path, getErrorMessage(cause));
   }
 }
 

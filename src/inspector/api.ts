@@ -5,6 +5,7 @@
  * The half is sent only to a server that has proved that it knows the half. A server may stop, and another program may listen on its port.
  * The proof is therefore valid only while a connection of the page is open, and is requested again before each request without one.
  */
+import { getErrorMessage } from "../core/data/error-message.js";
 import { verifyServer } from "./server-proof.js";
 
 /** The server refused the request, or could not be reached (`status` 0). `message` is for people. */
@@ -127,7 +128,7 @@ export function createApi(base: string, half: () => string | null, { onRefused, 
 export function formatErrorMessage(error: unknown): string {
   if (error instanceof ApiError && error.code === "forbidden")
     return `You are not allowed to see this. ${error.message}`;
-  return error instanceof Error ? error.message : String(error);
+  return getErrorMessage(error);
 }
 
 function parseJson(text: string): unknown {

@@ -39,7 +39,8 @@ async function loadFirstRunStart(
 ): Promise<RunStarted | null> {
   const { events } = await api.get<{ readonly events: readonly RunStarted[] }>(path, {
     ...query,
-    ...{ type: "run_started", limit: 1 },
+    type: "run_started",
+    limit: 1,
   });
   return events[0] ?? null;
 }

@@ -161,7 +161,8 @@ export function createInspector(api: Api, key: PageKey): Inspector {
     const posted =
       why === "external" && decision.type === "result"
         ? await api.post<{ readonly counted: "first" | "second" }>(`${path}/results`, {
-            ...{ callKey, output: decision.output },
+            callKey,
+            output: decision.output,
             ...(decision.isError === true ? { isError: true } : {}),
           })
         : await api.post<{ readonly counted: "first" | "second"; readonly answer: GivenAnswer | null }>(

@@ -109,7 +109,9 @@ export function createSessionLoader(
   /** Loads the records of ended steps, from one step on. */
   async function loadTraces(id: string, path: string, fromSeq: number, count: number): Promise<void> {
     const { records } = await api.get<{ readonly records: readonly TraceRecord[] }>(`${path}/trace`, {
-      ...{ after: fromSeq, limit: count, type: "step" },
+      after: fromSeq,
+      limit: count,
+      type: "step",
     });
     const steps = records.filter((record) => record.type === "step");
     dispatch({ type: "session", id, action: { type: "traces_loaded", traces: steps.slice(0, count) } });

@@ -74,7 +74,7 @@ const keptMs = 10 * dayMs;
 const dropEveryMs = 3_600_000;
 
 type DeliverOptions = Parameters<WorkerNotices["deliver"]>[1];
-/** What the polls of a store share. */
+/** State that the polls of a store share. */
 type Progress = {
   /** The destinations to which an earlier poll still delivers. */
   readonly busyIds: Set<string>;
@@ -126,8 +126,10 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     const { notice } = row;
     try {
       const request = destination.createRequest({
-        ...{ deliveryId: toDeliveryId(row), now: options.clock.now() },
-        ...{ notice, fields: readNotice(notice) },
+        deliveryId: toDeliveryId(row),
+        now: options.clock.now(),
+        notice,
+        fields: readNotice(notice),
       });
       const rules = destination.isBrowser ? browserRules : hookRules;
       const status = await sendRequest(request, rules, AbortSignal.any([options.signal, deadline]));
@@ -220,7 +222,7 @@ export function createNotices(destinations: readonly NoticeDestination[], option
     return counts.reduce((sum, count) => sum + count, 0);
   }
 
-  /** Also drops notices of destinations that no worker serves any more. */
+  /** Also drops notices of destinations that no worker serves. */
   async function dropOld(store: Store, ids: readonly string[], { clock }: DeliverOptions): Promise<void> {
     const known = getProgress(store);
     if (clock.elapsed() < known.nextDropAt) return;

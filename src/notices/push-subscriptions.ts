@@ -3,7 +3,7 @@
  *
  * 1. A push contains the title of what happened and a link into the inspector, and nothing else.
  * 2. It goes only to the principal whose session or schedule it is about, or to one that may see all of them.
- * 3. It goes to public addresses and to those of `push.allowAddresses`, because whoever subscribes names the address.
+ * 3. It goes to public addresses and to those of `push.allowAddresses`, because the subscriber chooses the address.
  * 4. A subscription ends 30 days after the page Approvals was last open in its browser, and when its push service says that it is gone.
  */
 import { isIP } from "node:net";

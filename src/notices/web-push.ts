@@ -10,7 +10,7 @@ export type VapidKeys = { readonly privateKey: string; readonly publicKey: strin
 /** The keys of a browser's subscription, in base64url: 65 bytes, and 16 bytes. */
 export type SubscriptionKeys = { readonly p256dh: string; readonly auth: string };
 
-/** What is random in an encryption; given by tests. */
+/** The random inputs of an encryption; tests pass fixed ones. */
 type Ephemeral = { readonly salt: Uint8Array; readonly privateKey: Uint8Array };
 
 /** One record holds the whole message: push services take 4,096 bytes. */

@@ -1,6 +1,7 @@
 /**
  * Resumes a session in this process, for a client that follows it.
  */
+import { getErrorMessage } from "../core/data/error-message.js";
 import { PawlError, type Session } from "../index.js";
 
 /** Resumes the session in this process. @returns why it cannot; null if it ended, waits, or continues elsewhere */
@@ -11,6 +12,6 @@ export async function resumeHere(session: Pick<Session, "resume">): Promise<stri
     return result.error?.message ?? result.text;
   } catch (error) {
     if (error instanceof PawlError && error.code === "run_finished") return null;
-    return error instanceof Error ? error.message : String(error);
+    return getErrorMessage(error);
   }
 }

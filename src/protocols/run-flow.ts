@@ -76,7 +76,7 @@ export async function listOpenApprovals(
   return (await session.pendingApprovals()).filter((candidate) => !answered.has(questionKey(candidate)));
 }
 
-/** What the session waits for. A queued run waits along with the current one. */
+/** The open questions and waits of the session. A queued run waits along with the current one. */
 async function listWaiting(session: ReadableSession, answered: ReadonlySet<string>): Promise<RunWaiting> {
   const approvals = await listOpenApprovals(session, answered);
   return { type: "waiting", approvals, waits: approvals.length === 0 ? await listWaits(session) : [] };

@@ -19,7 +19,7 @@ import { createLinks } from "./peers/links.js";
 import type { Route } from "./route.js";
 import { loadListedSession } from "./routes/sessions.js";
 import { redactSecrets, type ServerContext } from "./server-context.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 import { loadSessionInfo } from "./session-info.js";
 import { createOpenStreams } from "./streams.js";
 import { createTicks } from "./tick.js";

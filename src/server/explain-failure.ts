@@ -1,5 +1,5 @@
 /**
- * What a client is told of an error that comes after its answer has begun, or that another protocol puts into a form of its own.
+ * Explains a failure to a client whose response has already begun, or whose protocol has its own form of errors.
  */
 import { createFailureLine } from "./log-line.js";
 import type { RouteRequest } from "./route.js";
@@ -7,9 +7,9 @@ import type { ServerContext } from "./server-context.js";
 import { toErrorResponse } from "./server-error.js";
 
 /**
- * The message for the client, as `toErrorResponse` gives it and with secrets taken out. Logs the error if the server is to blame.
+ * Returns the redacted message of `toErrorResponse`. Logs the error if the server is to blame.
  *
- * @param sessionId the session that the client asked for, if it asked for one
+ * @param sessionId the session of the request, if it has one
  */
 export function explainFailure(
   { settings }: ServerContext,

@@ -7,6 +7,7 @@
  *    are used for up to an hour. Meanwhile a token that no cached key can verify gets 503, not 401, and the server retries the issuer
  *    after five seconds at the earliest.
  */
+import { getErrorMessage } from "../core/data/error-message.js";
 import { isObject } from "../core/data/is-object.js";
 import { isSafeForSecrets } from "../platform/loopback.js";
 import { readBounded } from "../platform/read-bounded.js";
@@ -310,7 +311,7 @@ function createRemoteKeys(url: URL): KeySource {
 
 function createUnavailableError({ origin, pathname }: URL, cause: unknown): ServerError {
   const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause;
-  const why = (reason instanceof Error ? reason.message : String(reason)).replace(/[.]?$/, ".");
+  const why = getErrorMessage(reason).replace(/[.]?$/, ".");
   return new ServerError(
     "keys_unavailable",
     `The key set at ${origin}${pathname} cannot be read: ${why} Check the option \`jwksUrl\` of authenticateByJwt(), and whether this server can reach the issuer.`,

@@ -2,6 +2,7 @@
  * The lines that a server logs.
  */
 
+import { getErrorMessage } from "../core/data/error-message.js";
 import type { Redact } from "../index.js";
 import { warn } from "../platform/process.js";
 
@@ -40,7 +41,7 @@ export function createLog(log: (line: LogLine) => unknown, redact: Redact): (lin
 /** The author's redaction may throw, too. */
 function formatReason(error: unknown, redact: Redact): string {
   try {
-    return redact(error instanceof Error ? error.message : String(error));
+    return redact(getErrorMessage(error));
   } catch {
     return "its error cannot be shown";
   }

@@ -7,7 +7,7 @@
  */
 import type { Client, Clock } from "../index.js";
 import type { Links } from "./peers/links.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 
 export type LoneRuns = {
   /** Called when a chat request has begun a run, before its stream is open. */

@@ -3,7 +3,7 @@
  */
 import { PawlError } from "../index.js";
 import { createFailureLine } from "./log-line.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 
 const retryMs = 5_000;
 

@@ -25,7 +25,7 @@ import {
   type RunRequest,
 } from "./principal.js";
 import { ServerError } from "./server-error.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 import { addTopPrincipal, createBeginningInfo } from "./session-info.js";
 import type { OpenStreams } from "./streams.js";
 import type { Ticks } from "./tick.js";

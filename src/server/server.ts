@@ -36,7 +36,8 @@ import { signalRoutes } from "./routes/signals.js";
 import { systemRoutes } from "./routes/system.js";
 import { watchingRoutes } from "./routes/watching.js";
 import { createWebhookRoutes } from "./routes/webhooks.js";
-import { resolveSettings, type ServerOptions, type ServerSettings } from "./server-options.js";
+import type { ServerOptions } from "./server-options.js";
+import { resolveSettings, type ServerSettings } from "./server-settings.js";
 import { logFailure } from "./work-log.js";
 
 /** Serves sessions over HTTP. */

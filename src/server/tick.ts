@@ -4,7 +4,7 @@
 import { createWorker, type Store, type Worker } from "../index.js";
 import { overrideMembers } from "../ports/override-members.js";
 import type { ScheduleStore } from "../store.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 import { logFailure } from "./work-log.js";
 
 /** The result of a tick. */
@@ -28,7 +28,7 @@ export type Ticks = {
 /** A tick in progress. */
 type OpenTick = { fired: number; readonly driven: Set<string>; readonly end: () => void };
 
-/** @param isWorking whether the server drives sessions itself, in which case a tick only reports */
+/** @param isWorking whether the server drives sessions itself; a tick then only reports */
 export function createTicks(settings: ServerSettings, isWorking: boolean): Ticks {
   const { store, agents, limits, worker: workerOptions } = settings;
   const openTicks = new Set<OpenTick>();

@@ -3,7 +3,7 @@
  */
 import { createMetricRegistry } from "./metrics/registry.js";
 import { ServerError } from "./server-error.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 
 export type UsageLimits = {
   /** Counts a change. @throws ServerError `too_many` */

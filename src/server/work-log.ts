@@ -3,7 +3,7 @@
  */
 import { PawlError, type WorkerReport } from "../index.js";
 import { createFailureLine } from "./log-line.js";
-import type { ServerSettings } from "./server-options.js";
+import type { ServerSettings } from "./server-settings.js";
 
 /** Logs a failure that a worker of the server, or of a tick, has reported. */
 export function logFailure({ log }: Pick<ServerSettings, "log">, report: WorkerReport): void {

@@ -17,6 +17,7 @@ import {
   type OptionTable,
   oneOf,
 } from "../check-options.js";
+import { getErrorMessage } from "../core/data/error-message.js";
 import type { Entry } from "../core/machine/event.js";
 import type { RunResult } from "../core/view/outcome.js";
 import type { Agent } from "../create-agent.js";
@@ -144,7 +145,7 @@ export class CrashFailure extends Error {
   readonly invariant: number | null;
 
   constructor(at: readonly number[], cause: unknown, facts: readonly Fact[]) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = getErrorMessage(cause);
     const where = at.length === 0 ? "Without a crash" : `With a crash at ${at.join(" and ")}`;
     const broken = cause instanceof InvariantBroken ? cause : null;
     const story = formatStory(facts, { lines: 60, about: broken?.line ?? null });
@@ -254,7 +255,7 @@ function createScenario(world: World, options: CrashTestOptions, runId: string, 
       return { process, attended: runToEnd(process, { sessionId, runId, input, given, respond, untilDue }) };
     },
     isPoint: points === "waits" ? () => true : isAroundCommit,
-    /** Does a worker's job: if the session of an agent that a tool runs is due, because its process died, resumes it and the run. */
+    /** Acts as a worker: if the session of an agent that is used as a tool is due, because its process died, resumes it and the run. */
     async whenStill({ agent }: Process) {
       const due = await world.include(world.store.due(world.clock.now(), maxDue));
       if (due.every((sessionId) => sessionId === world.sessionId)) return;

@@ -17,6 +17,7 @@ import {
   numberFrom,
   type OptionTable,
 } from "../check-options.js";
+import { getErrorMessage } from "../core/data/error-message.js";
 import type { Entry } from "../core/machine/event.js";
 import { isResting } from "../core/machine/state.js";
 import type { Store } from "../ports/store.js";
@@ -114,7 +115,7 @@ export class KillFailure extends Error {
   readonly invariant: number | null;
 
   constructor(at: readonly string[], cause: unknown) {
-    super(`Killed ${at.join(", ") || "never"}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    super(`Killed ${at.join(", ") || "never"}: ${getErrorMessage(cause)}`, { cause });
     this.at = at;
     this.invariant = cause instanceof InvariantBroken ? cause.number : null;
   }

@@ -1,6 +1,7 @@
 /**
  * A model that answers from a script, in order.
  */
+
 import {
   aBoolean,
   anArray,
@@ -11,6 +12,7 @@ import {
   nonEmptyString,
   type OptionTable,
 } from "../check-options.js";
+import { getErrorMessage } from "../core/data/error-message.js";
 import type { FinishReason, Json, ModelFailure, Usage } from "../core/data/message.js";
 import type { Model, ModelDelta, ModelRequest } from "../ports/model.js";
 import type { Price } from "../ports/services.js";
@@ -101,7 +103,7 @@ const stepRules: OptionTable<ScriptedStep> = {
 
 const callRules: OptionTable<ScriptedCall> = { name: anyValue, input: anyValue, raw: anyValue, id: anyValue };
 
-/** The names that the AI SDK and providers use. */
+/** Names that the AI SDK and providers use for these members. */
 const otherStepNames = { toolCalls: "calls", tool_calls: "calls", content: "text", finishReason: "finish" };
 const otherCallNames = { toolName: "name", args: "input", arguments: "input", toolCallId: "id" };
 
@@ -166,7 +168,7 @@ function findStep(script: Script, request: ModelRequest, count: number): Scripte
     checkStep("The step that the script's function returned", step);
     return step;
   } catch (error) {
-    return createInvalidStep(error instanceof Error ? error.message : String(error));
+    return createInvalidStep(getErrorMessage(error));
   }
 }
 

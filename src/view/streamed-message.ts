@@ -75,7 +75,10 @@ export function toSnapshot(message: StreamedMessage): MessageSnapshot | null {
   const { runId, modelCallIndex, attempt, deltaSeq, parts, open, inputs } = message;
   return {
     type: "snapshot",
-    ...{ runId, modelCallIndex, attempt, deltaSeq },
+    runId,
+    modelCallIndex,
+    attempt,
+    deltaSeq,
     message: { role: "assistant", parts: parts.map(toAssistantPart) },
     open: [...open].map(([key, part]) => ({
       id: key.slice(part.kind.length + 1),

@@ -180,6 +180,7 @@ const modules = {
       parseDollars: cliText.parseDollars,
       parseDuration: cliText.parseDuration,
       quotePath: cliText.quotePath,
+      joinWords: (text) => cliText.joinWords([text, text], "or"),
       wrapWords: (text) => cliText.wrapWords(text, 80),
       formatFailure: (text) => cliText.formatFailure(text, 80),
     } satisfies Cases<typeof cliText>,

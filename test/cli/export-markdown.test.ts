@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { exportSession } from "../../src/cli/conversation/commands/export.js";
+import { runExportCommand } from "../../src/cli/conversation/commands/export.js";
 import { createTerminalRedaction } from "../../src/cli/terminal/redaction.js";
 import { createAgent, createMemoryStore, defineTool } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/index.js";
@@ -50,7 +50,7 @@ test("names who speaks, which call a result is of, and what a person changed", a
   await session.answer(approval?.callKey ?? "", { type: "modify", input: { text: "new" } }, { by: "ada" });
   expect(await session.resume()).toMatchObject({ status: "completed" });
   const context = { store, agent, sessionId: "s", root, redaction: createTerminalRedaction({}), say() {} };
-  await exportSession(context as unknown as Parameters<typeof exportSession>[0], "talk.md");
+  await runExportCommand(context as unknown as Parameters<typeof runExportCommand>[0], "talk.md");
   const headings = readFileSync(join(root, "talk.md"), "utf8")
     .split("\n")
     .filter((line) => /^(#|write:)/.test(line));

@@ -5,7 +5,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { exportSession } from "../../src/cli/conversation/commands/export.js";
+import { runExportCommand } from "../../src/cli/conversation/commands/export.js";
 import { shortId } from "../../src/cli/files/session-store.js";
 import { createTextWorkerView } from "../../src/cli/render/worker-view.js";
 import { createTerminalRedaction } from "../../src/cli/terminal/redaction.js";
@@ -48,7 +48,7 @@ test("an exported session is in the folder, whatever its id", async () => {
     const agent = createAgent({ model: createScriptedModel([{ text: "Done." }]), store });
     await agent.run("Go", { sessionId });
     const context = { store, agent, sessionId, root, redaction: createTerminalRedaction({}), say() {} };
-    await exportSession(context as unknown as Parameters<typeof exportSession>[0], "");
+    await runExportCommand(context as unknown as Parameters<typeof runExportCommand>[0], "");
   }
   expect(readdirSync(base)).toEqual(["root"]);
   expect(readdirSync(root).every((name) => /^pawl-[\w-]+\.md$/.test(name))).toBe(true);

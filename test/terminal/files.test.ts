@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { createAnthropic } from "@ai-sdk/anthropic";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { composeMessage, createDataPart, summarizeMessage } from "../../src/cli/agent/attachments.js";
-import { listCodeBlocks } from "../../src/cli/conversation/commands/code-blocks.js";
+import { listCodeBlocks } from "../../src/cli/conversation/commands/copy.js";
 import { findTypedPath, listFileNames, matchNames } from "../../src/cli/conversation/fronts/file-names.js";
 import { fromAiSdk } from "../../src/models/index.js";
 import { addIgnoreRules, isIgnored } from "../../src/tools/files/ignore-rules.js";

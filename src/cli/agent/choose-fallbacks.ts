@@ -1,6 +1,7 @@
 /**
  * The models of the setting `fallbacks`, which take over when a model has been given up.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { type Fallback, type Model, PawlError } from "../../index.js";
 import type { ConfiguredLimits } from "../configuration/configuration.js";
 import { findSettingValue, type ResolvedConfiguration } from "../configuration/resolve-configuration.js";
@@ -41,7 +42,7 @@ export async function chooseFallbacks(
 }
 
 function formatProblem(name: string, error: unknown): string {
-  return toOneLine(`The fallback ${name} is left out. ${error instanceof Error ? error.message : String(error)}`);
+  return toOneLine(`The fallback ${name} is left out. ${getErrorMessage(error)}`);
 }
 
 /**

@@ -38,7 +38,12 @@ export function openCommandSandbox(
     key,
     permissions,
     sandbox: createSandbox({
-      ...{ root, mode, hosts, addresses, show, write },
+      root,
+      mode,
+      hosts,
+      addresses,
+      show,
+      write,
       hide: async (signal) => [...hiddenFolders, ...(await opened.permissions.closedFiles(signal))],
     }),
   };

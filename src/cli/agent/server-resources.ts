@@ -2,6 +2,7 @@
  * The resources of MCP servers that a message mentions as `@server:uri`. Their content is untrusted: it is attached as quoted
  * data, and its size is bounded.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError, type UserPart } from "../../index.js";
 import type { McpResourceContent, McpServer } from "../../tools/mcp/index.js";
 import { formatNumber } from "../../view/format-number.js";
@@ -49,7 +50,7 @@ export async function readMentionedResources(
       return [mention, parts] as const;
     } catch (error) {
       const why = signal.aborted ? signal.reason : error;
-      const text = truncate(toOneLine(why instanceof Error ? why.message : String(why)), maxErrorCharacters);
+      const text = truncate(toOneLine(getErrorMessage(why)), maxErrorCharacters);
       throw new PawlError("bad_input", `@${mention} cannot be read, so nothing was sent: ${text}`, { cause: error });
     }
   });

@@ -262,7 +262,7 @@ function formatList(words: readonly string[]): string {
   return [...shown, ...(more === 0 ? [] : [`${more} more`])].join(", ");
 }
 
-/** Other programs name the models of one provider by these words. */
+/** The words by which other programs name the models of one provider. */
 export const modelsElsewhere: ReadonlySet<string> = new Set(["sonnet", "opus", "haiku"]);
 
 /** The effects of trusting the file, as the trust question lists them. */

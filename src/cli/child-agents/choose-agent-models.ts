@@ -1,6 +1,7 @@
 /**
  * Chooses the models that agent files name.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { type Model, type ModelTimeouts, PawlError } from "../../index.js";
 import { chooseConfiguredModel, hasPrice, type ModelOptions } from "../agent/choose-model.js";
 import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
@@ -24,7 +25,7 @@ export type ChosenAgents = {
   readonly problems: readonly string[];
 };
 
-/** Whether a name is a word of other programs that the settings do not define, so that the agent uses the session's model. */
+/** Whether a name is another program's name for a model, and not defined in the settings. The agent then uses the session's model. */
 export function isModelElsewhere(name: string, { models }: Pick<ResolvedConfiguration, "models">): boolean {
   return modelsElsewhere.has(name) && !Object.hasOwn(models, name);
 }
@@ -62,7 +63,7 @@ export async function chooseAgentModels(
     try {
       return { file, model: await choose(modelName) };
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = getErrorMessage(error);
       const isName = !modelName.includes("/") && !Object.hasOwn(configured.models, modelName);
       return turnOff(file, modelName, isName ? explainUnknownName(file, modelName) : why);
     }

@@ -134,7 +134,9 @@ function createAgents({ store, home, options, printMessage }: AgentsOptions) {
       },
       rulesFor: (call, sessionId) =>
         createRuleChoices(call, {
-          ...{ permissions, by, session: agent.session(sessionId) },
+          permissions,
+          by,
+          session: agent.session(sessionId),
           scopes: ["session", "project"],
           offersDenial: true,
         }),

@@ -4,6 +4,7 @@
  * 1. The whole call is shown, and the answer counts only for the input that was shown (SEC-6).
  * 2. The answer is posted. Nothing runs here unless `--resume` is set.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { canonicalJson, parseJson } from "../../core/index.js";
 import {
   type ApprovalDecision,
@@ -16,7 +17,6 @@ import {
 } from "../../index.js";
 import { type AnswerChoice, answers, listAnswerChoices } from "../../view/question-choices.js";
 import { type Continuation, findWhoContinues } from "../decisions/find-who-continues.js";
-import { parseToolReply } from "../decisions/parse-reply.js";
 import {
   findMatchingCalls,
   formatAgo,
@@ -27,6 +27,7 @@ import {
   parseCallId,
   requireOneMatch,
 } from "../decisions/pending-calls.js";
+import { parseToolReply } from "../decisions/reply-choices.js";
 import { confirmationTexts, sendDecision } from "../decisions/send-decision.js";
 import { resolveUserName } from "../decisions/user-name.js";
 import { exitCodes } from "../exit.js";
@@ -184,7 +185,7 @@ async function createApprovalWithInput(
     const isSame = JSON.stringify(changed) === JSON.stringify(input);
     return isSame ? answers.allow.decide() : answers.edit.decide(changed);
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = getErrorMessage(cause);
     throw new PawlError("bad_input", `The changed input of ${id} is not valid JSON (${why}). No answer was sent.`, {
       cause,
     });

@@ -3,8 +3,10 @@
  *
  * Nothing is copied that the person has not seen. The hooks of a folder still run only once its file is trusted.
  */
+
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { parseJson } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import { replaceFile } from "../configuration/change.js";
@@ -121,7 +123,7 @@ function createPlan({ path, text, target }: Source): ImportPlan {
   try {
     return planImport(text, target?.hooks ?? []);
   } catch (error) {
-    throw createSourceError(path, error instanceof Error ? error.message : String(error));
+    throw createSourceError(path, getErrorMessage(error));
   }
 }
 

@@ -1,7 +1,9 @@
 /**
  * `pawl mcp`: the agent of the command line as a tool of an MCP server, over standard input and output.
  */
+
 import { randomUUID } from "node:crypto";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { carryOn, importMcpSdk, mcpPackage, serveMcp } from "../../protocols/mcp-server/index.js";
 import { toAgentChoices } from "../agent/agent-choices.js";
 import { agentName } from "../agent/agent-name.js";
@@ -55,7 +57,7 @@ export async function mcp(options: McpCommandOptions, version: string, terminal:
       redaction: terminal.redaction,
       explainError(error: unknown) {
         report(error);
-        const message = error instanceof Error ? error.message : String(error);
+        const message = getErrorMessage(error);
         return sanitize(terminal.redaction.text(message));
       },
       report,

@@ -10,7 +10,7 @@ import { resolveUserName } from "../decisions/user-name.js";
 import { getSession, shortId } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
 import { removeLog } from "../run/background-log.js";
-import { promptSecret } from "../terminal/prompt-secret.js";
+import { promptSecret } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { formatCount, sanitize } from "../terminal/text.js";
 import { type JsonOption, withStore } from "./sessions.js";

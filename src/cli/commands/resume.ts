@@ -16,9 +16,8 @@ import { resolveHome } from "../files/store-location.js";
 import { resolveServers } from "../mcp/resolve-servers.js";
 import { type DriveOptions, withSessionDriver } from "../run/drive-session.js";
 import { awaitOutcome } from "../run/run-on-terminal.js";
-import { joinWords } from "../terminal/join-words.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { sanitize } from "../terminal/text.js";
+import { joinWords, sanitize } from "../terminal/text.js";
 
 /** Permissions given earlier in the run do not apply: the person who resumes it gives them again. */
 export async function resume(id: string | undefined, options: DriveOptions, terminal: Terminal): Promise<number> {

@@ -48,7 +48,7 @@ export function show(id: string, options: ShowOptions, terminal: Terminal): Prom
 const whoBegins = "A worker begins it, or the program that has its agent.";
 const whoContinues = "A worker continues the run, or the program that has its agent.";
 
-/** What a run waits for that no command of `pawl` can answer, how to send its signals, and what continues it. */
+/** Describes the waits that no command of `pawl` can end: how to send their signals, and what continues the run. */
 function describeWaits(waits: readonly RunWait[], terminal: Terminal): string {
   const sentences = terminal.redaction.value(waits).map((wait) => {
     if (wait.on === "child") return `The run waits: ${formatWait(wait)}.`;

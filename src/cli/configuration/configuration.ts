@@ -120,7 +120,7 @@ function createUnknownSettingError(
   );
 }
 
-/** Where settings are that other programs have in the same file. */
+/** Where Pawl keeps settings that other programs keep in the same file. */
 const settingsElsewhere: { readonly [name: string]: string | undefined } = {
   mcpServers: "MCP servers have their own file: pawl mcp add",
   hooks: "Hooks have their own file, hooks.json next to your settings or .pawl/hooks.json in a folder",

@@ -8,7 +8,7 @@ import { readHostPattern } from "../../tools/sandbox/hosts.js";
 import { isAddressRange } from "../../tools/web/address-rules.js";
 import { readingNames } from "../permissions/known-commands.js";
 import { canBeTurnedOff, toolsElsewhere, toolsToTurnOff } from "../permissions/rule.js";
-import { joinWords } from "../terminal/join-words.js";
+import { joinWords } from "../terminal/text.js";
 import { themes } from "../terminal/text-style.js";
 import { findAliasesProblem, isModelName, isVariableName } from "./model-aliases.js";
 

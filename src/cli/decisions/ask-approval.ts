@@ -3,6 +3,7 @@
  *
  * The person sees the whole call, with nothing hidden, because exactly this call runs if they approve it (SEC-6).
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { Agent, ApprovalDecision, Json, PendingApproval } from "../../index.js";
 import { type AnswerChoice, answers, listAnswerChoices } from "../../view/question-choices.js";
 import type { Permissions } from "../permissions/permissions.js";
@@ -11,13 +12,11 @@ import { formatCallTitle } from "../render/format-call.js";
 import { discardTypedInput } from "../run/steering-input.js";
 import { editText, findEditor } from "../terminal/editor.js";
 import type { Interruptions } from "../terminal/interruptions.js";
-import { joinWords } from "../terminal/join-words.js";
 import { promptLine } from "../terminal/prompt-line.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { formatInput, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
-import { parseToolReply } from "./parse-reply.js";
+import { formatInput, joinWords, sanitize, sanitizeStrictly, truncate } from "../terminal/text.js";
 import { formatQuestionTitle } from "./question-title.js";
-import { formatReplyChoices, haveNumbers, listReplyChoices } from "./reply-choices.js";
+import { formatReplyChoices, haveNumbers, listReplyChoices, parseToolReply } from "./reply-choices.js";
 import { resolveUserName } from "./user-name.js";
 
 /** Only the terminal offers "always": it stores a rule that allows the call. */
@@ -175,7 +174,7 @@ async function editInput(input: Json, { terminal, interruptions }: AskContext): 
   try {
     return JSON.parse(text) as Json;
   } catch (error) {
-    terminal.err(`  This is not valid JSON: ${error instanceof Error ? error.message : String(error)}\n`);
+    terminal.err(`  This is not valid JSON: ${getErrorMessage(error)}\n`);
     return null;
   }
 }

@@ -1,6 +1,8 @@
 /**
- * The answers that a question of a tool lists. People pick one by its number.
+ * A person's reply to a question of a tool. If the question lists answers, people pick one by its number.
  */
+
+import { parseJson } from "../../core/index.js";
 import type { Json, PendingApproval } from "../../index.js";
 import { sanitizeStrictly } from "../terminal/text.js";
 
@@ -46,4 +48,16 @@ export function findReplyChoice(line: string, choices: readonly ReplyChoice[]): 
   const typed = line.trim();
   const byLabel = choices.find(({ label }) => label === line || label.trim() === typed);
   return byLabel ?? (/^\d{1,5}$/.test(typed) && haveNumbers(choices) ? choices[Number(typed) - 1] : undefined);
+}
+
+/**
+ * Parses a reply. If the text names one of the listed answers, by its words or its number, returns that answer. Otherwise parses the
+ * text as JSON, unless the question asks for a string. Text that is not JSON is returned as it is.
+ */
+export function parseToolReply(text: string, schema: PendingApproval["schema"]): Json {
+  const choice = findReplyChoice(text, listReplyChoices(schema));
+  if (choice !== undefined) return choice.value;
+  if (schema?.type === "string" && !/^\s*"/.test(text)) return text;
+  const parsed = parseJson(text);
+  return parsed.ok ? parsed.value : text;
 }

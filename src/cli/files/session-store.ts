@@ -118,7 +118,7 @@ export function shortId(id: string, all?: readonly string[]): string {
   return id;
 }
 
-/** What a line has room for, and a shell takes as one word: people copy ids from the commands that are shown to them. */
+/** An id that fits into a line and that a shell takes as one word: people copy ids from the commands that are shown to them. */
 const readableId = /^[\p{L}\p{N}_][\p{L}\p{N}_.:@/+-]{0,99}$/u;
 
 /** The ids that `makeRandomId` and the server make, those of children, and UUIDs, which earlier versions made. */

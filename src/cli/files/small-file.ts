@@ -4,7 +4,9 @@
  * 1. A file is opened once and checked before it is read. At most `maxBytes` are in memory, even if the file grows meanwhile.
  * 2. Anything but a regular file is refused. A pipe might never end.
  */
+
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { formatNumber } from "../../view/format-number.js";
 
 export type SmallFile =
@@ -63,7 +65,7 @@ export function readSmallText(path: string, maxBytes: number, createError: (why:
     result = readSmallFile(path, maxBytes);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw createError(error instanceof Error ? error.message : String(error));
+    throw createError(getErrorMessage(error));
   }
   if (result.type === "refused") throw createError(result.why);
   try {

@@ -4,8 +4,10 @@
  * 1. The folder and its files are bounded. A file that is ignored is reported.
  * 2. A project's files are read only within the project, even through links, and apply once they are trusted.
  */
+
 import { type Dirent, opendirSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { formatNumber } from "../../view/format-number.js";
 import { toOneLine } from "../terminal/text.js";
 import { decodeText, readFolderFile, resolveInFolder } from "./folder-file.js";
@@ -167,7 +169,7 @@ function readTexts<File extends TextFile>(
       if (found.text.trim() === "") throw new Error("it is empty");
       list.push(parse({ name, path, ...found }));
     } catch (error) {
-      problems.push(`${path} is not ${noun}: ${error instanceof Error ? error.message : String(error)}.`);
+      problems.push(`${path} is not ${noun}: ${getErrorMessage(error)}.`);
     }
   }
   const reportedProblems = problems.slice(0, maxProblems);

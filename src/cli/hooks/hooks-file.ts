@@ -5,9 +5,11 @@
  * 1. An unknown event or key is an error with its location. A hook that is silently dropped would guard nothing.
  * 2. A matcher is a list of names with wildcards, not a regular expression, so matching takes linear time.
  */
+
 import { homedir } from "node:os";
 import { join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isJsonObject } from "../../core/data/is-object.js";
 import { nearestName, parseJson } from "../../core/index.js";
 import { type Json, PawlError } from "../../index.js";
@@ -123,7 +125,7 @@ export function readForeignHook(event: string, matcher: Json, hook: Json): Confi
     const [read] = parseGroup(event as HookEvent, { matcher, hooks: [hook] }, event, createError);
     return read ?? "it is empty";
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return getErrorMessage(error);
   }
 }
 

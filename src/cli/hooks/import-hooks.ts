@@ -56,7 +56,8 @@ function readSettingsHooks(settings: string): readonly ImportedHook[] {
         const { command, type, ...others } = isJsonObject(entry) ? entry : {};
         const isCommand = type === "command" && typeof command === "string";
         return {
-          ...{ event, entry },
+          event,
+          entry,
           otherMembers: isCommand && Object.keys(others).length > 0 ? JSON.stringify(others) : "",
           matcher: typeof matcher === "string" ? matcher : JSON.stringify(matcher),
           writtenMatcher: matcher,

@@ -1,6 +1,7 @@
 /**
  * SessionEnd hooks: commands that run when a program of the command line leaves a session.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { Store } from "../../index.js";
 import { checkHookTrust } from "./create-hooks.js";
 import { readHookAnswer } from "./hook-answer.js";
@@ -29,7 +30,7 @@ export async function runSessionEndHooks(
     if ((await store.describe(sessionId)) === null) return [];
   } catch (error) {
     // A store that fails has ended the run with its own error.
-    return [`The SessionEnd hooks did not run: ${error instanceof Error ? error.message : String(error)}`];
+    return [`The SessionEnd hooks did not run: ${getErrorMessage(error)}`];
   }
   const failures = await Promise.all(
     ending.map(async (hook) => {
@@ -45,7 +46,7 @@ export async function runSessionEndHooks(
         readHookAnswer(end, hook.event);
         return [];
       } catch (error) {
-        return [`The hook ${formatHookName(hook)} failed: ${error instanceof Error ? error.message : String(error)}.`];
+        return [`The hook ${formatHookName(hook)} failed: ${getErrorMessage(error)}.`];
       }
     }),
   );

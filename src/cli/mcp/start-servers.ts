@@ -4,7 +4,9 @@
  * 1. A server that cannot be started is reported, and the others work.
  * 2. The person's rules decide about each call: what a server claims about its tools allows nothing.
  */
+
 import { resolve } from "node:path";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { type AnyTool, createRedaction, estimateTokens, PawlError } from "../../index.js";
 import { connectMcpServer, type McpServer, type McpServerOptions, type McpTransport } from "../../tools/mcp/index.js";
 import { formatNumber } from "../../view/format-number.js";
@@ -144,7 +146,7 @@ function trimToWholeLines(stderrText: string): string {
 
 /** Explains why a server cannot be used, and what to check. */
 export function explainFailure(error: unknown, name: string, transport: McpTransport): string {
-  const message = redactServerText(error instanceof Error ? error.message : String(error), name, transport);
+  const message = redactServerText(getErrorMessage(error), name, transport);
   const isMissing = transport.type === "stdio" && /\bENOENT\b/.test(message);
   return isMissing ? `${message} Is ${transport.command} installed, and on your PATH?` : message;
 }

@@ -1,5 +1,6 @@
 /**
- * What a person is typing for an MCP server: an argument after `/server:prompt`, or the variable of a resource template after `@`.
+ * Parses text that a person is typing for an MCP server: an argument after `/server:prompt`, or the variable of a resource template
+ * after `@`.
  */
 import type { McpTypedArgument } from "../../tools/mcp/index.js";
 

@@ -54,7 +54,7 @@ function createError(what: string): PawlError {
   );
 }
 
-/** Reads a part of the folder at a time, so that other work goes on. An unreadable folder has no entries. */
+/** Reads a part of the folder at a time, so that other work can continue. An unreadable folder has no entries. */
 async function* readEntries(folder: string): AsyncGenerator<Dirent> {
   try {
     yield* await opendir(folder);

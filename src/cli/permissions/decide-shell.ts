@@ -60,7 +60,7 @@ export async function createShellTest(
   };
 }
 
-/** What the rules permit to commands that only read. */
+/** The permissions that the rules give to commands that only read. */
 export function createReadingAccess(rules: readonly Rule[], { root, names, closesPath }: ShellTestDeps): ReadingAccess {
   return {
     root,

@@ -58,7 +58,7 @@ export type GuardedToolsOptions = {
   readonly store: Store;
   /** Finds the session whose rules apply. */
   readonly topSessions: TopSessions;
-  /** What hooks said about a call. Default: nothing. */
+  /** The verdicts of hooks on a call. Default: none. */
   readonly takeHookVerdict?: HookVerdicts["take"];
 };
 
@@ -72,7 +72,7 @@ export function createGuardedTools({
   const { root, mayReach } = permissions;
   const decide = async (call: Parameters<Permissions["decide"]>[0], session: SessionRules) =>
     permissions.decide(call, await topSessions.find(session));
-  /** By `formatCallName`: the file that was decided on, and its path in the call. */
+  /** Keyed by `formatCallName`: the file that was decided on, and its path in the call. */
   const decidedPaths = new Map<string, { readonly named: string; readonly path: string }>();
   const writablePath = new AsyncLocalStorage<string>();
   const files = createFileTools({

@@ -227,7 +227,7 @@ function stripSettingName(word: string): string {
   return word.replace(/^[\w.-]+=!?/, "");
 }
 
-/** What a command gets as its input is what it runs: `echo 'rm x' | sh`. */
+/** Adds the commands that a shell reads from a pipe: `echo 'rm x' | sh`. */
 function addPipedInput({ commands }: Pipeline, findings: LooseFindings, addLine: AddLine): void {
   for (const [at, command] of commands.entries()) {
     const previous = commands[at - 1];

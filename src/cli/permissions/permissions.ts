@@ -50,7 +50,7 @@ import type { FindVersion } from "./tool-version.js";
 export type CheckDetails = Pick<CallToDecide, "asks"> & {
   /** Called with the decision and its path, before the permission is returned. */
   readonly onDecided?: (decided: RuleDecision) => void;
-  /** What hooks said about the call. */
+  /** The verdicts of hooks on the call. */
   readonly hook?: HookVerdict | undefined;
 };
 

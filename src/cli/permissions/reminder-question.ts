@@ -1,6 +1,6 @@
 /**
  * When `remind_me` asks. A reminder or a schedule starts a run without a person. If such a run could set the next reminder unasked, text
- * that the model read could keep an open terminal at work without end.
+ * that the model read could keep an open terminal busy forever.
  */
 import { isObject } from "../../core/data/is-object.js";
 import type { Json, Store } from "../../index.js";

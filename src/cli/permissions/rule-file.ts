@@ -9,6 +9,7 @@
 import { mkdirSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isObject } from "../../core/data/is-object.js";
 import { PawlError } from "../../index.js";
 import { readSmallText } from "../files/small-file.js";
@@ -56,7 +57,7 @@ function readStamp(path: string): string {
     return `${ino} ${size} ${mtimeNs} ${ctimeNs}`;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
-    throw createUnreadableError(path, error instanceof Error ? error.message : String(error));
+    throw createUnreadableError(path, getErrorMessage(error));
   }
 }
 
@@ -67,7 +68,7 @@ function parseRules(path: string): RuleLists {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw createUnreadableError(path, error instanceof Error ? error.message : String(error));
+    throw createUnreadableError(path, getErrorMessage(error));
   }
   if (!isObject(value)) throw createUnreadableError(path, "it is not a JSON object");
   const { folder, ...lists } = value;

@@ -144,7 +144,7 @@ async function createShellOffers(
   };
 }
 
-/** What a rule names: the words, and the folder if the command does something else in another one. */
+/** The command that a rule names: its words, and its folder if the command does something else in another one. */
 type RuleWords = { readonly words: readonly string[]; readonly folder: string };
 
 function explainNoRule({ words, isFed }: PlainCommand): string | null {

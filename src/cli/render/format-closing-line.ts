@@ -2,18 +2,13 @@
  * The last line of a run: how it ended, its steps, tokens, cost and time.
  */
 import { textOfEnd } from "../../core/index.js";
-import type { Reason, RunResult, Usage } from "../../index.js";
+import type { RunResult, Usage } from "../../index.js";
 import { formatNumber } from "../../view/format-number.js";
 import { shortId } from "../files/session-store.js";
 import { formatCount, formatDuration, sanitize, toOneLine } from "../terminal/text.js";
 import type { StyleText } from "../terminal/text-style.js";
 import { formatWaits } from "../wait-text.js";
 import { type CacheSavings, formatCacheShare, noSavings } from "./cache-savings.js";
-
-/** The sentence for the reason, for runs without text from the model. */
-function formatReason(reason: Reason): string {
-  return textOfEnd(reason);
-}
 
 /** For example `done · 3 steps · 1,204 tokens in, 88 out · $0.0126 · 4.1 s`. */
 export function formatClosingLine(
@@ -43,7 +38,7 @@ function describeEnding(result: RunResult): { readonly color: "green" | "yellow"
     case "aborted":
       return {
         color: "yellow",
-        text: result.reason === "aborted" ? "aborted" : `stopped (${result.reason}): ${formatReason(result.reason)}`,
+        text: result.reason === "aborted" ? "aborted" : `stopped (${result.reason}): ${textOfEnd(result.reason)}`,
       };
     case "awaiting_human":
       return { color: "yellow", text: `waiting for ${formatCount(result.approvals.length, "answer")}` };
@@ -59,7 +54,7 @@ function describeEnding(result: RunResult): { readonly color: "green" | "yellow"
 
 function describeCompletion({ reason, condition }: Extract<RunResult, { readonly status: "completed" }>): string {
   if (reason === "stop_condition") return `stopped by ${sanitize(toOneLine(condition ?? "a condition"))}`;
-  return reason === "other" ? `done: ${formatReason("other")}` : "done";
+  return reason === "other" ? `done: ${textOfEnd("other")}` : "done";
 }
 
 function formatTokens({ inputTokens, outputTokens, cacheReadTokens = 0 }: Usage): readonly string[] {

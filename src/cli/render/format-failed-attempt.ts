@@ -36,7 +36,7 @@ function formatRetryAfter(retryAfterMs: number | undefined): string {
   return `${when}No further attempt.`;
 }
 
-/** Adds a full stop if the text has no final punctuation: a provider's message often has none. */
+/** Adds a period if the text has no final punctuation, which providers' messages often lack. */
 function endSentence(text: string): string {
   return /[.!?…)]$/.test(text) ? text : `${text}.`;
 }

@@ -18,7 +18,7 @@ import { type ChosenModel, chooseConfiguredModel, hasPrice } from "../agent/choo
 import { chooseOtherModels, printModelProblems } from "../agent/choose-other-models.js";
 import { openCommandSandbox, whyNotSandboxed } from "../agent/command-sandbox.js";
 import { createFolderAgent } from "../agent/folder-agent.js";
-import { findResourceMentions, readMentionedResources } from "../agent/server-resources.js";
+import { findResourceMentions, type MentionedResources, readMentionedResources } from "../agent/server-resources.js";
 import { type ResolvedConfiguration, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { resolveFolder } from "../files/resolve-folder.js";
@@ -88,7 +88,7 @@ export type SessionDriver = {
   readonly drive: (target: DriveTarget, start: StartRun) => Promise<number>;
 };
 
-/** What a message needs for its mentions: the checks of mentioned files, and the mentioned resources. */
+/** The checks of the files that a message mentions, and the resources that it mentions. */
 type Mentions = Pick<ComposeOptions, "mayReach" | "whyRefused" | "resources">;
 
 export type StartRun = (agent: Agent, canAsk: boolean, session: Session, mentions: Mentions) => Promise<RunResult>;
@@ -122,49 +122,18 @@ export async function withSessionDriver(
         if (warning !== null) terminal.err(`${terminal.style("yellow", sanitize(warning))}\n`);
         const servers = await startAndReportServers(resolveServers(folders, configured.trust), folders.root, terminal);
         cleanups.push(servers.close);
-        const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
-        if (options.maxCost !== undefined && !hasPrice(chosen.model)) throw createUnknownPriceError(chosen.model);
-        const limited = limitCost(configured, options);
-        const { agents, fallbacks, problems } = await chooseOtherModels(limited, options, chosen.model);
-        printModelProblems(problems, terminal);
-        const choices = toAgentChoices(options, folders, configured);
-        const { permissions, allowShell } = choices;
-        const agent = createFolderAgent({
-          store,
-          home,
-          model: chosen.model,
-          timeouts: chosen.timeouts,
-          root,
-          ...choices,
-          servers,
-          agents,
-          fallbacks,
-          onContextFiles: (paths) =>
-            terminal.err(`${terminal.style("dim", `Using ${paths.map(sanitize).join(", ")}`)}\n`),
-        });
+        const { agent, chosen, choices } = await createRunAgent(
+          { store, root, folders, configured, servers, lastModel },
+          options,
+          terminal,
+        );
         const canAsk = terminal.isInteractive && options.json !== true;
         const view =
           options.json === true
             ? createJsonRunView(terminal)
             : createTextRunView(terminal, { canAsk, isStored: loss === null, wantsData });
-        if (loss !== null) terminal.err(`${terminal.style("yellow", sanitize(loss))}\n`);
-        terminal.err(`${terminal.style("dim", `Session ${sanitize(shortId(sessionId))} in ${sanitize(root)}`)}\n`);
-        if (canAsk) terminal.err(`${terminal.style("dim", "Type a message to steer the run. Ctrl-C ends it.")}\n`);
-        if (allowShell) {
-          const sandbox = openCommandSandbox(folders, choices.settings.sandbox, permissions);
-          terminal.err(
-            `${terminal.style("yellow", sanitize(formatSandboxNote(sandbox, choices.settings.sandbox.ask)))}\n`,
-          );
-        }
-        const data = await loadSessionData(agent.session(sessionId));
-        if (data !== null && isPlanning({ sessionId, data }))
-          terminal.err(`${terminal.style("yellow", formatPlanModeNote(sessionId))}\n`);
-        const resources = await readMentionedResources(findResourceMentions(named, servers), interruptions.stop).catch(
-          (error: unknown) => {
-            if (!interruptions.stop.aborted) throw error;
-            return new Map();
-          },
-        );
+        await printIntroduction({ agent, sessionId, root, folders, choices, canAsk, loss }, terminal);
+        const resources = await readMentions(named, servers, interruptions.stop);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.shutdown.aborted) return exitCodes.interrupted;
         cleanups.push(async () => {
@@ -179,18 +148,93 @@ export async function withSessionDriver(
             store,
             view: redactRunView(view, terminal.redaction),
             terminal,
-            permissions,
+            permissions: choices.permissions,
             interruptions,
             canAsk,
           },
           after,
-          (session) => start(agent, canAsk, session, { ...toFileChecks(permissions, chosen.model), resources }),
+          (session) => start(agent, canAsk, session, { ...toFileChecks(choices.permissions, chosen.model), resources }),
         );
       },
     });
   } finally {
     for (const close of cleanups) await close();
     await store.close();
+  }
+}
+
+type RunAgentDeps = {
+  readonly store: Store;
+  readonly root: string;
+  readonly folders: { readonly root: string; readonly home: string };
+  readonly configured: ResolvedConfiguration;
+  readonly servers: StartedServers;
+  readonly lastModel: string | undefined;
+};
+
+/** Chooses the models, reports the choice, and creates the agent of the folder. */
+async function createRunAgent(
+  { store, root, folders, configured, servers, lastModel }: RunAgentDeps,
+  options: DriveOptions & Pick<NewRunOptions, "maxCost">,
+  terminal: Terminal,
+) {
+  const chosen = await chooseAndReportModel(options, { last: lastModel, configured }, terminal);
+  if (options.maxCost !== undefined && !hasPrice(chosen.model)) throw createUnknownPriceError(chosen.model);
+  const limited = limitCost(configured, options);
+  const { agents, fallbacks, problems } = await chooseOtherModels(limited, options, chosen.model);
+  printModelProblems(problems, terminal);
+  const choices = toAgentChoices(options, folders, configured);
+  const agent = createFolderAgent({
+    store,
+    home: folders.home,
+    model: chosen.model,
+    timeouts: chosen.timeouts,
+    root,
+    ...choices,
+    servers,
+    agents,
+    fallbacks,
+    onContextFiles: (paths) => terminal.err(`${terminal.style("dim", `Using ${paths.map(sanitize).join(", ")}`)}\n`),
+  });
+  return { agent, chosen, choices };
+}
+
+type Introduction = {
+  readonly agent: Agent;
+  readonly sessionId: string;
+  readonly root: string;
+  readonly folders: { readonly root: string; readonly home: string };
+  readonly choices: ReturnType<typeof toAgentChoices>;
+  readonly canAsk: boolean;
+  /** Why the session may be lost at the end of the process; null if it is stored. */
+  readonly loss: string | null;
+};
+
+/** Prints what a person should know before the run: the session, how to steer it, the sandbox, and plan mode. */
+async function printIntroduction(
+  { agent, sessionId, root, folders, choices, canAsk, loss }: Introduction,
+  terminal: Terminal,
+): Promise<void> {
+  const print = (color: "dim" | "yellow", text: string) => terminal.err(`${terminal.style(color, text)}\n`);
+  if (loss !== null) print("yellow", sanitize(loss));
+  print("dim", `Session ${sanitize(shortId(sessionId))} in ${sanitize(root)}`);
+  if (canAsk) print("dim", "Type a message to steer the run. Ctrl-C ends it.");
+  if (choices.allowShell) {
+    const { sandbox: settings } = choices.settings;
+    const sandbox = openCommandSandbox(folders, settings, choices.permissions);
+    print("yellow", sanitize(formatSandboxNote(sandbox, settings.ask)));
+  }
+  const data = await loadSessionData(agent.session(sessionId));
+  if (data !== null && isPlanning({ sessionId, data })) print("yellow", formatPlanModeNote(sessionId));
+}
+
+/** Reads the resources of MCP servers that the text mentions. After an interruption, there are none. */
+async function readMentions(text: string, servers: StartedServers, stop: AbortSignal): Promise<MentionedResources> {
+  try {
+    return await readMentionedResources(findResourceMentions(text, servers), stop);
+  } catch (error) {
+    if (!stop.aborted) throw error;
+    return new Map();
   }
 }
 

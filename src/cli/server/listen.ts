@@ -1,8 +1,10 @@
 /**
  * The address that a server of the command line listens on, and the token that authorizes requests.
  */
+
 import { chmodSync } from "node:fs";
 import type { Server as HttpServer } from "node:http";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../index.js";
 import { createToken, type LogLine, type ServerOptions } from "../../server/index.js";
 import { readSmallText } from "../files/small-file.js";
@@ -75,6 +77,6 @@ export function toHostOptions({ host, port, socket }: ListenOptions): Pick<Serve
 /** The line contains no bodies and no tokens. */
 export function formatLogLine({ at, requestId, principal, action, sessionId, status, error }: LogLine): string {
   const fields = [new Date(at).toISOString(), action, sessionId ?? "-", principal ?? "-", String(status), requestId];
-  const failure = error === undefined ? [] : [error instanceof Error ? error.message : String(error)];
+  const failure = error === undefined ? [] : [getErrorMessage(error)];
   return [...fields, ...failure].join(" ");
 }

@@ -1,8 +1,9 @@
 /**
- * Reads a line from a person on a terminal.
+ * Reads a line, or a secret, from a person on a terminal.
  */
 import { stderr, stdin } from "node:process";
 import { createInterface } from "node:readline/promises";
+import { Writable } from "node:stream";
 import type { Interruptions } from "./interruptions.js";
 
 export type PromptLineOptions = {
@@ -52,4 +53,24 @@ export async function promptLine(
 /** Whether a person's line says yes. Anything else counts as no. */
 export function isYes(line: string): boolean {
   return /^\s*y(es)?\s*$/i.test(line);
+}
+
+/** Reads a line without showing it. Returns an empty string at the end of the input and on Ctrl-C. */
+export async function promptSecret(prompt: string): Promise<string> {
+  stderr.write(prompt);
+  // Discards what `readline` would echo.
+  const discard = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const lines = createInterface({ input: stdin, output: discard, terminal: true, historySize: 0 });
+  const cancelled = new AbortController();
+  lines.once("SIGINT", () => cancelled.abort());
+  lines.once("close", () => cancelled.abort());
+  try {
+    return await lines.question("", { signal: cancelled.signal });
+  } catch (error) {
+    if (!cancelled.signal.aborted) throw error;
+    return "";
+  } finally {
+    lines.close();
+    stderr.write("\n");
+  }
 }

@@ -208,3 +208,8 @@ export function parseDollars(text: string): number | null {
 export function quotePath(path: string): string {
   return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }
+
+/** Joins words for a sentence: `a, b or c`. */
+export function joinWords(words: readonly string[], conjunction: "and" | "or"): string {
+  return [words.slice(0, -1).join(", "), ...words.slice(-1)].filter((part) => part !== "").join(` ${conjunction} `);
+}

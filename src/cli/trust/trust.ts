@@ -226,7 +226,9 @@ export function trustFiles(
   const others = readTrustedFiles(root, home).filter(({ name }) => !names.has(name));
   const trusted = files.map(
     ({ kind, name, hash, text, scripts }): TrustedFile => ({
-      ...{ name, hash, text },
+      name,
+      hash,
+      text,
       ...(scripts === undefined ? {} : { scripts }),
       ...(inSandbox && kind === "servers" ? { inSandbox } : {}),
     }),

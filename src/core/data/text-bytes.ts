@@ -43,7 +43,8 @@ export function findCharacterStart(bytes: Uint8Array, index: number): number {
   return index;
 }
 
-function isContinuation(byte: number | undefined): boolean {
+/** Whether a byte continues a UTF-8 character that an earlier byte began. */
+export function isContinuation(byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Child sessions in the background: the parent goes on without waiting for them.
+ * Child sessions in the background: the parent continues without waiting for them.
  *
  * 1. The result of the call records the child (`startedChild`). The message that it has ended (`finishedChild`) removes it, and its
  *    usage counts for the run that gets the message.
  * 2. While the child works, its share of the parent's budgets is kept for it, across runs.
- * 3. Its questions and sleeps are not reported to the parent: whoever lists the questions of a family reads the child's state.
+ * 3. Its questions and sleeps are not reported to the parent: code that lists the questions of a family reads the child's state.
  */
 import type { Event, EventOf } from "./event.js";
 import { type BackgroundChild, callOf, formatVersion, type RunState, type State } from "./state.js";
@@ -69,7 +69,7 @@ export function startsChild(event: Event, isRunning: boolean): boolean {
   return event.startedChild !== undefined || event.usage !== undefined;
 }
 
-/** What is kept of a budget for children in the background. */
+/** The part of a budget that is reserved for children in the background. */
 export function sumReserved(
   background: readonly BackgroundChild[] | undefined,
   field: "reservedTokens" | "reservedCostUsd",

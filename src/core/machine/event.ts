@@ -9,14 +9,11 @@ import type { ModelSettings } from "../data/model-settings.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
 import type { Answer, Overruled } from "./answer.js";
-import type { CompactionRequest } from "./compaction-request.js";
-import type { FamilyEventBody } from "./family-events.js";
-import type { HandoffEventBody } from "./handoff-event.js";
+import type { ChildSleep } from "./call-state.js";
 import type { HistoryEventBody } from "./history.js";
-import type { HookRecord } from "./hook-record.js";
+import type { MessageRef } from "./message-ref.js";
 import type { ModelEventBody, Timing } from "./model-events.js";
 import type { PolicyDecision } from "./policy-decision.js";
-import type { RedactionEventBody } from "./redaction-event.js";
 import type { ReservedEventBody } from "./reserved-events.js";
 import type { RunLimits } from "./run-limits.js";
 import type { RunOptions } from "./run-options.js";
@@ -24,7 +21,6 @@ import type { CallOutcome, SessionInfo, State } from "./state.js";
 import type { ToolStepEventBody } from "./tool-step-events.js";
 
 export type { Answer, Overruled } from "./answer.js";
-export type { HookPoint, HookRecord } from "./hook-record.js";
 export type { AfterFailure, Timing } from "./model-events.js";
 export type { PolicyDecision, Repair } from "./policy-decision.js";
 export type { RunOptions, RunToolChoice, ToolChoice } from "./run-options.js";
@@ -32,12 +28,12 @@ export type { RunOptions, RunToolChoice, ToolChoice } from "./run-options.js";
 /** The name of a timer of a run. */
 export type Timer = "backoff" | "grace" | "approval" | "wall_clock" | "tool_retry" | "wait";
 
-/** What a child session that worked in the background reports at its end. */
+/** The report of a background child session at its end. */
 export type FinishedChild = {
   /** The call that started it. */
   readonly callKey: string;
   readonly childId: string;
-  /** What it used. It counts for the run that gets the message. */
+  /** Its usage, which counts for the run that gets the message. */
   readonly usage: Usage;
 };
 
@@ -58,6 +54,16 @@ type WithKeyForm = {
    * have a run with the same id. Format 3: an older reader would use other keys.
    */
   readonly sessionInKeys?: true;
+};
+
+/**
+ * A person's request for a compaction. In a run, the compaction precedes the next model call; in a session at rest, it starts at once.
+ */
+export type CompactionRequest = {
+  readonly type: "compaction_requested";
+  /** What the summary should keep, in the person's words. */
+  readonly keep?: string;
+  readonly by?: string;
 };
 
 type Body =
@@ -153,7 +159,7 @@ type Body =
       readonly usage?: Usage;
       /** Set if the tool signalled that the run is done. */
       readonly done?: {
-        /** What the tool said. */
+        /** The tool's message. */
         readonly message?: string;
       };
       /** The limit that ended the child session: the output is what it had found until then. */
@@ -254,6 +260,53 @@ type Body =
     })
   /** The hooks that run after the end of a run were called. */
   | (WithRunId & { readonly type: "after_run_hooks_called" })
+  /**
+   * The child session of a call has been waiting for a person since `askedAt` (epoch milliseconds), or does not wait (null): it no longer
+   * does, or its tool asks and keeps running. The report is about the child's entry `childSeq`; a report about an earlier entry than the
+   * last report is stale.
+   */
+  | (WithRunId & {
+      readonly type: "child_waiting";
+      readonly callKey: string;
+      readonly childId: string;
+      readonly askedAt: number | null;
+      /** Set if the child sleeps or waits for a signal, and no person is asked. From format 3 on. */
+      readonly asleep?: ChildSleep;
+      /** The child's entry that this report is about. */
+      readonly childSeq: number;
+    })
+  /** This child session reported to its parent whether it waited for a person after its entry `toldSeq`, and since when. */
+  | (WithRunId & {
+      readonly type: "parent_told";
+      readonly askedAt: number | null;
+      /** The entry that the report to the parent was about. */
+      readonly toldSeq: number;
+    })
+  /** This child session sent the result of its run to its parent. */
+  | (WithRunId & { readonly type: "parent_notified" })
+  /** Another agent took over the session. */
+  | (WithCallKey & {
+      readonly type: "handed_off";
+      /** The agent that had the session. */
+      readonly from: string;
+      /** The agent that has the session from now on. */
+      readonly to: string;
+      /** The messages that the next agent sees, if it does not see the whole conversation. */
+      readonly messages?: readonly MessageRef[];
+    })
+  /**
+   * Content was removed from the log. The same commit replaces it in the earlier entries, so a log never claims that content is gone while
+   * it is still there.
+   */
+  | {
+      readonly type: "content_redacted";
+      /** The entries whose content was replaced, in ascending order; at most 10,000. A larger redaction has several events. */
+      readonly entries: readonly number[];
+      /** The person or account that requested it. */
+      readonly by?: string;
+      /** The reason, as text. */
+      readonly note?: string;
+    }
   /** A later version of Pawl converted the session to its format. */
   | {
       readonly type: "migrated";
@@ -264,10 +317,7 @@ type Body =
     }
   | ModelEventBody
   | CompactionRequest
-  | FamilyEventBody
-  | HandoffEventBody
   | HistoryEventBody
-  | RedactionEventBody
   | ToolStepEventBody
   | ReservedEventBody;
 
@@ -291,4 +341,37 @@ export type Entry = {
   readonly seq: number;
   /** The event and its time. */
   readonly event: Event;
+};
+
+/** When a hook is called. */
+export type HookPoint =
+  | "beforeRun"
+  | "beforeStep"
+  | "beforeLLMCall"
+  | "besideLLMCall"
+  | "afterLLMCall"
+  | "beforeToolCall"
+  | "afterToolCall"
+  | "afterStep"
+  | "beforeStop"
+  | "onError"
+  | "beforeCompaction"
+  | "onCompacted"
+  | "afterRun";
+
+/** The outcome of a hook. It is part of the event to which the hook contributed. */
+export type HookRecord = {
+  /** The name of the hook. */
+  readonly name: string;
+  /** The point of the run at which it was called. */
+  readonly hook: HookPoint;
+  /** How long the hook took, in milliseconds. */
+  readonly ms: number;
+  /**
+   * `changed`: the loop used the hook's return value. `tripped`: the hook ended the model call. `refused`: the hook returned something that
+   * is not allowed at this point.
+   */
+  readonly outcome: "ok" | "changed" | "tripped" | "threw" | "timed_out" | "refused";
+  /** The error message. */
+  readonly message?: string;
 };

@@ -9,8 +9,7 @@ import type { ToolOutput, Usage, UserMessage } from "../data/message.js";
 import type { Reason } from "../data/reasons.js";
 import type { DataPatch } from "../data/session-data.js";
 import type { ChildSleep } from "./call-state.js";
-import type { CompactionRequest } from "./compaction-request.js";
-import type { Answer, EventBody, EventOf, FinishedChild, RunOptions } from "./event.js";
+import type { Answer, CompactionRequest, EventBody, EventOf, FinishedChild, RunOptions } from "./event.js";
 import { lateHistoryNote, type SeededHistory } from "./history.js";
 import { hasPendingNotice } from "./pending-notice.js";
 import type { ReservedEventBody, ReservedEventType } from "./reserved-events.js";
@@ -130,7 +129,7 @@ type ReservedMessage =
 
 type ReservedFields<Type extends ReservedEventType> = Omit<Extract<ReservedEventBody, { readonly type: Type }>, "type">;
 
-/** What the holder adds for a sender that has no agent. */
+/** Defaults that the holder supplies for a sender without an agent. */
 export type HolderDefaults = {
   readonly limits: RunLimits;
   /** The model of the agent that handles the message. */

@@ -92,7 +92,7 @@ export type ModelEventBody =
       readonly providerOptions?: { readonly [provider: string]: { readonly [key: string]: Json } };
       /** The maximum total size of tool results, in bytes, if the agent limits it. Older results are omitted. */
       readonly resultBytes?: number;
-      /** What this call is sent in place of the conversation, which does not change. */
+      /** The messages that are sent in place of the conversation, which does not change. */
       readonly messages?: readonly MessageRef[];
       /** The model of this call, by its name among the agent's `models`. */
       readonly model?: string;

@@ -67,7 +67,7 @@ type QueuedRun = {
   readonly agent?: string;
   /** The run replaces the run under way: it is the next run, even after an abort. */
   readonly interrupts?: true;
-  /** What the child session used whose end is the request. */
+  /** The usage of the child session whose end is the request. */
   readonly childUsage?: Usage;
 };
 
@@ -122,7 +122,7 @@ type SessionState = {
   readonly v: typeof initialFormat | typeof formatVersion;
   /** The last entry folded into this state. */
   readonly seq: number;
-  /** What the session is bound to; null before its first entry. */
+  /** The binding of the session to its agent; null before its first entry. */
   readonly session: SessionInfo | null;
   /** Queued inputs, oldest first. */
   readonly queue: readonly Queued[];

@@ -193,7 +193,7 @@ function startRun(state: State, event: EventOf<"run_started">): State {
   if (queuedRun?.seq !== event.queuedSeq) return state;
   const { v, seq, interrupted, context, compactionAsked, background } = removeFinishedChild(state, event);
   const childUsage = event.finishedChild?.usage ?? (queuedRun?.kind === "run" ? queuedRun.childUsage : undefined);
-  // Otherwise children and the runs that their ends begin could go on without a limit, and without anybody's request.
+  // Otherwise children, and the runs that begin at their ends, could continue without a limit and without a request.
   const startedChildren = childUsage === undefined || !isTerminal(state) ? undefined : state.counters.children;
   const agent = event.options?.agent ?? (queuedRun?.kind === "run" ? queuedRun.agent : undefined);
   const session = agent === undefined ? state.session : { ...state.session, agent };

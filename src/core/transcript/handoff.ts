@@ -10,6 +10,7 @@
  * 4. Results have the ids of the calls in the preceding message. A process that begins to read at a later compaction may know the calls
  *    under other ids than the filter saw.
  */
+
 import type { Message } from "../data/message.js";
 import type { EventOf, RunOptions } from "../machine/event.js";
 import type { MessageRef } from "../machine/message-ref.js";
@@ -17,6 +18,7 @@ import { recordHandoff } from "./cache-breaks.js";
 import { alignResultIds } from "./compaction.js";
 import { hasFiles } from "./history.js";
 import { invalidateFrom } from "./last-sent.js";
+import { isRange } from "./message-references.js";
 import { forgetNotes } from "./source-notes.js";
 import type { Transcript } from "./transcript-record.js";
 
@@ -126,8 +128,4 @@ function resolveSeqs(refs: readonly MessageRef[], handoffSeq: number): readonly 
     ownerSeqs[refs.length - 1 - reverseIndex] = next;
   }
   return ownerSeqs;
-}
-
-function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]> {
-  return Array.isArray(ref);
 }

@@ -76,7 +76,8 @@ export function resolveReferences(
   return list;
 }
 
-function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]> {
+/** Whether a reference names messages of the conversation. */
+export function isRange(ref: MessageRef): ref is Extract<MessageRef, readonly unknown[]> {
   return Array.isArray(ref);
 }
 

@@ -13,8 +13,9 @@
 
 import { toCountedTokens } from "../data/counted-tokens.js";
 import { type Message, type ToolOutput, type Usage, type UserMessage, untrimmedTextOf } from "../data/message.js";
+import { applyPatch, type DataPatch, emptyData } from "../data/session-data.js";
 import { addUsage } from "../data/usage.js";
-import type { Entry, EventOf } from "../machine/event.js";
+import type { Entry, Event, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { CallOutcome } from "../machine/state.js";
 import { createCacheRecord, recordCachedCall, recordCacheUsage } from "./cache-breaks.js";
@@ -38,7 +39,6 @@ import {
   recordPrepared,
   recordRepeatWarning,
 } from "./run-record.js";
-import { applyDataChange, noData } from "./session-data.js";
 import { noteAdditions } from "./source-notes.js";
 import { listFinishedSteps } from "./tool-steps.js";
 import type { Transcript, UnseenEventType } from "./transcript-record.js";
@@ -73,7 +73,7 @@ export function createTranscript(): Transcript {
     sentList: null,
     lastSent: createLastSent(),
     cache: createCacheRecord(),
-    data: noData,
+    data: emptyData,
     countedTokens: null,
   };
 }
@@ -338,4 +338,23 @@ function showResults(transcript: Transcript, seq: number): void {
   for (const call of transcript.calls.values()) if (call.result === undefined) return;
   const parts = [...transcript.calls.values()].map((call) => showResult(transcript.shownResults, call));
   addMessage(transcript, seq, { role: "tool", parts });
+}
+
+function applyDataChange(transcript: Transcript, event: Event): void {
+  const patch = findPatch(event);
+  if (patch !== undefined) transcript.data = applyPatch(transcript.data, patch);
+}
+
+/** The change to the session's data that an entry contains. */
+function findPatch(event: Event): DataPatch | undefined {
+  switch (event.type) {
+    case "data_changed":
+      return event.patch;
+    case "tool_finished":
+    case "tool_step_finished":
+    case "tool_asked":
+      return event.data;
+    default:
+      return undefined;
+  }
 }

@@ -1,15 +1,16 @@
 /**
  * The public events of a tool call.
  */
+
+import { isCallOfStep } from "../data/call-key.js";
 import { defined } from "../data/defined.js";
-import type { EventOf } from "../machine/event.js";
+import type { EventOf, Repair } from "../machine/event.js";
 import { hasCalls, type State } from "../machine/state.js";
-import { toolNameOf } from "../transcript/results.js";
+import { type CallRecord, toolNameOf } from "../transcript/results.js";
 import type { Transcript } from "../transcript/transcript.js";
 import { type ChildQuestions, findNewQuestions } from "./child-questions.js";
-import { collectFailedAttempts, pickRepair, toolFailedEvent } from "./failed-attempts.js";
 import type { PendingApproval } from "./outcome.js";
-import type { CallFields, PublicEventBody } from "./public-event.js";
+import type { CallFields, FailedAttemptOf, PublicEventBody } from "./public-event.js";
 import { dataChangedEvents } from "./session-events.js";
 import { formatQuestion } from "./tool-questions.js";
 import { findWait, questionAskedEvents, questionExpiredEvents, toolStepEvent } from "./tool-step-events.js";
@@ -224,4 +225,34 @@ function toolFinishedEvents(event: EventOf<"tool_finished">, transcript: Transcr
       ...dataChangedEvents(event),
     ];
   });
+}
+
+function toolFailedEvent(
+  { attempt, fault, timing, retryInMs }: EventOf<"tool_failed">,
+  call: CallFields,
+): PublicEventBody {
+  return { type: "tool_failed", attempt, fault, durationMs: timing.durationMs, retryInMs, ...call };
+}
+
+/** The attempts that failed before the call got its result. */
+function collectFailedAttempts(
+  { callKey, failed }: CallRecord,
+  { run }: Transcript,
+): { readonly attempts?: readonly FailedAttemptOf[] } {
+  const modelFailures = run?.failedAttempts ?? null;
+  const isSameStep =
+    run !== null && modelFailures !== null && isCallOfStep(callKey, run.runId, modelFailures.modelCallIndex);
+  if (!isSameStep && failed === undefined) return noFields;
+  const modelAttempts = isSameStep ? modelFailures.attempts.map((one) => ({ of: "model", ...one }) as const) : [];
+  const toolAttempts = (failed ?? []).map(
+    ({ fault, ...one }) => ({ of: "tool", message: fault.message, ...one }) as const,
+  );
+  return { attempts: [...modelAttempts, ...toolAttempts] };
+}
+
+const noFields = {};
+
+/** How the call was repaired before it was decided. */
+function pickRepair({ decision: { repair } }: EventOf<"tool_decided">): { readonly repair?: Repair } {
+  return repair === undefined ? noFields : { repair };
 }

@@ -10,14 +10,13 @@
  */
 
 import { defined } from "../data/defined.js";
-import { textOf } from "../data/message.js";
+import { guardTrippedCode, textOf } from "../data/message.js";
 import { roundCost } from "../data/usage.js";
 import type { Entry, EventOf } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
 import { isSuspended, isTerminal, type State } from "../machine/state.js";
 import type { Transcript } from "../transcript/transcript.js";
-import { attemptFailedEvents, compactedEvent } from "./attempt-events.js";
 import { createCallEvents, recoveryQuestionEvents } from "./call-events.js";
 import { type ChildQuestions, noQuestions } from "./child-questions.js";
 import { approvalsOf } from "./outcome.js";
@@ -261,4 +260,38 @@ function steeredEvents(
   return text === ""
     ? [answerEvent, steeredEvent]
     : [{ type: "text", runId, modelCallIndex, text }, answerEvent, steeredEvent];
+}
+
+/** If a guard ended the attempt, a front end must remove the deltas that it has shown; `attempt_withdrawn` tells it to. */
+function attemptFailedEvents(event: EventOf<"model_failed">, after: State): readonly PublicEventBody[] {
+  const failed = attemptFailedEvent(event, after);
+  const { runId, modelCallIndex, attempt } = event;
+  if (event.failure.code !== guardTrippedCode) return [failed];
+  return [failed, { type: "attempt_withdrawn", runId, modelCallIndex, attempt }];
+}
+
+/** A failed attempt. A limit or the end of the run may prevent the planned next attempt; `next` is then `give_up`. */
+function attemptFailedEvent(event: EventOf<"model_failed">, after: State): PublicEventBody {
+  const { runId, modelCallIndex, attempt, model, failure, next, usage } = event;
+  const used = usage === undefined ? {} : { usage: roundCost(usage) };
+  const body = { type: "attempt_failed", runId, modelCallIndex, attempt, model, failure, ...used } as const;
+  if (after.status !== "model_running" && !(after.status === "preparing" && after.for === "compaction"))
+    return { ...body, next: "give_up" };
+  return next.type === "retry" ? { ...body, next: next.type, retryInMs: next.inMs } : { ...body, next: next.type };
+}
+
+function compactedEvent(event: EventOf<"compacted">): PublicEventBody {
+  const {
+    at: _at,
+    hooks: _hooks,
+    keptFrom: _from,
+    readFrom: _readFrom,
+    runStartSeq: _run,
+    timing: _timing,
+    dataBlob: _dataBlob,
+    requests: _requests,
+    usage,
+    ...publicFields
+  } = event;
+  return usage === undefined ? publicFields : { ...publicFields, usage: roundCost(usage) };
 }

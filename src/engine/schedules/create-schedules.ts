@@ -252,7 +252,9 @@ export function createSchedules(options: SchedulesOptions): Schedules {
         );
         const { sessionId, runId } = run.posted;
         const isFired = await rows.fire({
-          ...{ id, rev, slot },
+          id,
+          rev,
+          slot,
           next: slot === null || dueAt === null ? null : { slot, dueAt },
           outcomes: [{ slot: now, outcome: "manual", at: now, sessionId, runId }],
           posts: [run.post],

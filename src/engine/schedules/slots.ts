@@ -5,7 +5,9 @@
  * 2. Times of day that daylight saving time skips or repeats follow Vixie cron, as in croner by default. A fixed time runs once: at the
  *    first of the two, or right after the gap. Steps, ranges and lists run at both, and not in the gap.
  */
+
 import type { Cron } from "croner";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { sha256 } from "../../platform/hash.js";
 import { maxSlotRows, type ScheduleStore } from "../../ports/schedule-store.js";
@@ -94,7 +96,7 @@ export function checkCron(
     next = getCron(Cron, pattern, timezone).nextRun(new Date(now));
   } catch (error) {
     crons.delete(`${timezone} ${pattern}`);
-    const message = (error instanceof Error ? error.message : String(error)).replace(/^Cron\w+: /, "");
+    const message = getErrorMessage(error).replace(/^Cron\w+: /, "");
     throw new PawlError("bad_schedule", `Invalid cron expression ${JSON.stringify(pattern)}: ${message}`);
   }
   if (next === null || next.getTime() > now + tenYearsMs)

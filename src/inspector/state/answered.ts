@@ -69,7 +69,13 @@ export function createOwnAnswer(
   const { by, note, overruled, at = Date.now() } = answer ?? {};
   const isSecond = counted === "second";
   return {
-    ...{ sessionId, session, callKey, name, input, at, answer: isSecond ? (answer?.type ?? "gone") : decision.type },
+    sessionId,
+    session,
+    callKey,
+    name,
+    input,
+    at,
+    answer: isSecond ? (answer?.type ?? "gone") : decision.type,
     ...(by === undefined ? {} : { by }),
     ...(note === undefined ? {} : { note }),
     ...(overruled === undefined ? {} : { overruled }),

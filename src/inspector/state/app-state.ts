@@ -99,8 +99,11 @@ export function reduce(state: AppState, action: Action): AppState {
       return { ...state, connection: action.connection };
     case "navigated":
       return {
-        ...{ ...state, route: action.route, session: selectSession(action.route, state.session) },
-        ...{ isHelpOpen: false, fork: null },
+        ...state,
+        route: action.route,
+        session: selectSession(action.route, state.session),
+        isHelpOpen: false,
+        fork: null,
       };
     case "list_loaded":
       return { ...state, list: addPage(state.list, action) };

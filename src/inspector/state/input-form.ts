@@ -4,6 +4,7 @@
  * 1. A form supports strings, numbers, booleans and choices, objects of them, and lists of these, to a few levels.
  * 2. Unchanged values are preserved: fields that the form does not show are kept, and no field is added.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isObject } from "../../core/data/is-object.js";
 import { findProblem } from "./schema-check.js";
 
@@ -180,7 +181,7 @@ export function parseAndCheck(text: string, schema: unknown): CheckResult {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { ok: false, problem: `This is not JSON: ${error instanceof Error ? error.message : String(error)}` };
+    return { ok: false, problem: `This is not JSON: ${getErrorMessage(error)}` };
   }
   return checkValue(value, schema);
 }

@@ -137,26 +137,22 @@ const maxDetails = 300;
 
 export function emptySession(id: string): SessionState {
   return {
-    ...{
-      id,
-      now: { status: "loading" },
-      isIndexed: false,
-      hasNewest: false,
-      early: 0,
-      rows: [],
-      marks: [],
-      runs: new Map(),
-      details: new Map(),
-    },
-    ...{
-      requests: new Map(),
-      traces: new Map(),
-      whole: new Map(),
-      partial: null,
-      live: null,
-      last: { seq: 0, at: 0 },
-      filter: "all",
-    },
+    id,
+    now: { status: "loading" },
+    isIndexed: false,
+    hasNewest: false,
+    early: 0,
+    rows: [],
+    marks: [],
+    runs: new Map(),
+    details: new Map(),
+    requests: new Map(),
+    traces: new Map(),
+    whole: new Map(),
+    partial: null,
+    live: null,
+    last: { seq: 0, at: 0 },
+    filter: "all",
   };
 }
 

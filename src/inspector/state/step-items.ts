@@ -113,20 +113,25 @@ function dropFinalText(items: StepItem[], answer: string): void {
 
 function createCallItem(callKey: string, name: string): CallItem {
   return {
-    ...{ kind: "call", callKey, name, input: undefined, writing: null, repaired: null, asked: null, answers: [] },
-    ...{
-      output: null,
-      returned: null,
-      isError: false,
-      outcome: null,
-      ms: null,
-      tries: [],
-      steps: [],
-      waits: [],
-      childId: null,
-      childSince: null,
-      isLate: false,
-    },
+    kind: "call",
+    callKey,
+    name,
+    input: undefined,
+    writing: null,
+    repaired: null,
+    asked: null,
+    answers: [],
+    output: null,
+    returned: null,
+    isError: false,
+    outcome: null,
+    ms: null,
+    tries: [],
+    steps: [],
+    waits: [],
+    childId: null,
+    childSince: null,
+    isLate: false,
   };
 }
 
@@ -170,7 +175,11 @@ function toCallChange(event: PublicEvent): CallChange | null {
     case "wait_started": {
       const { step, on, until, key, passedOver = 0, at } = event;
       const wait: CallWait = {
-        ...{ step, on, passedOver, at, endedAt: null },
+        step,
+        on,
+        passedOver,
+        at,
+        endedAt: null,
         ...(until === undefined ? {} : { until }),
         ...(key === undefined ? {} : { key }),
       };

@@ -57,9 +57,21 @@ export function toStepRow(loaded: LoadedStep): StepRow {
   const [seq, runId, index, startedAt, ms, attempts, input, cacheRead, output, flags, calls, modelMs, waitedMs] =
     loaded;
   return {
-    ...{ key: toStepKey(runId, index), seq, runId, index, startedAt, ms, attempts, input, cacheRead, output, flags },
+    key: toStepKey(runId, index),
+    seq,
+    runId,
+    index,
+    startedAt,
+    ms,
+    attempts,
+    input,
+    cacheRead,
+    output,
+    flags,
     calls: calls.map(([name, outcome, durationMs]) => ({ name, outcome, ms: durationMs })),
-    ...{ modelMs, waitedMs, waitsSince: flags.includes("waits") ? startedAt + ms : null },
+    modelMs,
+    waitedMs,
+    waitsSince: flags.includes("waits") ? startedAt + ms : null,
   };
 }
 
@@ -87,9 +99,21 @@ export function addStep(
   const key = toStepKey(runId, index);
   if (offsetFromEnd(rows, key) < rows.length) return rows;
   const row: StepRow = {
-    ...{ key, seq: previous.seq + 1, runId, index, startedAt: previous.at, ms: 0, attempts: 1 },
-    ...{ input: null, cacheRead: null, output: null, flags: ["under_way"], calls: [] },
-    ...{ modelMs: 0, waitedMs: 0, waitsSince: null },
+    key,
+    seq: previous.seq + 1,
+    runId,
+    index,
+    startedAt: previous.at,
+    ms: 0,
+    attempts: 1,
+    input: null,
+    cacheRead: null,
+    output: null,
+    flags: ["under_way"],
+    calls: [],
+    modelMs: 0,
+    waitedMs: 0,
+    waitsSince: null,
   };
   const last = rows.at(-1);
   return last === undefined ? [row] : [...rows.slice(0, -1), removeFlag(last, "under_way"), row];

@@ -144,7 +144,8 @@ function ConversationBefore({ approval }: { readonly approval: WaitingCall }) {
       const path = `/v1/sessions/${encodeURIComponent(sessionId)}`;
       const { seq } = await inspector.api.get<{ readonly seq: number }>(path);
       const { events } = await inspector.api.get<{ readonly events: readonly PublicEvent[] }>(`${path}/events`, {
-        ...{ after: Math.max(0, seq - entriesBefore), limit: 500 },
+        after: Math.max(0, seq - entriesBefore),
+        limit: 500,
       });
       const recentItems = toStepItems(events, null).filter((item) => item.kind !== "call" || item.callKey !== callKey);
       if (isCurrent) setItems(recentItems.slice(-maxBefore));

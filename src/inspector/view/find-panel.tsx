@@ -160,7 +160,9 @@ function useMatches(sessionId: string, text: string): SearchState {
         const page: { readonly matches: readonly Match[]; readonly next: string | null } = await inspector.api.get(
           path,
           {
-            ...{ q: text, after, limit: 100 },
+            q: text,
+            after,
+            limit: 100,
           },
         );
         matches.push(...page.matches);

@@ -178,7 +178,8 @@ function useFork(sessionId: string, forkSeq: number) {
   const inspector = useInspector();
   const copies = useRef(new Map<number, string>());
   const [state, setState] = useState<{ readonly isSending: boolean; readonly problem: string | null }>({
-    ...{ isSending: false, problem: null },
+    isSending: false,
+    problem: null,
   });
   const close = () => inspector.dispatch({ type: "fork", point: null });
   const fork = async (input: Parameters<typeof askCopy>[2] | null) => {

@@ -51,7 +51,8 @@ export function useChildren(session: SessionState): readonly ListedSession[] {
   useRefresh(session, async () => {
     try {
       const page = await inspector.api.get<{ readonly sessions: readonly ListedSession[] }>("/v1/sessions", {
-        ...{ parent: session.id, limit: 500 },
+        parent: session.id,
+        limit: 500,
       });
       setChildren([...page.sessions].sort((a, b) => a.createdAt - b.createdAt));
     } catch {

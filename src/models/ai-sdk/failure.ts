@@ -2,9 +2,10 @@
  * Classifies a provider's error: first by documented codes, then by the HTTP status, then by the state of the
  * connection. The text of a message is used only if the provider has no code for the case.
  */
+
 import { type ModelFailure, type ModelFailureKind, nothingListensCode } from "../../core/data/message.js";
+import { isLoopbackHost } from "../../platform/loopback.js";
 import { type ErrorBody, readErrorBody } from "./error-body.js";
-import { findRefusedLoopback } from "./loopback-refusal.js";
 import { readRetryAfter } from "./retry-after.js";
 
 /** Codes that override the status, because one status has several meanings. */
@@ -351,4 +352,22 @@ function sanitizeMessage(text: string): string {
     )
     .trim();
   return line.length > maxMessage ? `${line.slice(0, maxMessage)}…` : line;
+}
+
+type SystemError = Error & { readonly code?: unknown; readonly address?: unknown; readonly port?: unknown };
+
+/**
+ * The address on this machine that refused the connection, for example `127.0.0.1:8080`; undefined for any other error. Unlike a remote
+ * server, a local one does not come back after a wait: it is not running, or its address is wrong.
+ */
+function findRefusedLoopback(error: unknown): string | undefined {
+  let current: unknown = error;
+  for (let depth = 0; depth < 8 && current instanceof Error; depth++) {
+    const { code, address, port } = current as SystemError;
+    if (code === "ECONNREFUSED" && typeof address === "string")
+      return isLoopbackHost(address) ? `${address.includes(":") ? `[${address}]` : address}:${port}` : undefined;
+    // `localhost` resolves to several addresses, all of which refused.
+    current = current instanceof AggregateError ? current.errors[0] : current.cause;
+  }
+  return undefined;
 }

@@ -67,7 +67,7 @@ export function* createFolderPlan({ request: text, own, earlier, wantsPlan }: Pl
     calls: [{ name: "list_files", input: { path: ".", depth: 1 } }],
   };
   const entries = listEntries(listing);
-  // What is attached counts only if the user's own words name nothing: "Read @src/cart.ts" is not about the names in that file.
+  // Attachments count only if the user's own words name nothing: "Read @src/cart.ts" is not about the names in that file.
   const ownRequest = readRequest(own, entries);
   const request = namesNothing(ownRequest) ? readRequest(text, entries) : ownRequest;
   const isVague = namesNothing(request);

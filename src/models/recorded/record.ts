@@ -5,6 +5,7 @@
 import { appendFileSync, closeSync, mkdirSync, openSync, readFileSync, truncateSync } from "node:fs";
 import { dirname } from "node:path";
 import { checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { ModelFailure } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import type { DeltaBody, Model, ModelDelta, ModelRequest } from "../../ports/model.js";
@@ -85,7 +86,7 @@ async function* recordAttempt(
     }
     recordFailure(unfinishedFailure);
   } catch (error) {
-    recordFailure({ kind: "provider", message: error instanceof Error ? error.message : String(error) });
+    recordFailure({ kind: "provider", message: getErrorMessage(error) });
     throw error;
   } finally {
     signal.removeEventListener("abort", recordAborted);
@@ -134,7 +135,7 @@ function openRecording(path: string): RecordingFile {
 }
 
 function notWritableError(path: string, cause: unknown): PawlError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
+  const reason = getErrorMessage(cause);
   return new PawlError(
     "bad_configuration",
     `The recording ${path} cannot be written (${reason}). Use a path that this process can write to.`,

@@ -154,7 +154,7 @@ export function isLoopback(address: string): boolean {
   return URL.canParse(address) && isLoopbackHost(new URL(address).hostname);
 }
 
-/** Whether an address is the one of OpenAI's API. */
+/** Whether this is the address of OpenAI's API. */
 export function isOpenAiAddress(address: string): boolean {
   return URL.canParse(address) && new URL(address).hostname === "api.openai.com";
 }

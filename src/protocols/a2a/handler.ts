@@ -136,7 +136,7 @@ function createGuard({ errors }: HandlerSdk, host: A2aHost) {
     };
 }
 
-/** Whether the session of a task does not exist any more: it was deleted during the request. */
+/** Whether the session of a task no longer exists, because it was deleted during the request. */
 function isNoSession(error: unknown): boolean {
   return error instanceof PawlError && error.code === "no_session";
 }

@@ -1,7 +1,9 @@
 /**
  * The protocol's package, an optional peer dependency, which is loaded when an editor connects.
  */
+
 import type * as Sdk from "@agentclientprotocol/sdk";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../index.js";
 import { importInstalledPackage } from "../../models/index.js";
 
@@ -25,7 +27,7 @@ export const acpPackage = "@agentclientprotocol/sdk";
 /** Converts an error to a protocol error. The editor shows its message to the person. */
 export function toRequestError(sdk: AcpSdk, error: unknown): Error {
   if (error instanceof sdk.RequestError) return error;
-  if (!(error instanceof PawlError)) return new sdk.RequestError(internalErrorCode, messageOf(error));
+  if (!(error instanceof PawlError)) return new sdk.RequestError(internalErrorCode, getErrorMessage(error));
   return new sdk.RequestError(rpcCodes.get(error.code) ?? internalErrorCode, error.message, { code: error.code });
 }
 
@@ -41,7 +43,3 @@ const rpcCodes: ReadonlyMap<string, number> = new Map([
   ["root_mismatch", invalidParamsCode],
   ["agent_mismatch", invalidParamsCode],
 ]);
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

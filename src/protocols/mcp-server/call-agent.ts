@@ -8,14 +8,15 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { questionKey } from "../../core/data/call-key.js";
 import { PawlError, type PendingApproval, type RunResult } from "../../index.js";
+import type { ViewChange } from "../../view/view-change.js";
 import { createForm, type Form, type FormResponse, toDecision } from "../approval-forms.js";
+import { createProgressText } from "../describe-progress.js";
 import { describeWaits } from "../describe-waits.js";
 import { formatInterruptId } from "../interrupt-id.js";
 import { redactSession } from "../redact-session.js";
 import { startRun } from "../run-cursors.js";
 import { streamRun } from "../run-flow.js";
 import type { CalledSession, McpHost } from "./host.js";
-import { createProgress } from "./send-progress.js";
 import { createNewTask, type TaskView } from "./tasks.js";
 
 /** The state that the client sends back with its answers. */
@@ -218,5 +219,19 @@ function createTextResult(
       "pawl/runId": runId,
       ...(reason === undefined ? {} : { "pawl/reason": reason }),
     },
+  };
+}
+
+/** Reports the progress of a run to an MCP client, if the client asked for it. */
+function createProgress({ mcpReq }: ServerContext): (change: ViewChange) => Promise<void> {
+  const { progressToken } = mcpReq._meta ?? {};
+  if (progressToken === undefined) return async () => {};
+  const describe = createProgressText();
+  let progress = 0;
+  return async (change) => {
+    const message = describe(change);
+    if (message === null) return;
+    progress += 1;
+    await mcpReq.notify({ method: "notifications/progress", params: { progressToken, progress, message } });
   };
 }

@@ -26,7 +26,7 @@ export type ChildAgent = {
   readonly limits: RunLimits;
   readonly sessionInfo: (title: string) => SessionInfo;
   readonly budgetShare: number;
-  /** Whether the parent goes on without waiting for a call with this input. */
+  /** Whether the parent continues without waiting for a call with this input. */
   readonly background: (input: unknown) => boolean;
   readonly request: (input: unknown) => string;
   /** Returns the params of the child's run. */

@@ -12,7 +12,7 @@ import type { ParentLink } from "./agent-family.js";
 import type { AgentGraph, CompiledAgent } from "./compiled-agent.js";
 import type { Handoff, HandoffAgent } from "./handoffs.js";
 
-/** What an agent passes on to the agents that it reaches. */
+/** Passed on from an agent to the agents that it reaches. */
 export type Inherited = Pick<
   CompiledAgent,
   | "store"
@@ -75,7 +75,8 @@ export function getLineage(agent: HandoffAgent): object {
 
 /** Two agents have the same name, so a session that is handed over could continue with either. */
 export function duplicateNameError(name: string): PawlError {
-  return misconfigured(
+  return new PawlError(
+    "bad_configuration",
     `Two different agents are named "${name}", and both can be reached through handoffs. Rename one of them, or hand over to the same agent.`,
   );
 }
@@ -84,11 +85,13 @@ function resolveAgent(from: string, { name, agent }: Handoff): HandoffAgent {
   const found: unknown = agent();
   const binding = typeof found === "object" && found !== null ? bindings.get(found) : undefined;
   if (binding === undefined)
-    throw misconfigured(
+    throw new PawlError(
+      "bad_configuration",
       `The handoff of "${from}" to "${name}" does not return an agent. Its option agent must be a function that returns an agent created by createAgent.`,
     );
   if (binding.name !== name)
-    throw misconfigured(
+    throw new PawlError(
+      "bad_configuration",
       `The handoff of "${from}" to "${name}" returns an agent that is named "${binding.name}". Make the names the same.`,
     );
   return found as HandoffAgent;
@@ -128,8 +131,4 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
 /** Looks up the agents before a run needs them. @throws PawlError `bad_configuration` */
 export function checkGraph({ graph }: Pick<CompiledAgent, "graph">): void {
   graph?.names();
-}
-
-function misconfigured(message: string): PawlError {
-  return new PawlError("bad_configuration", message);
 }

@@ -18,11 +18,11 @@ import {
 import { findIdProblem, formatIdError } from "../../core/data/ids.js";
 import { nearestName } from "../../core/data/nearest-name.js";
 import { PawlError } from "../../errors.js";
+import { refuseKnownTools } from "./agent-with-run-tools.js";
 import type { CompiledAgent } from "./compiled-agent.js";
 import { delayRules } from "./delay.js";
 import type { HistoryOptions } from "./history.js";
 import type { LocalOptions, ResumeOptions } from "./local-run-options.js";
-import { refuseKnownTools } from "./parts-of-run.js";
 import type { Sender, StartOptions, SteerOptions } from "./run-input.js";
 import { listRunToolNames, type RunTools } from "./run-tools.js";
 import { checkConditionTools, compileStopWhen } from "./stop-conditions.js";

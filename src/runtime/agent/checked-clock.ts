@@ -8,14 +8,15 @@ import { warn } from "../../platform/process.js";
 import type { Clock } from "../../ports/clock.js";
 
 /**
- * Wraps a clock and checks its readings. If the clock breaks later, the last valid reading is repeated: time stands still for the run, and
+ * Wraps a clock and checks its readings. If the clock breaks later, the last valid reading is repeated: time stops for the run, and
  * a process warning (`PAWL_CLOCK`) is emitted once.
  * @throws PawlError `bad_configuration` if a function is missing, or a first reading is not a time
  */
 export function createCheckedClock(clock: Clock): Clock {
   for (const name of ["now", "elapsed", "after"] as const)
     if (typeof clock?.[name] !== "function")
-      throw misconfigured(
+      throw new PawlError(
+        "bad_configuration",
         `The clock has no function ${name}(). Add it, or omit the clock option to use the system clock.`,
       );
   const last = { now: firstReading("now", clock.now()), elapsed: firstReading("elapsed", clock.elapsed()) };
@@ -46,7 +47,7 @@ export function createCheckedClock(clock: Clock): Clock {
 type Name = "now" | "elapsed";
 
 function firstReading(name: Name, reading: unknown): number {
-  if (!isTime(reading)) throw misconfigured(formatFault(name, reading));
+  if (!isTime(reading)) throw new PawlError("bad_configuration", formatFault(name, reading));
   return reading;
 }
 
@@ -60,8 +61,4 @@ function isTime(reading: unknown): reading is number {
 function formatFault(name: Name, reading: unknown): string {
   const shown = typeof reading === "number" ? String(reading) : `a value of type ${typeof reading}`;
   return `The clock's ${name}() returned ${shown}; it must return milliseconds as a number. Correct the clock option, or find what has replaced Date.now or performance.now.`;
-}
-
-function misconfigured(message: string): PawlError {
-  return new PawlError("bad_configuration", message);
 }

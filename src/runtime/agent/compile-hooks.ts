@@ -43,7 +43,7 @@ export const hookPoints = Object.keys(failsClosedByDefault) as readonly HookPoin
 
 /** @throws PawlError `bad_configuration` */
 export function compileHooks(hooks: readonly Hook[]): Hooks {
-  if (!Array.isArray(hooks)) throw misconfigured("hooks must be an array of hooks.");
+  if (!Array.isArray(hooks)) throw new PawlError("bad_configuration", "hooks must be an array of hooks.");
   hooks.forEach(checkHook);
   const compiled: { [Point in HookPoint]?: readonly CompiledHook[] } = {};
   for (const point of hookPoints) compiled[point] = hooks.flatMap((hook) => compilePoint(point, hook));
@@ -69,7 +69,7 @@ const hookRules: OptionTable<Hook> = {
   ...pointRules,
 };
 
-/** The names of other libraries, and of an agent's callbacks, for these points. */
+/** Names that other libraries, and an agent's own callbacks, use for these points. */
 const otherNames = {
   beforeModel: "beforeLLMCall",
   afterModel: "afterLLMCall",
@@ -89,18 +89,24 @@ const otherNames = {
 
 function checkHook(hook: Hook, index: number): void {
   if (typeof hook !== "object" || hook === null)
-    throw misconfigured(`Hook ${index + 1} is not an object. Give it a name, and functions at points of a run.`);
+    throw new PawlError(
+      "bad_configuration",
+      `Hook ${index + 1} is not an object. Give it a name, and functions at points of a run.`,
+    );
   const { name, timeoutMs, onFailure } = hook;
   if (typeof name !== "string" || name === "" || name.length > 100)
-    throw misconfigured(
+    throw new PawlError(
+      "bad_configuration",
       `Hook ${index + 1} has no name. Give it a name of 1 to 100 characters: events refer to the hook by it.`,
     );
   if (timeoutMs !== undefined && !(Number.isFinite(timeoutMs) && timeoutMs > 0))
-    throw misconfigured(
+    throw new PawlError(
+      "bad_configuration",
       `The hook "${name}" has timeoutMs ${String(timeoutMs)}; it must be more than 0. Omit it for ${defaultHookTimeoutMs}.`,
     );
   if (onFailure !== undefined && onFailure !== "open" && onFailure !== "closed")
-    throw misconfigured(
+    throw new PawlError(
+      "bad_configuration",
       `The hook "${name}" has onFailure ${JSON.stringify(onFailure)}; it must be "open" or "closed".`,
     );
   checkPlainOptions(`The hook "${name}"`, hookRules, hook, { otherNames });
@@ -108,12 +114,9 @@ function checkHook(hook: Hook, index: number): void {
     const isPoint = (hookPoints as readonly string[]).includes(key);
     // A hook with a misspelt point would never be called, and would guard nothing.
     if (isPoint ? value !== undefined && typeof value !== "function" : typeof value === "function")
-      throw misconfigured(
+      throw new PawlError(
+        "bad_configuration",
         `The hook "${name}" has ${key}, which is ${isPoint ? "not a function" : "not a point of a run"}. Hooks are called at ${hookPoints.join(", ")}.`,
       );
   }
-}
-
-function misconfigured(message: string): PawlError {
-  return new PawlError("bad_configuration", message);
 }

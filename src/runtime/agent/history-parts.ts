@@ -1,6 +1,7 @@
 /**
  * Reads parts of foreign messages field by field, and copies only the fields that Pawl's messages have.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isObject } from "../../core/data/is-object.js";
 import type {
   FilePart,
@@ -36,7 +37,7 @@ export function toJson(value: unknown, what: string, refuse: Refuse): Json {
   try {
     return normaliseJson(value);
   } catch (error) {
-    return refuse(`${what} cannot be stored: ${error instanceof Error ? error.message : String(error)}`);
+    return refuse(`${what} cannot be stored: ${getErrorMessage(error)}`);
   }
 }
 

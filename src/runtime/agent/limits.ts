@@ -45,7 +45,7 @@ const limitRules: OptionTable<RunLimits> = {
   requireDoneTool: aBoolean,
 };
 
-/** The names of other libraries for these, and the guesses that are too far from them to be recognized. */
+/** Names that other libraries use for these limits, and guesses that are too far off to be suggested by similarity. */
 const otherNames = {
   maxTurns: "maxSteps",
   maxIterations: "maxSteps",

@@ -2,6 +2,7 @@
  * Checks a caller's input and options, and turns them into the message that the log stores.
  */
 
+import { isObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import type { Json, UserMessage, UserPart } from "../../core/data/message.js";
 import type { ModelSettings } from "../../core/data/model-settings.js";
@@ -11,6 +12,7 @@ import type { RunOptions, RunToolChoice } from "../../core/machine/event.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
 import type { RunLimits } from "../../core/machine/run-limits.js";
 import type { SessionBinding, SessionInfo } from "../../core/machine/state.js";
+import { normalizeToolChoice } from "../../core/machine/tool-choice.js";
 import { PawlError } from "../../errors.js";
 import { byteLength } from "../../platform/bytes.js";
 import type { InputSchema } from "../../ports/tool.js";
@@ -22,7 +24,6 @@ import { type LocalOptions, toOutputSchema, toRecordedConditions } from "./local
 import { compileSettings } from "./model-settings.js";
 import { checkParams, type RunParams } from "./params.js";
 import { listRunToolNames } from "./run-tools.js";
-import { toRecordedToolChoice } from "./tool-choice.js";
 
 /** The options of one run. They override the agent's options. */
 export type StartOptions = {
@@ -307,4 +308,21 @@ function checkMessage(message: InputMessage, index: number): UserMessage {
 
 function invalidInputError(): PawlError {
   return createPartError("The input", "must be a string, a list of parts, or a list of user messages");
+}
+
+/** The choice as the log stores it. @throws PawlError `bad_input` if it has none of the valid forms */
+function toRecordedToolChoice(given: RunToolChoice): RunToolChoice {
+  if (given === "auto" || given === "none" || given === "required" || isForced(given))
+    return normalizeToolChoice(given);
+  throw new PawlError(
+    "bad_input",
+    'The toolChoice of a run must be "auto", "none", "required", { tool: name } or { required: true }; the last two may have everyStep: true, to apply to every model call.',
+  );
+}
+
+function isForced(given: unknown): boolean {
+  if (!isObject(given)) return false;
+  const { everyStep, tool, required, ...others } = given;
+  if (Object.keys(others).length > 0 || (everyStep !== undefined && typeof everyStep !== "boolean")) return false;
+  return tool === undefined ? required === true : typeof tool === "string" && tool !== "" && required === undefined;
 }

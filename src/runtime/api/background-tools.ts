@@ -136,7 +136,7 @@ async function stopChild(
   return `The agent "${name}" is being stopped. A message tells you when it has ended.`;
 }
 
-/** Somebody has to drive the child to its end. Another process that holds it reads its inbox. */
+/** Drives the child to its end, unless another process holds it: that process reads its inbox. */
 async function takeUpChild(id: string, name: string, family: AgentFamily): Promise<void> {
   await (findChildAgent(name, family) ?? findAgentByName(name, [family]))?.takeUp(id);
 }

@@ -86,7 +86,8 @@ export type ClientRequest = {
  * ```
  */
 export function createClientCheck(allowed: readonly ClientOption[]): (request: ClientRequest) => void {
-  if (!Array.isArray(allowed)) throw misconfigured("The allowed client options must be an array of names.");
+  if (!Array.isArray(allowed))
+    throw new PawlError("bad_configuration", "The allowed client options must be an array of names.");
   for (const name of allowed as readonly unknown[]) checkOptionName(name);
   const names: ReadonlySet<string> = new Set(allowed);
   return ({ input, options }) => {
@@ -105,13 +106,10 @@ function checkOptionName(name: unknown): void {
   if (typeof name === "string" && clientOptionNames.includes(name)) return;
   const near = typeof name === "string" ? nearestName(name, clientOptionNames) : undefined;
   const hint = near === undefined ? "" : ` Do you mean ${near}?`;
-  throw misconfigured(
+  throw new PawlError(
+    "bad_configuration",
     `Clients cannot be allowed to set the run option ${JSON.stringify(String(name).slice(0, 100))}.${hint} The names are ${clientOptionNames.join(", ")}.`,
   );
-}
-
-function misconfigured(message: string): PawlError {
-  return new PawlError("bad_configuration", message);
 }
 
 function formatAllowed(allowed: readonly ClientOption[]): string {

@@ -1,8 +1,10 @@
 /**
  * A compaction that a person requests, outside the runs of a session.
  */
+
 import { aSignal, aString, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import type { Fault } from "../../core/data/message.js";
 import type { InboxBody } from "../../core/machine/inbox.js";
@@ -115,7 +117,7 @@ const maxKeep = 10_000;
 /** Wraps an error of the store, which becomes the cause. */
 function toStoreError(id: string, cause: unknown): unknown {
   if (cause instanceof PawlError) return cause;
-  const why = cause instanceof Error ? cause.message : String(cause);
+  const why = getErrorMessage(cause);
   return new PawlError(
     "store_failed",
     `The store failed during the compaction of session ${id} (${why}). Repair the store, then retry or resume.`,

@@ -47,7 +47,7 @@ export type AgentDefaults<ModelLike> = {
   readonly createOutputTools: (maxBytes: number) => readonly AnyTool[];
 };
 
-/** What an agent inherits from the agent that uses it as a tool. */
+/** Inherited by an agent from the agent that uses it as a tool. */
 type ParentFields = { readonly parent?: ParentLink } & Pick<CompiledAgent, "toolOutput" | "rehearsal">;
 
 export type Surroundings<ModelLike> = AgentDefaults<ModelLike> & ParentFields;
@@ -126,7 +126,7 @@ export function compileAgent<ModelLike>(
   };
 }
 
-/** What the agent has in common with the agents that it reaches. */
+/** Shared by the agent and the agents that it reaches. */
 function compileShared<ModelLike>(options: AgentOptions<ModelLike>, surroundings: Surroundings<ModelLike>) {
   const { store, clock = systemClock, makeId = makeRandomId, leaseMs = 15_000, address, runTool, runModel } = options;
   return {

@@ -52,7 +52,7 @@ export async function deleteSession(store: Store, sessionId: string, options: De
 export async function deleteAndReport(store: Store, sessionId: string, options: DeleteOptions): Promise<boolean> {
   const awaited = await findAwaited(store, sessionId);
   if (awaited !== null && options.force !== true) await refuseIfOwed(store, awaited);
-  // Before the session is deleted: a process that died in between would leave a parent that waits without end.
+  // Before the session is deleted: if the process died in between, the parent would wait forever.
   else if (awaited !== null) await reportLoss(awaited, await loadUsage(store, sessionId), store, options.now);
   return store.delete(sessionId, options);
 }

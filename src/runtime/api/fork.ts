@@ -109,10 +109,10 @@ async function writeCopy(
     });
     if (result.type !== "ok")
       throw new PawlError("store_failed", `The fork could not be written (${result.type}). Delete it and retry.`);
-    // Somebody who has sent a message to the copy would make it due when the lease is over.
+    // A message to the copy would make it due when the lease expires.
     if (!isLast) await renew();
   }
-  // Not with the last commit, which would be refused if somebody has sent a message to the copy already.
+  // Not with the last commit, which would be refused if the copy already has a message.
   await releaseLease(store, lease);
 }
 

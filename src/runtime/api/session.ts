@@ -11,6 +11,7 @@ import type { RunResult } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import { findChildAgent } from "../agent/agent-family.js";
 import { checkGraph } from "../agent/agent-graph.js";
+import { refuseOtherTools } from "../agent/agent-with-run-tools.js";
 import {
   checkResumeOptions,
   checkRunTools,
@@ -24,7 +25,6 @@ import { parseDelay } from "../agent/delay.js";
 import { checkHistory, type History, type HistoryOptions } from "../agent/history.js";
 import { hasBlobs, type Input, readBlobs } from "../agent/input-parts.js";
 import { compileLocalOptions, type ResumeOptions, type SessionLook } from "../agent/local-run-options.js";
-import { refuseOtherTools } from "../agent/parts-of-run.js";
 import type { Replay, ReplayOptions } from "../agent/replay-types.js";
 import { checkRunId, createInputBody, createSessionInfo } from "../agent/run-input.js";
 import type { ItemsOf } from "../agent/stream-types.js";
@@ -52,7 +52,7 @@ import { createDataAccess } from "./session-data.js";
 import { createSessionEvents } from "./session-events.js";
 import type { Resume, SendOptions, Session } from "./session-handle.js";
 
-/** What a session handle needs from its process. */
+/** Functions of the process that a session handle uses. */
 export type SessionDeps = {
   readonly live: () => LocalSession;
   readonly itemsOf: ItemsOf;

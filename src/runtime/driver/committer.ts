@@ -28,7 +28,7 @@ type CommitOptions = {
   readonly onUnsure: () => void;
 };
 
-/** What the driver hands to the committer. */
+/** The parts of the driver that the committer uses. */
 export type Committer = {
   readonly sessionId: string;
   readonly parts: Pick<CompiledAgent, "store" | "clock">;

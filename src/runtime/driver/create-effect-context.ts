@@ -2,8 +2,8 @@
  * Creates the context of a session's effects, with the agent that drives the session in the given state.
  */
 import type { State } from "../../core/machine/state.js";
+import { withRunTools } from "../agent/agent-with-run-tools.js";
 import { agentMismatch, type CompiledAgent, findSessionAgent } from "../agent/compiled-agent.js";
-import { withRunTools } from "../agent/parts-of-run.js";
 import type { Closing } from "../log/closing.js";
 import { type EffectContext, openRunMemory } from "../work/effect-context.js";
 

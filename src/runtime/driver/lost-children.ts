@@ -1,10 +1,10 @@
 /**
- * Child sessions that were deleted before their parent had their result. The parent gets an error instead: no other message would end its
- * wait, or free the share of its budgets that it keeps for the child.
+ * Handles child sessions that were deleted before their parent got their result. The parent gets an error instead. Otherwise its wait would
+ * not end, and the share of its budgets that is reserved for the child would not be released.
  *
- * 1. `deleteSession` reports a child before it deletes it. This makes the parent due, also for a worker in another process.
- * 2. A child that was deleted with the store alone is reported when its driver loses it, and when its parent is opened, resumed or waited
- *    for.
+ * 1. `deleteSession` reports a child before it deletes it. This makes the parent due, also for workers in other processes.
+ * 2. A child that was deleted by `store.delete` alone is reported when its driver loses the lease, and when its parent is opened, resumed or
+ *    waited for.
  */
 import type { Usage } from "../../core/data/message.js";
 import { findBackgroundChildren } from "../../core/machine/background-children.js";
@@ -43,7 +43,7 @@ export async function findAwaitedChild(
 }
 
 /**
- * Posts the error to the parent. Repeating this has no effect, and neither has a report of the child that comes later.
+ * Posts the error to the parent. Repeating this has no effect, nor does a later report of the child.
  * @param usage the usage of the child, as far as it is known
  * @returns whether the parent has a new message. It may have a report already, have been deleted as well, or be imported before its child.
  */
@@ -61,7 +61,7 @@ export async function reportLoss(
 
 type Outcome = "exists" | "reported" | "known";
 
-/** Reports a child session if it does not exist any more. `known`: its parent has no new message. */
+/** Reports a child session if it no longer exists. `known`: its parent has no new message. */
 async function reportIfLost(
   awaited: AwaitedChild,
   { store, clock }: Pick<CompiledAgent, "store" | "clock">,
@@ -71,7 +71,7 @@ async function reportIfLost(
 }
 
 /**
- * Whether the session that a call requested does not exist any more. Another session may have its id: a message to a deleted session
+ * Whether the session that a call requested no longer exists. Another session may have its id: a message to a deleted session
  * begins one, which has no parent.
  */
 async function isLost(
@@ -87,7 +87,7 @@ async function isLost(
   return !posted.some(({ body }) => "session" in body && isOfCall(body.session)) && !(await hasBegun());
 }
 
-/** Reports a session to its parent if it does not exist any more. @param state its last state */
+/** Reports a session to its parent if it no longer exists. @param state its last state */
 export async function reportOwnLoss(
   sessionId: string,
   { session }: State,
@@ -98,7 +98,7 @@ export async function reportOwnLoss(
   if (awaited !== null) await reportIfLost(awaited, parts);
 }
 
-/** Reports a child that a state waits for if it does not exist any more. */
+/** Reports a child that a state waits for if it no longer exists. */
 export async function reportLostChild(
   sessionId: string,
   state: State,
@@ -166,7 +166,7 @@ export async function takeUpChildren(
   return settled.some((one) => one.status === "fulfilled" && one.value === "reported");
 }
 
-/** The children that wait for a person, or sleep. Whether a child in the background does is only in its own state. */
+/** The children that wait for a person or sleep. For a child in the background, only its own state shows that. */
 function findIdleChildren(state: State): ReadonlySet<string> {
   const idle = findChildCalls(state).filter(({ askedAt, asleep }) => askedAt !== undefined || asleep !== undefined);
   return new Set(idle.map(({ childId }) => childId));

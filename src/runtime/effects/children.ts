@@ -49,7 +49,7 @@ export async function startChild(
   const { sessionId, state, parts, transcript, now } = context;
   const span = parseTraceparent(transcript.run?.traceparent);
   const childId = deriveChildId(sessionId, callKey);
-  // A child session waits for its own children: after its end, nobody would get their answers or count their usage.
+  // A child session waits for its own children. After its end, their answers would be lost and their usage would not be counted.
   const wantsBackground = state.session?.parent === undefined && child.background(input);
   const refused = findReachedChildLimit(callKey, wantsBackground, state, parts.family);
   if (refused !== undefined)
@@ -89,8 +89,8 @@ export async function startChild(
 }
 
 /**
- * How the child that an earlier attempt of the call started was to report its end, if it has done so. Its session may have been deleted
- * since, and a request would begin it again.
+ * Finds how the child of an earlier attempt of the call reports its end, if it has already done so. The child's session may have been
+ * deleted since, and another request would begin it again.
  */
 async function findReport(
   childId: string,

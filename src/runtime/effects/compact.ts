@@ -59,7 +59,7 @@ export async function compact(
   const budget = parts.compaction.computeBudget(summaryModel.model).tokens;
   const made = await summarize({ cut, keep }, summarizer, budget, compaction, context);
   stopListening();
-  // A service that took too long must not call the model any more.
+  // A service that took too long must not call the model again.
   abort(ownCancellation);
   return {
     type: "compacted",

@@ -13,8 +13,8 @@ import { type Call, type CallPolicy, callOf, type Recover } from "../../core/mac
 import type { CallRecord } from "../../core/transcript/results.js";
 import type { AnyTool } from "../../ports/tool.js";
 import { findAgentOfTool } from "../agent/agent-tool.js";
+import { listMissingRunTools } from "../agent/agent-with-run-tools.js";
 import { findHandoff } from "../agent/handoffs.js";
-import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { pickHookRecords } from "../hooks/step-hooks.js";
 import { type BeforeToolCall, callBeforeToolCall, noHooks } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";

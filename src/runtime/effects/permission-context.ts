@@ -8,7 +8,7 @@ import type { EffectContext } from "../work/effect-context.js";
 import { type ResolvedList, resolveList } from "../work/message-lists.js";
 import { listSeenMessages } from "../work/seen-messages.js";
 
-/** What the model was sent in this step instead of the conversation; null if it was sent the conversation. */
+/** The list that the model was sent in this step instead of the conversation; null if it was sent the conversation. */
 export function* resolveSentMessages({ transcript, memory }: EffectContext): Coroutine<ResolvedList | null> {
   const { sentList } = transcript;
   return sentList === null ? null : yield* wait(resolveList(sentList, memory.texts));

@@ -6,8 +6,8 @@ import type { Message } from "../../core/data/message.js";
 import type { EventBody, EventOf, HookRecord } from "../../core/machine/event.js";
 import type { ShownMessages } from "../../core/transcript/message-references.js";
 import { isPause } from "../../core/transcript/pauses.js";
+import { listMissingRunTools } from "../agent/agent-with-run-tools.js";
 import { mergeSettings, pickChangedSettings } from "../agent/model-settings.js";
-import { listMissingRunTools } from "../agent/parts-of-run.js";
 import { type OfferedHandoffs, selectHandoffs } from "../hooks/offered-handoffs.js";
 import {
   createManagerFailure,

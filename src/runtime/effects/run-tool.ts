@@ -9,7 +9,7 @@ import { refusalText } from "../../core/transcript/loop-prompts.js";
 import { type CallRecord, textOfOutput, toolNameOf } from "../../core/transcript/results.js";
 import type { AnyTool, ToolContext } from "../../ports/tool.js";
 import { type ChildAgent, findChildAgent } from "../agent/agent-family.js";
-import { listMissingRunTools } from "../agent/parts-of-run.js";
+import { listMissingRunTools } from "../agent/agent-with-run-tools.js";
 import { pickHookRecords } from "../hooks/step-hooks.js";
 import type { ToolOutcome } from "../hooks/tool-hooks.js";
 import type { Cancellation } from "../lib/cancellation.js";

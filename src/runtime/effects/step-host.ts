@@ -60,7 +60,7 @@ export type StepEnding = { readonly type: "suspended" } | Failure;
 
 /** Called by the host for waiting questions. */
 export type QuestionListener = {
-  /** Called when no step is in progress any more, so the questions can be asked. */
+  /** Called when the last step has ended, so that the questions can be asked. */
   readonly tryAsking: () => void;
   readonly commit: () => void;
 };

@@ -1,6 +1,7 @@
 /**
  * The values of tool steps: small ones are stored in the log, larger ones in blobs of the session.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { copyJson, parseJson } from "../../core/data/json.js";
 import type { Fault, Json } from "../../core/data/message.js";
 import { decodeText, encodeText } from "../../core/data/text-bytes.js";
@@ -47,7 +48,7 @@ export async function storeValue(
     const blob = await parts.store.putBlob(sessionId, json);
     return { recorded: { outcome: "ok", valueBlob: { blob, bytes } }, value, bytes };
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = getErrorMessage(error);
     return { recorded: failedStep("step_failed", `its value could not be stored (${why})`, "store_failed"), bytes: 0 };
   }
 }

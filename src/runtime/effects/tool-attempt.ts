@@ -30,7 +30,7 @@ export type ToolAttemptEvent =
   | { readonly type: "failed"; readonly why: Failure };
 
 /**
- * `commit_questions`: commit the tool's questions. `try_asking`: no step is in progress any more. `stop_order`: stop returning recorded
+ * `commit_questions`: commit the tool's questions. `try_asking`: no step is in progress. `stop_order`: stop returning recorded
  * results. `detach`: the shutdown need not wait for the attempt. `stop_waiting`: the call ends without the tool.
  */
 export type ToolAttemptAct = "commit_questions" | "try_asking" | "stop_order" | "detach" | "stop_waiting";

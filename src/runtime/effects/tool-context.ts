@@ -16,11 +16,11 @@ import type { StepCall } from "./step-host.js";
 import { createToolData } from "./tool-data.js";
 import { createToolSteps, type ToolSteps } from "./tool-steps.js";
 
-/** What a tool has started while it runs. */
+/** The work that a tool has started while it runs. */
 export type ToolWork = {
   steps: ToolSteps | null;
   data: ToolData | null;
-  /** What the model was sent instead of the conversation; null if it was sent the conversation. */
+  /** The list that the model was sent instead of the conversation; null if it was sent the conversation. */
   readonly sent: ResolvedList | null;
   /** Ends the wait for the tool. Null until the tool is awaited. */
   fail: ((error: unknown) => void) | null;

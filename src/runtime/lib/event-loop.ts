@@ -15,10 +15,10 @@ export function never(): Promise<never> {
 /** How long foreign code may occupy one turn, in milliseconds. */
 const maxTurnMs = 20;
 
-/** How many values it may give in one turn, because the clock of a test stands still. */
+/** The maximum number of values in one turn, because the clock of a test stands still. */
 const maxTurnValues = 10_000;
 
-/** What the streams of each clock have taken of the current turn. */
+/** The time and the values that the streams of each clock have used in the current turn. */
 const turns = new Map<Clock, { readonly startedAt: number; values: number }>();
 
 /**

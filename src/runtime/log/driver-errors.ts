@@ -40,7 +40,7 @@ export function createNoSessionError(sessionId: string): PawlError {
 export function createReplacedSessionError(sessionId: string): PawlError {
   return new PawlError(
     "no_session",
-    `The session ${sessionId} that was followed does not exist any more: its log has become shorter. Another session was begun under its id, or the store was restored from a backup. Read it from its beginning.`,
+    `The session ${sessionId} that was followed no longer exists: its log has become shorter. Another session was begun under its id, or the store was restored from a backup. Read it from its beginning.`,
   );
 }
 

@@ -18,10 +18,10 @@ import type { PublicEvent } from "../../core/view/public-event.js";
 import type { Store } from "../../ports/store.js";
 import { afterEntry, type Cursor, findLastWholeEntry, isAfter } from "../../stream/cursor.js";
 import { type CommittedEntry, toSentCall } from "./committed-entry.js";
+import { loadDataAtCompaction } from "./data-at-compaction.js";
 import { appendFrozen } from "./frozen-transcript.js";
 import { createQuestionLookup, type KnownQuestions, readQuestions } from "./open-questions.js";
 import { type LogStore, nextPageSize, pageSizes, readEntries } from "./read-entries.js";
-import { loadDataAtCompaction } from "./session-data.js";
 import { cacheTranscript, findCachedTranscript, findLastRedaction } from "./transcript-cache.js";
 
 /** The transcript at a state: the entries from the last compaction on, and the queued inputs before it. */

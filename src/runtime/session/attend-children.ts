@@ -4,7 +4,7 @@
  *
  * 1. Anyone who waits for a parent waits for its children, too: if the process that holds a child dies, this one takes the
  *    child over, as it would take over the session that is waited for.
- * 2. A child that cannot go on here (its store failed) ends the wait for the parent with that failure.
+ * 2. A child that cannot continue here (its store failed) ends the wait for the parent with that failure.
  */
 import { findChildCalls } from "../../core/machine/child-reports.js";
 import { isSuspended, type State } from "../../core/machine/state.js";
@@ -37,7 +37,7 @@ type WatchingParent = HasWaiters & {
   attended: AttendedChildren | null;
 };
 
-/** Settles those who wait if the run waits for a person, and attends to the children for those who wait on. */
+/** Settles the waiters if the run waits for a person, and attends to the children for the waiters that are left. */
 export async function settleWaitingRun(session: WatchingParent, state: State): Promise<void> {
   if (isSuspended(state) && session.waiters.some(endsOnQuestion) && !(await goesOn(session, state))) {
     await releaseAskingChildren(state, getSessionFamily(session.parts, state));
@@ -57,7 +57,7 @@ function goesOn({ parts: { store, clock } }: WatchingParent, state: State): Prom
   return isChildDue(store, state, clock.now());
 }
 
-/** Nobody waits behind a question for a message that has joined another run. A message in the inbox may still begin a run. */
+/** Dismisses waiters for messages that have joined another run. A message that is still in the inbox may begin a run. */
 async function dismissStrayWaiters(session: WatchingParent, state: State): Promise<void> {
   if (!session.waiters.some((waiter) => isUnrelated(waiter, state))) return;
   const posted = await session.parts.store.inbox(session.sessionId);
@@ -67,7 +67,7 @@ async function dismissStrayWaiters(session: WatchingParent, state: State): Promi
   if (session.driver === null) dismissWaiters(session, session.waiters.filter(isStray));
 }
 
-/** Anyone who gets the result may end the process: the children that ask are not held any more then. */
+/** A caller may end the process once it has the result, so the children that ask are released first. */
 async function releaseAskingChildren(state: State, family: AgentFamily): Promise<void> {
   const asking = findChildCalls(state).filter(({ askedAt }) => askedAt !== undefined);
   await Promise.allSettled(asking.map(({ name, childId }) => findChildAgent(name, family)?.releaseIfIdle(childId)));
@@ -97,7 +97,7 @@ function attendChildren(session: WatchingParent, state: State): void {
   }
 }
 
-/** Nobody waits for the parent here any more, or its driver takes its children up. */
+/** Called when no caller waits for the parent here, or when its driver resumes its children. */
 export function detachChildren(session: Pick<WatchingParent, "attended">): void {
   const { attended } = session;
   session.attended = null;

@@ -66,7 +66,7 @@ export function followLog(options: FollowOptions): Following {
   let follower: Follower | null = null;
   let state: State = initialState;
   let publishedSeq = options.after;
-  /** Whether the session is known to have existed, so that it was deleted if it does not exist any more. */
+  /** Whether the session is known to have existed. If it no longer exists, it was deleted. */
   let hasExisted = options.after > 0;
   let isStopped = false;
   let isLooking = false;

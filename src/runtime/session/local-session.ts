@@ -247,7 +247,7 @@ function beginDriving(localSession: LocalSession, driver: Driver, messages: read
   void takeMessages(driver, messages).then(() => continueChildren(localSession, driver.state));
 }
 
-/** Resumes the children that are at work. If one of them does not exist any more, the session handles the message about it. */
+/** Resumes the children that are at work. If one of them no longer exists, the session handles the message about it. */
 async function continueChildren(localSession: LocalSession, state: State): Promise<void> {
   const { sessionId, parts, drained } = localSession;
   const hasLostChild = await takeUpChildren(sessionId, state, parts, { atWork: true });
@@ -302,7 +302,7 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
   else evictIfIdle(localSession);
 }
 
-/** Milliseconds until the log of a watched session is read that has not begun, or that this process has driven to its rest. */
+/** The delay before the log of a watched session is read if it has not begun, or if this process has just released it; milliseconds. */
 export const lookLaterMs = 100;
 
 /**

@@ -83,7 +83,7 @@ export async function* readLoggedEvents(
   if (isEmpty) await checkExists();
 }
 
-/** The last entry of a session, what it is bound to, and how to get its state: from what the caller has seen, or from the store. */
+/** A session's last entry, its binding, and a function that loads its state. They come from the caller's own read, or from the store. */
 export type ReadSession = {
   readonly seq: number;
   readonly binding: Pick<SessionBinding, "parent"> | null;
@@ -92,7 +92,7 @@ export type ReadSession = {
 
 /** @param known returns the state of the session */
 export async function readSession({ seen }: EventsOptions, known: () => Promise<State>): Promise<ReadSession> {
-  // Zero is never ahead of the log. Another number is, if the session was deleted and began again since, and would hide events.
+  // Zero is never ahead of the log. A higher number would hide events if the session was deleted and began again since.
   if (seen?.seq === 0 && seen.info !== null) return { seq: seen.seq, binding: seen.info, state: known };
   const state = await known();
   return { seq: state.seq, binding: state.session, state: async () => state };

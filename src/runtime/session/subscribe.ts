@@ -13,7 +13,7 @@ export type SubscribeOptions = Omit<TailOptions, "stays" | "onLeave"> & {
 };
 
 export function subscribe(localSession: LocalSession, { stayAfter, ...options }: SubscribeOptions = {}): Tail {
-  // No other subscriber needs earlier events, and no waiter that does not say from where on.
+  // No other subscriber needs earlier events. Of the waiters, only those with `after` do.
   if (isInactive(localSession) && !hasLastingSubscriber(localSession))
     localSession.publishedSeq = Math.max(
       localSession.publishedSeq,

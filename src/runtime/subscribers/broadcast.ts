@@ -231,7 +231,7 @@ export function closeDeleted(audience: Broadcast, cause: PawlError): void {
   restart(audience, 0, cause);
 }
 
-/** Ends the lasting subscriptions to a session that was deleted. The others are those of requests that begin another one under its id. */
+/** Ends the lasting subscriptions to a deleted session. The others belong to requests that begin another session under its id. */
 function restart(audience: Broadcast, seq: number, cause: PawlError): void {
   audience.publishedSeq = seq;
   for (const subscription of audience.subscriptions)

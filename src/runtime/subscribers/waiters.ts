@@ -2,6 +2,7 @@
  * The callers in this process that wait for the result of a run. Each gets one outcome.
  */
 
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { findChildCalls } from "../../core/machine/child-reports.js";
 import { initialState, isResting, type State } from "../../core/machine/state.js";
 import { createTranscript, type Transcript } from "../../core/transcript/transcript.js";
@@ -171,7 +172,7 @@ function createInterruptedResult(
   // A hook may still refuse the answer of a run that is about to end.
   const isOpen = run?.status === "preparing" && run.for === "finish";
   const partialAnswer = knownRun === null || isOpen ? "" : knownRun.answer.trim();
-  const message = error instanceof Error ? error.message : String(error);
+  const message = getErrorMessage(error);
   return {
     sessionId,
     runId,

@@ -3,7 +3,9 @@
  *
  * These tools do not declare whether they only read, so they count as not read-only.
  */
+
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { ProviderMetadata } from "../../core/data/message.js";
 import { PawlError } from "../../errors.js";
 import { warn } from "../../platform/process.js";
@@ -182,7 +184,7 @@ async function checkContext(name: string, schema: unknown, deps: unknown): Promi
   const result = (await (standard?.validate ?? validate)?.(deps)) as Partial<ValidationResult> | undefined;
   if (result === undefined) return deps;
   const [issue] = result.issues ?? [];
-  const problem = issue?.message ?? (result.success === false ? errorMessage(result.error) : undefined);
+  const problem = issue?.message ?? (result.success === false ? getErrorMessage(result.error) : undefined);
   if (problem === undefined) return result.value;
   throw new Error(`The agent's deps do not match the contextSchema of the tool "${name}": ${problem}`);
 }
@@ -194,10 +196,6 @@ type ValidationResult = {
   readonly success: boolean;
   readonly error: unknown;
 };
-
-function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
 
 function pickProvider({ type, id, args }: AiSdkTool): Pick<Tool, "provider"> {
   if (type !== "provider" && type !== "provider-defined") return {};

@@ -6,6 +6,7 @@
 
 import type { Schema, Validator } from "@cfworker/json-schema";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isObject } from "../../core/data/is-object.js";
 import { formatPath } from "../../core/data/json.js";
 import { measureSchema, type SchemaMeasure, weighJson } from "../../core/data/json-weight.js";
@@ -136,7 +137,7 @@ function compileStandardSchema(schema: StandardSchemaV1<unknown, unknown>, asSch
     jsonSchema = standard.jsonSchema.input({ target: "draft-07" });
   } catch (cause) {
     throw unusableSchemaError(
-      `its library (${standard.vendor}) cannot convert it to JSON Schema: ${errorMessage(cause)}`,
+      `its library (${standard.vendor}) cannot convert it to JSON Schema: ${getErrorMessage(cause)}`,
       cause,
     );
   }
@@ -220,7 +221,7 @@ function isCheap({ weight, isLinear }: SchemaMeasure, value: Json): boolean {
 
 function guardValidate(validate: (value: Json) => InputResult | Promise<InputResult>): CompiledInput["validate"] {
   const failed = (cause: unknown) =>
-    toFailedResult([{ path: "", message: `the input schema failed: ${errorMessage(cause)}` }]);
+    toFailedResult([{ path: "", message: `the input schema failed: ${getErrorMessage(cause)}` }]);
   return (value) => {
     try {
       const result = validate(value);
@@ -244,7 +245,7 @@ function toAnswerSchema(schema: unknown): JsonSchema {
   try {
     plain = normaliseJson(schema);
   } catch (cause) {
-    throw unusableSchemaError(`its JSON Schema is not plain JSON: ${errorMessage(cause)}`, cause);
+    throw unusableSchemaError(`its JSON Schema is not plain JSON: ${getErrorMessage(cause)}`, cause);
   }
   if (!isObject(plain)) throw unusableSchemaError("its JSON Schema is not an object");
   const { $schema: _dialect, ...jsonSchema } = plain as JsonSchema;
@@ -336,8 +337,4 @@ function unusableSchemaError(what: string, cause?: unknown): PawlError {
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof Object(value).then === "function";
-}
-
-function errorMessage(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
 }

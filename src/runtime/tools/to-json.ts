@@ -6,6 +6,7 @@
  * large. A promise is refused as well: an `await` is missing, and it would be an empty object.
  */
 
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isJsonObject } from "../../core/data/is-object.js";
 import { formatPath, isDangerousKey } from "../../core/data/json.js";
 import type { FilePart, Json, TextPart, ToolOutput } from "../../core/data/message.js";
@@ -45,7 +46,7 @@ export function normaliseJson(value: unknown): Json {
     return convert(value, conversion) ?? describe(value);
   } catch (cause) {
     if (cause instanceof PawlError) throw cause;
-    throw notStorableError(conversion, `throws while it is read (${errorMessage(cause)})`, cause);
+    throw notStorableError(conversion, `throws while it is read (${getErrorMessage(cause)})`, cause);
   }
 }
 
@@ -170,14 +171,6 @@ function notStorableError(conversion: Conversion, what: string, cause?: unknown)
     `The result cannot be stored: ${path === "" ? "the value" : path} ${what}. Return plain JSON or a string.`,
     { cause },
   );
-}
-
-function errorMessage(cause: unknown): string {
-  try {
-    return cause instanceof Error ? cause.message : String(cause);
-  } catch {
-    return "an error that cannot be formatted";
-  }
 }
 
 /** The value as a `ToolOutput`, if it has exactly that shape. */

@@ -117,7 +117,11 @@ function toSessionStep(step: StepRecord, { preparedAt }: TracedEntry): SessionSt
   const usage = attempts.map((attempt) => attempt.usage ?? {}).reduce(addUsage, {});
   return {
     seq: preparedAt(step),
-    ...{ runId, modelCallIndex, purpose, startedAt, durationMs },
+    runId,
+    modelCallIndex,
+    purpose,
+    startedAt,
+    durationMs,
     modelMs: times.model_running ?? 0,
     waitingMs: times.awaiting_human ?? 0,
     attempts: attempts.length,

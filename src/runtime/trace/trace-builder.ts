@@ -26,7 +26,6 @@ import type {
 import { createTraceId, getTraceId } from "../lib/trace-ids.js";
 import type { CommittedEntry, SentCall } from "../log/committed-entry.js";
 import type { Redact } from "../observers/redact.js";
-import { traceHooks } from "./hooks.js";
 import { pickUsage, traceFailedAttempt, traceFinishedAttempt } from "./traced-attempts.js";
 import {
   addCallEvent,
@@ -36,6 +35,7 @@ import {
   type OpenCalls,
   toTracedCalls,
 } from "./traced-calls.js";
+import { traceHooks } from "./traced-hooks.js";
 
 export type TraceBuilderOptions = {
   readonly sessionId: string;

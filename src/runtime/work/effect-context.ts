@@ -1,5 +1,5 @@
 /**
- * What an effect works with while it runs: the agent, the session's state, and its subscribers.
+ * The context of an effect while it runs: the agent, the session's state, and its subscribers.
  */
 import type { ToolOutput, UserMessage } from "../../core/data/message.js";
 import type { Effect } from "../../core/machine/effect.js";
@@ -134,13 +134,13 @@ function createRunMemory(runId: string | null): RunMemory {
   };
 }
 
-/** What one process remembers about a session. Another process can continue without it. */
+/** A process's own memory of a session. Another process can continue without it. */
 export type ProcessMemory = {
   /** The name of the process as a holder of leases. */
   readonly holder: string;
   /** Prompts and specifications that the log refers to by hash. */
   readonly texts: PromptBlobs;
-  /** What was loaded for the run whose effects started last. */
+  /** The memory of the run whose effects started last. */
   run: RunMemory;
   /** The texts of context sources that were loaded last, by blob: the next run usually needs the same texts. */
   words: LoadedSources["words"] | null;

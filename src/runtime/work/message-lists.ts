@@ -6,6 +6,7 @@
  *    if it is small, and otherwise as a blob under its hash: the same message is stored once in a session.
  * 3. A blob is written before the commit that references it. A blob that is missing from the store is never guessed.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { deepFreeze } from "../../core/data/freeze.js";
 import { checkJson } from "../../core/data/json.js";
 import type { Message } from "../../core/data/message.js";
@@ -78,7 +79,7 @@ function toCheckedMessage(value: unknown, known: ReadonlySet<unknown>): Message 
     if (!checked.ok) return checked.error;
     return findMessageFault(plain) ?? (deepFreeze(plain) as unknown as Message);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return getErrorMessage(error);
   }
 }
 

@@ -8,7 +8,8 @@ import type { Handlers } from "../handlers.js";
 import { checkOptionNames, createConfigurationError } from "../option-checks.js";
 import type { Route } from "../route.js";
 import { systemRoutes } from "../routes/system.js";
-import { resolveSettings, type ServerOptions } from "../server-options.js";
+import type { ServerOptions } from "../server-options.js";
+import { resolveSettings } from "../server-settings.js";
 import type { Metrics } from "./metrics.js";
 
 const monitoringRoutes: readonly Route[] = Object.freeze(

@@ -77,7 +77,12 @@ async function readAnswers(session: ClientSession, seq: number, info: SessionInf
     const { sessionId, callKey, name, answer, at, by, note, overruled, questionId, value, input: edited } = event;
     const input = inputs.get(callKey);
     answeredCalls.push({
-      ...{ sessionId, callKey, name, answer, at, session: info },
+      sessionId,
+      callKey,
+      name,
+      answer,
+      at,
+      session: info,
       ...(by === undefined ? {} : { by }),
       ...(note === undefined ? {} : { note }),
       ...(overruled === undefined ? {} : { overruled }),

@@ -75,7 +75,10 @@ async function findText({ principal, params, query }: RouteRequest, context: Ser
 function pickMatchFields(event: PublicEvent) {
   const { seq, index, at, type } = event;
   return {
-    ...{ seq, index, at, type },
+    seq,
+    index,
+    at,
+    type,
     ...("runId" in event && event.runId !== undefined ? { runId: event.runId } : {}),
     ...("modelCallIndex" in event ? { modelCallIndex: event.modelCallIndex } : {}),
     ...("callKey" in event && event.callKey !== undefined ? { callKey: event.callKey } : {}),

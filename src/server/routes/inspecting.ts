@@ -195,7 +195,8 @@ async function listSteps(routeRequest: RouteRequest, context: ServerContext) {
   const { requested } = await authorizeSession(context, routeRequest.principal, "read", routeRequest.params.id ?? "");
   const page = await sessionSteps(context.settings.store, requested.id, {
     ...parseEntryPage(routeRequest, context),
-    ...{ asOf: Date.now(), events: listedEventTypes },
+    asOf: Date.now(),
+    events: listedEventTypes,
   });
   const rows = redactSecrets(context, page.steps.map(toStepRow));
   // Secrets are redacted before a text is truncated, because a partial secret would not be recognized.

@@ -8,7 +8,7 @@ import { listMountedPaths, type Route, type RouteRequest } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import type { ServerSettings } from "../server-options.js";
+import type { ServerSettings } from "../server-settings.js";
 
 /** The name of the only policy of trusted types: `push.ts` of the inspector. */
 const workerPolicy = "service-worker";

@@ -3,7 +3,7 @@
  */
 import { type ClientRunOptions, PawlError } from "../../index.js";
 import { ServerError } from "../server-error.js";
-import type { ServerSettings } from "../server-options.js";
+import type { ServerSettings } from "../server-settings.js";
 import { anyJson, boolean, object, string } from "../shape.js";
 
 export const runOptionsShape = object({

@@ -15,7 +15,7 @@ import type { Route } from "../route.js";
 import type { RouteResponse } from "../route-response.js";
 import type { ServerContext } from "../server-context.js";
 import { ServerError } from "../server-error.js";
-import type { ServerSettings } from "../server-options.js";
+import type { ServerSettings } from "../server-settings.js";
 import type { Webhook, WebhookSignal } from "../signal-options.js";
 
 const maxBytes = 1024 * 1024;

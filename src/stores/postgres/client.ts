@@ -1,6 +1,7 @@
 /**
  * The PostgreSQL connection that the store needs: a pool of the package `pg`, PGlite, or anything with the same `query`.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 
 /** Runs single statements, each in its own transaction. */
@@ -58,7 +59,7 @@ export function isConnectionLost(error: unknown): boolean {
 export function toStoreError(error: unknown, name: string): PawlError {
   if (error instanceof PawlError) return error;
   const options = { cause: error };
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = getErrorMessage(error);
   if (isTransient(error))
     return new PawlError("store_failed", `The store ${name} is busy: ${reason}. Nothing was done. Try again.`, options);
   switch (errorCodeOf(error)) {
@@ -95,7 +96,7 @@ function suggestFix(error: unknown, reason: string): string {
 
 export function toOpenError(error: unknown, name: string): PawlError {
   if (error instanceof PawlError) return error;
-  const reason = error instanceof Error ? error.message : String(error);
+  const reason = getErrorMessage(error);
   return new PawlError("store_open", `The store ${name} could not be opened: ${reason}. ${suggestFix(error, reason)}`, {
     cause: error,
   });

@@ -71,7 +71,7 @@ export async function connect(
 
 const defaultSchema = "pawl";
 
-/** The schema that an address names: `?schema=NAME`. @throws PawlError `bad_configuration` if it is no name of a schema */
+/** The schema that an address names: `?schema=NAME`. @throws PawlError `bad_configuration` if it is not a valid schema name */
 function readSchema(url: string): string | undefined {
   const named = URL.canParse(url) ? new URL(url).searchParams.get("schema") : null;
   if (named === null) return undefined;

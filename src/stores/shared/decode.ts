@@ -295,6 +295,6 @@ export function corruptError(position: RowPosition, detail: string): PawlError {
   const where = position.seq === 0 ? "" : ` at entry ${position.seq}`;
   return new PawlError(
     "store_corrupt",
-    `The store ${position.file} is damaged: in session ${position.sessionId}${where}, ${detail}. Nothing was changed. Take the file from a backup, or delete this session.`,
+    `The store ${position.file} is damaged: in session ${position.sessionId}${where}, ${detail}. Nothing was changed. Restore the file from a backup, or delete this session.`,
   );
 }

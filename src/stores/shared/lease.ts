@@ -1,5 +1,5 @@
 /**
- * Who holds a session: rules that all stores share.
+ * The rules of leases that all stores share.
  */
 import type { Holder } from "../../ports/store.js";
 
@@ -17,7 +17,7 @@ export function isLive(hold: Omit<LeaseHold, "holder">, now: number): boolean {
 /** A lease is void if it ends later than this many times its length from now. */
 export const maxLeaseFactor = 2;
 
-/** Whether other processes are kept from claiming the session at this time. */
+/** Whether the lease prevents other processes from claiming the session at this time. */
 export function isHeld(hold: LeaseHold | null, now: number, isDead: (holder: Holder) => boolean): hold is LeaseHold {
   return hold !== null && isLive(hold, now) && !isDead(hold.holder);
 }

@@ -40,7 +40,7 @@ export type NoticeColumns = {
 };
 
 /**
- * Decodes a notice. A damaged row has no notice but an error, so that it does not hide the others. @param file the store's name in messages
+ * Decodes a notice. A damaged row becomes an error, so that it does not hide the others. @param file the store's name in messages
  */
 export function decodeNotice(columns: NoticeColumns, file: string): NoticeRow {
   const { number, endpoint, id, session, at, dueAt, tries } = columns;

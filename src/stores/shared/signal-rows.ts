@@ -38,7 +38,7 @@ export function outsideSessions(file: string, row: string): RowPosition {
   const problem = (what: string) =>
     new PawlError(
       "store_corrupt",
-      `The store ${file} is damaged: in the row of ${row}, ${what}. Nothing was changed. Take the store from a backup.`,
+      `The store ${file} is damaged: in the row of ${row}, ${what}. Nothing was changed. Restore the store from a backup.`,
     );
   return { file, sessionId: "", seq: 0, createError: problem };
 }

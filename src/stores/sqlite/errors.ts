@@ -1,6 +1,7 @@
 /**
  * Converts SQLite errors to errors that name the file and say what to do.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { isBusy, sqliteCode, sqliteCodes } from "./driver.js";
 
@@ -31,11 +32,11 @@ export function toStoreError(error: unknown, file: string): PawlError {
     case sqliteCodes.NOTADB:
       return new PawlError(
         "store_corrupt",
-        `The store ${file} is damaged (${messageOf(error)}). ${damagedHint}`,
+        `The store ${file} is damaged (${getErrorMessage(error)}). ${damagedHint}`,
         options,
       );
     default:
-      return new PawlError("store_failed", `The store ${file} failed: ${messageOf(error)}.`, options);
+      return new PawlError("store_failed", `The store ${file} failed: ${getErrorMessage(error)}.`, options);
   }
 }
 
@@ -53,11 +54,15 @@ export function toOpenError(error: unknown, file: string): PawlError {
     case sqliteCodes.NOTADB:
       return openError("it is not a SQLite database. Choose another file.");
     case sqliteCodes.CORRUPT:
-      return new PawlError("store_corrupt", `The store ${file} is damaged (${messageOf(error)}). ${damagedHint}`, {
-        cause: error,
-      });
+      return new PawlError(
+        "store_corrupt",
+        `The store ${file} is damaged (${getErrorMessage(error)}). ${damagedHint}`,
+        {
+          cause: error,
+        },
+      );
     default:
-      return openError(`${messageOf(error)}. Check that its folder exists and can be written.`);
+      return openError(`${getErrorMessage(error)}. Check that its folder exists and can be written.`);
   }
 }
 
@@ -65,7 +70,3 @@ const lockedHint = "Try again, or stop the process that holds the lock.";
 const diskFullHint = "Free some space, then continue.";
 const readOnlyHint = "Make the file and its folder writable for this user.";
 const damagedHint = "Nothing was changed. Keep a copy of the file and restore the last good version from a backup.";
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -6,9 +6,11 @@
  */
 import { anArray, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
+import type { Message } from "../../core/data/message.js";
 import type { Entry } from "../../core/machine/event.js";
+import type { InboxMessage } from "../../core/machine/inbox.js";
 import { formatVersion } from "../../core/machine/state.js";
-import { blobsOf } from "../../core/transcript/blob-references.js";
+import { blobsOf, blobsOfOutput } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { encodeBase64 } from "../../platform/bytes.js";
 import { isHolderDead } from "../../platform/holder.js";
@@ -24,7 +26,6 @@ import {
   maxBlobPartBytes,
   maxIdsPerLine,
 } from "./lines.js";
-import { listMessageBlobs } from "./message-blobs.js";
 
 /** Options for an export. */
 export type ExportOptions = {
@@ -236,4 +237,28 @@ function changedError(sessionId: string): PawlError {
     "session_busy",
     `Session ${sessionId} changed during the export. Stop the process that drives it, then export again.`,
   );
+}
+
+/**
+ * Lists the blobs that an inbox message refers to. A history is stored in blobs, whose messages may refer to more blobs.
+ * @param read returns the bytes of a blob
+ */
+async function listMessageBlobs(
+  { body }: InboxMessage,
+  read: (hash: string) => Promise<Uint8Array>,
+): Promise<readonly string[]> {
+  if (body.type === "result")
+    return [body.output, body.returned].flatMap((output) => (output === undefined ? [] : blobsOfOutput(output)));
+  if (body.type === "answer" && body.answer.type === "result") return blobsOfOutput(body.answer.output);
+  if (!("history" in body) || body.history === undefined) return [];
+  const hashes: string[] = [];
+  for (const part of body.history.parts) {
+    if (typeof part !== "string") hashes.push(...listBlobs(part));
+    else hashes.push(part, ...listBlobs(JSON.parse(new TextDecoder().decode(await read(part))) as readonly Message[]));
+  }
+  return hashes;
+}
+
+function listBlobs(messages: readonly Message[]): readonly string[] {
+  return blobsOf({ type: "history_added", messages, source: "pawl", at: 0 });
 }

@@ -6,6 +6,7 @@
  * 3. An entry refers only to blobs that the session has, and a blob matches its hash.
  * 4. The checksum at the end reveals whether anything was changed, lost or moved.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isObject } from "../../core/data/is-object.js";
 import { isSameJson, parseJson } from "../../core/data/json.js";
 import type { Json } from "../../core/data/message.js";
@@ -347,7 +348,7 @@ function checkLine<Result>(reader: ExportReader, check: () => Result): Result {
     return check();
   } catch (error) {
     if (error instanceof PawlError && lineErrorCodes.has(error.code)) throw error;
-    throw lineError(reader, error instanceof Error ? error.message : String(error));
+    throw lineError(reader, getErrorMessage(error));
   }
 }
 

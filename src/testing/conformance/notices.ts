@@ -69,7 +69,12 @@ export const noticeStoreCases = noticeCases({
     const lease = await claim(store);
     await commit(store, lease, 0);
     const { type } = await store.commit(lease, {
-      ...{ expectedSeq: 5, events: [], at: t0, activity: "active", dueAt: null, askedAt: null },
+      expectedSeq: 5,
+      events: [],
+      at: t0,
+      activity: "active",
+      dueAt: null,
+      askedAt: null,
       state: (await store.load("s"))?.state ?? (await Promise.reject(new Error("The session has no state."))),
       notices: [{ id: "s/1", notice }],
     });

@@ -1,6 +1,7 @@
 /**
  * The failures of plays with crashes.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { Fact } from "../world/facts.js";
 import { InvariantBroken } from "../world/invariants.js";
 import { formatStory } from "../world/story.js";
@@ -16,12 +17,12 @@ export class PlayFailure extends Error {
   constructor(where: string, cause: unknown, facts: readonly Fact[]) {
     const broken = cause instanceof InvariantBroken ? cause : null;
     const story = formatStory(facts, { lines: 60, about: broken?.line ?? null });
-    super(`${where}: ${cause instanceof Error ? cause.message : String(cause)}\n\n${story}`, { cause });
+    super(`${where}: ${getErrorMessage(cause)}\n\n${story}`, { cause });
     this.invariant = broken?.number ?? null;
   }
 }
 
 export function toFailure(error: unknown): Failure {
   if (error instanceof PlayFailure) return { invariant: error.invariant, message: error.message };
-  return { invariant: null, message: error instanceof Error ? error.message : String(error) };
+  return { invariant: null, message: getErrorMessage(error) };
 }

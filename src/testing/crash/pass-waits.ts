@@ -1,6 +1,6 @@
 /**
  * Ends the sleeps of a play, and its waits for signals. It does what happens outside of the process: a worker takes a session up
- * again when its time comes, and somebody sends the signals.
+ * again when its time comes, and signals are sent.
  */
 import type { Json } from "../../core/data/message.js";
 import { findChildCalls } from "../../core/machine/child-reports.js";

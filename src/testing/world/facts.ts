@@ -80,7 +80,7 @@ export type Happening =
       /** The id of the message. */
       readonly id: string;
     }
-  /** In the store: signals were removed that need not be kept any longer. */
+  /** In the store: signals that need not be kept were removed. */
   | {
       readonly type: "signals_dropped";
       readonly process: string;

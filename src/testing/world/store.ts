@@ -1,6 +1,7 @@
 /**
  * The store as a process of the simulation sees it: every request and every reply waits for its turn, and may be lost.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import type { Commit, CommitResult, Lease, Store } from "../../ports/store.js";
 import { createTimeStores } from "./time-stores.js";
@@ -158,7 +159,7 @@ async function simulateCommit(world: World, process: Process, lease: Lease, comm
       type: "refused",
       process: name,
       epoch,
-      why: error instanceof Error ? error.message : String(error),
+      why: getErrorMessage(error),
     });
     throw error;
   }

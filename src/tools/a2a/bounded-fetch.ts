@@ -11,7 +11,7 @@ const maxResponseBytes = 8_388_608;
 /** The text of an error becomes part of a message. */
 const maxErrorBytes = 4_096;
 
-/** A request failed because of the size of its response, so that it would fail again. */
+/** A request failed because of the size of its response. A retry would fail in the same way. */
 export class OversizedError extends Error {
   constructor(maxBytes: number) {
     super(`its response is longer than ${maxBytes} bytes`);

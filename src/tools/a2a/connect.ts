@@ -2,6 +2,7 @@
  * A remote agent as a durable tool. A call sends a message, which begins a task, and follows the task until it is over: in any process,
  * and without one while nothing is due. The agent is untrusted: calls need approval unless the user trusts it.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import { sha256 } from "../../platform/hash.js";
 import type { StepContext, Tool, ToolContext } from "../../ports/tool.js";
@@ -51,7 +52,7 @@ export async function connectA2aAgent(options: A2aAgentOptions): Promise<Tool<A2
   const sdk = await importSdk();
   const fetchImpl = createBoundedFetch(options);
   const { description, card } = await fetchCard(sdk, options, fetchImpl).catch((error: unknown) => {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = getErrorMessage(error);
     throw new Error(`${peer} could not be connected: ${reason}.`, { cause: error });
   });
   const factory = new sdk.client.ClientFactory({

@@ -14,7 +14,7 @@ export type ShownQuestion = {
   readonly request: InputRequest;
   /** Whether the answer has fields that the agent has named. Otherwise it is text. */
   readonly hasFields: boolean;
-  /** The agent's own name of the question, which an answer repeats, so that it answers no other question. */
+  /** The agent's own name for the question. The answer repeats it, so that it cannot answer another question. */
   readonly question: string | undefined;
 };
 
@@ -87,7 +87,7 @@ function createPart(content: NonNullable<Part["content"]>, mediaType: string): P
   return { content, metadata: undefined, filename: "", mediaType };
 }
 
-/** What a task has produced; if it has no artifacts, its last message. */
+/** The artifacts of a task; if it has none, its last message. */
 export function readOutput({ artifacts, status }: Pick<Task, "artifacts" | "status">): ToolOutput {
   const produced = artifacts.flatMap(({ parts }) => parts);
   return toOutput(produced.length > 0 ? produced : (status?.message?.parts ?? []));

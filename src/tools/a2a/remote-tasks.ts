@@ -6,8 +6,10 @@
  * 2. An answer is sent only while the task shows its question: a repeated answer does not answer the next question.
  * 3. The agent is untrusted: its task ids are checked, and its texts are shortened.
  */
+
 import type { Message, Task as RemoteTask } from "@a2a-js/sdk";
 import type { Client } from "@a2a-js/sdk/client";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import { sha256 } from "../../platform/hash.js";
 import type { InputResponses } from "../mcp/collect-answers.js";
@@ -17,7 +19,7 @@ import { OversizedError } from "./bounded-fetch.js";
 import type { A2aSdk } from "./import-sdk.js";
 import { createMessage, createTextPart, joinTexts, readOutput, readQuestion, toAnswer, toOutput } from "./messages.js";
 
-/** What the agent answers to the first message. It may answer without a task. */
+/** The agent's reply to the first message, which need not be a task. */
 export type Started =
   | { readonly type: "task"; readonly taskId: string; readonly startedAt: number }
   | { readonly type: "output"; readonly output: ToolOutput };
@@ -46,7 +48,7 @@ export async function startTask(
     if ("messageId" in reply) return { type: "output", output: toOutput(reply.parts) };
     return { type: "task", taskId: parseTask({ taskId: reply.id }).taskId, startedAt: Date.now() };
   } catch (error) {
-    throw new Error(shortenUntrusted(error instanceof Error ? error.message : String(error), maxReasonCharacters));
+    throw new Error(shortenUntrusted(getErrorMessage(error), maxReasonCharacters));
   }
 }
 

@@ -4,9 +4,11 @@
  * A path is first resolved as far as it exists, following links within the root. The operation then follows the resolved path, name
  * by name and through no link (folder.ts), because links can change in between.
  */
+
 import { realpathSync, statSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, join, parse, relative, resolve, sep } from "node:path";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { assertMaxLength, maxPathCharacters } from "../lib/input-bounds.js";
 import {
@@ -66,7 +68,7 @@ export function createRoot(
     real = realpathSync(resolve(path));
     if (!statSync(real).isDirectory()) throw new Error("it is not a folder");
   } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
+    const reason = getErrorMessage(cause);
     throw new PawlError("bad_configuration", `The root ${path} cannot be used: ${reason}. Use an existing folder.`, {
       cause,
     });

@@ -46,7 +46,7 @@ type Definition<Name extends string, Schema, Output, Deps, Params> = Omit<
   readonly name: Name;
   /** The schema of the tool's input. */
   readonly input: Schema;
-  /** The AI SDK's name of `input`. It is here so that the compiler reports it, and not `execute`, as the mistake. */
+  /** The AI SDK's name for `input`. Declared so that the compiler reports this property, and not `execute`, as the mistake. */
   readonly inputSchema?: never;
   /** The same for a name in other libraries. */
   readonly parameters?: never;

@@ -6,8 +6,10 @@
  *    call ends with an error, as its outcome is unknown.
  * 2. A large result is not kept twice: it becomes the result of the call only.
  */
+
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CallToolResult } from "@modelcontextprotocol/client";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { ToolOutput } from "../../core/data/message.js";
 import type { ToolContext } from "../../ports/tool.js";
 import { collectAnswers, type InputResponses } from "./collect-answers.js";
@@ -19,7 +21,7 @@ import type { Task, TaskMethods } from "./tasks.js";
 import type { ListedTool } from "./tool-list.js";
 import { maxKeptCharacters, toToolOutput } from "./tool-output.js";
 
-/** What a server answers: its result, a task that will have the result, or what it needs first. */
+/** The server's reply: a result, a task that will have the result, or the inputs that it needs first. */
 export type Reply =
   | { readonly type: "result"; readonly result: CallToolResult }
   | { readonly type: "task"; readonly task: Task }
@@ -30,7 +32,7 @@ export type Reply =
    */
   | ({ readonly type: "login"; readonly next?: Continuation } & LoginPage);
 
-/** What a request after the first brings. */
+/** The additional parameters of a request after the first. */
 export type Continuation = {
   readonly inputResponses?: InputResponses;
   readonly requestState?: string;
@@ -112,7 +114,7 @@ async function sendRound(
 
 type UnstoredReply = Reply | Extract<StoredReply, { type: "failed" }>;
 
-/** What a server asks is checked before a step stores it. */
+/** Checks the server's questions before a step stores them. */
 function checkReply(peer: string, reply: UnstoredReply): UnstoredReply {
   const state = reply.type === "asks" ? reply.state : reply.type === "login" ? reply.next?.requestState : undefined;
   if ((state?.length ?? 0) > maxStateCharacters)
@@ -141,7 +143,7 @@ async function sendUntilReady(send: Send, continuation: Continuation, signal: Ab
     if (signal.aborted) throw error;
     const loginPage = findLoginPage(error);
     if (loginPage !== null) return { type: "login", ...loginPage, ...(next === undefined ? {} : { next }) };
-    return { type: "failed", message: error instanceof Error ? error.message : String(error) };
+    return { type: "failed", message: getErrorMessage(error) };
   }
 }
 

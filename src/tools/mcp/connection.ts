@@ -6,10 +6,12 @@
  * 3. The MCP library never reads a tool's schemas: one bad schema would make the whole server unreachable, and the
  *    library would turn output schemas into code. The caller checks each tool by itself.
  */
+
 import { StringDecoder } from "node:string_decoder";
 import type * as Sdk from "@modelcontextprotocol/client";
 import type * as StdioSdk from "@modelcontextprotocol/client/stdio";
 import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { untilAborted } from "../../platform/until-aborted.js";
 import type { ToolContext } from "../../ports/tool.js";
@@ -55,7 +57,7 @@ type OpenConnection = { readonly client: Sdk.Client };
 
 /** How long a question that holds a request open waits for a person. */
 const defaultAnswerTimeoutMs = 3_600_000;
-/** For the MCP library, whose time limit cannot stand still while a person is asked. */
+/** Effectively no time limit: the MCP library's own timer cannot be paused while a person is asked. */
 const maxTimer = 2 ** 31 - 1;
 /** The last characters of a server's standard error that are kept for error messages. */
 const maxStderrCharacters = 2_000;
@@ -71,9 +73,9 @@ export function createConnection(
   const closing = new AbortController();
   let stderr = "";
   let instructions: string | undefined;
-  /** When the list of tools expires, by `performance.now()`. The first call afterwards reads it again. */
+  /** When the list of tools expires, on the scale of `performance.now()`. The next call then reads it again. */
   let staleAt = Number.POSITIVE_INFINITY;
-  /** Which protocol the server speaks. It is asked once. */
+  /** The protocol that the server speaks, which is discovered once. */
   let priorDiscovery: Sdk.PriorDiscovery | undefined;
 
   /** @param signal ends the attempt */
@@ -124,7 +126,7 @@ export function createConnection(
       const cause = signal.aborted ? signal.reason : error;
       const loginNeeded = findLoginNeeded(cause);
       if (loginNeeded !== null) throw loginNeeded;
-      throw new Error(`The MCP server "${name}" cannot be reached (${formatError(cause)})${formatStderrNote()}`, {
+      throw new Error(`The MCP server "${name}" cannot be reached (${getErrorMessage(cause)})${formatStderrNote()}`, {
         cause,
       });
     }
@@ -153,7 +155,7 @@ export function createConnection(
   }
 
   function formatStderrNote(): string {
-    // Cut between two lines: whoever masks secrets could not tell one that is cut in two.
+    // Cut between two lines, because a redaction would not recognize a secret that is cut in two.
     const end = (stderr.length > maxStderrCharacters ? stderr.slice(stderr.indexOf("\n") + 1) : stderr).trim();
     return end === "" ? "." : `. The end of its standard error: ${end}`;
   }
@@ -197,7 +199,7 @@ export function createConnection(
       } catch (cause) {
         const endedNote =
           opening === null ? ` The server ended during the call, whose outcome is unknown${formatStderrNote()}` : "";
-        const causeText = formatError(liveCall.silenceSignal.aborted ? liveCall.silenceSignal.reason : cause);
+        const causeText = getErrorMessage(liveCall.silenceSignal.aborted ? liveCall.silenceSignal.reason : cause);
         throw new Error(`The MCP server "${name}" gave no result (${causeText}).${endedNote}`, { cause });
       } finally {
         liveCall.end();
@@ -248,7 +250,7 @@ function toNegotiationMode(protocol: McpServerOptions["protocol"], { type }: Mcp
   return requestedProtocol === "2025-11-25" ? "legacy" : { pin: requestedProtocol };
 }
 
-/** What the server said at the first connection, so that it need not be asked again. */
+/** The result of the first connection's discovery, so that the server need not be asked again. */
 function toPriorDiscovery(client: Sdk.Client): Sdk.PriorDiscovery {
   const discover = client.getDiscoverResult();
   return discover === undefined ? { kind: "legacy" } : { kind: "modern", discover };
@@ -364,8 +366,4 @@ function findLoginNeeded(error: unknown): PawlError | null {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof PawlError && cause.code === "login_needed") return cause;
   return null;
-}
-
-function formatError(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

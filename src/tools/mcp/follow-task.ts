@@ -7,7 +7,9 @@
  * 3. A series stays in this process while the server wants short intervals, until a few minutes after the tool was called, or
  *    called again. Otherwise the call sleeps durably between two polls.
  */
+
 import { setTimeout as wait } from "node:timers/promises";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { markAbandonable } from "../../ports/abandonable-step.js";
 import type { StepContext, ToolContext } from "../../ports/tool.js";
@@ -55,7 +57,7 @@ type Series = {
   readonly isDue: boolean;
   /** The keys of the questions that were answered. The server may repeat them for a while. */
   readonly answeredKeys: ReadonlySet<string>;
-  /** Those whose questions expired: nobody will answer them. */
+  /** The keys of the questions that expired and will not be answered. */
   readonly expiredKeys: ReadonlySet<string>;
 };
 
@@ -108,7 +110,7 @@ async function cancelTask<Result>(
   { taskId }: Task,
   context: TaskCall<Result>["context"],
 ): Promise<void> {
-  // After the time limit, no step of the call begins any more.
+  // After the time limit, no further step of the call begins.
   if (isTimeout(context.signal)) return tasks.cancel(taskId, AbortSignal.timeout(cancelTimeoutMs)).catch(() => {});
   // The step begins only if this process still runs the call.
   const cancel = ({ signal }: { readonly signal: AbortSignal }) => tasks.cancel(taskId, signal);
@@ -178,7 +180,7 @@ async function pollUntilOver<Result>(
   throw new Error(`${peer} did not finish a task within ${maxSeries} series of polls.`);
 }
 
-/** Whether the server was told that nobody answers. */
+/** Whether a response cancels its question, because no person will answer it. */
 function isCancelled(response: unknown): boolean {
   return (Object(response) as { readonly action?: unknown }).action === "cancel";
 }
@@ -311,7 +313,7 @@ async function pollSeries<Result>(
 }
 
 function formatFailure(error: unknown): string {
-  return shortenUntrusted(error instanceof Error ? error.message : String(error), maxFailureCharacters);
+  return shortenUntrusted(getErrorMessage(error), maxFailureCharacters);
 }
 
 /** JSON-RPC "method not found" and "invalid params": the server does not know the task, and never will. */

@@ -15,7 +15,7 @@ export function findHeaderProblem(schema: Schema): string | null {
   const names = new Set<string>();
   return visit(schema, false);
 
-  /** @param isParameter whether only `properties` lead to this node, so that it may have a mark */
+  /** @param isParameter whether only `properties` lead to this node; only such a node may have a mark */
   function visit(node: Json, isParameter: boolean): string | null {
     if (node === null || typeof node !== "object") return null;
     if (Array.isArray(node)) return firstProblem(node, (item) => visit(item, false));

@@ -28,7 +28,7 @@ type ActiveCall = {
 
 export type LiveQuestions = {
   readonly beginCall: (context: Pick<ToolContext, "ask" | "attempt">, timeoutMs: number) => LiveCall;
-  /** Asks a person the server's question. Cancelled if no call is in progress any more. */
+  /** Asks a person the server's question. Cancelled if no call is in progress. */
   readonly answer: (params: unknown) => Promise<ElicitResult>;
 };
 

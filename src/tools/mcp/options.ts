@@ -89,7 +89,7 @@ export type McpServerOptions = {
   readonly trust?: McpTrust;
   /** Default: `auto` over HTTP, and `2025-11-25` for a program, which is then started once only. */
   readonly protocol?: McpProtocol;
-  /** The pins that somebody has last approved. Default: those of the server at the time of connection. */
+  /** The pins that were last approved. Default: those of the server at the time of connection. */
   readonly pins?: McpPins;
   /** Use only these tools, by the server's names for them. Default: all. */
   readonly tools?: readonly string[];

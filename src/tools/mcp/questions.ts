@@ -116,7 +116,7 @@ function collectDefaults({ properties }: JsonObject): JsonObject {
   );
 }
 
-/** What the server is told. The answer fits the schema of the question: this was checked where it was posted. */
+/** The reply to the server. The answer fits the schema of the question, which was checked when it was posted. */
 export function toElicitResult(question: Question, answer: Answered): ElicitResult {
   if (answer.type === "expired") return { action: "cancel" };
   if (answer.type === "declined") return { action: "decline" };

@@ -190,7 +190,7 @@ function findTool(listedTools: readonly ListedTool[], name: string): ListedTool 
   return listedTools.find((tool) => tool.name === name);
 }
 
-/** What the MCP library needs of a tool to call it. */
+/** The definition of a tool that the MCP library needs in order to call it. */
 function toSdkTool(tool: ListedTool | undefined): McpTool | undefined {
   return tool === undefined ? undefined : { name: tool.name, inputSchema: { ...tool.inputSchema, type: "object" } };
 }

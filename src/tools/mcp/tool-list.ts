@@ -4,6 +4,7 @@
  */
 
 import { type Schema, Validator } from "@cfworker/json-schema";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { isObject, type JsonObject } from "../../core/data/is-object.js";
 import { checkJson } from "../../core/data/json.js";
 import { maxSchemaLevels, measureSchema } from "../../core/data/json-weight.js";
@@ -64,7 +65,7 @@ export function parseListing(tools: readonly unknown[], options: ListingOptions)
   return { tools: [...listed.values()], problems };
 }
 
-/** What a server says of a tool. It may have any shape. */
+/** A tool as the server describes it. It may have any shape. */
 type UntrustedTool = {
   readonly [field in "name" | "description" | "inputSchema" | "outputSchema" | "annotations"]?: unknown;
 };
@@ -116,7 +117,7 @@ function parseInputSchema(inputSchema: unknown): ListedTool["inputSchema"] | str
   try {
     new Validator(structuredClone(object) as Schema, "2020-12", false);
   } catch (error) {
-    return `its input schema is not a JSON Schema (${error instanceof Error ? error.message : String(error)})`;
+    return `its input schema is not a JSON Schema (${getErrorMessage(error)})`;
   }
   return object;
 }

@@ -127,7 +127,7 @@ async function findUnreadable(top: string): Promise<readonly string[]> {
     if (examined > maxEntries)
       throw new Error(`The sandbox cannot hide the private files of ${top}: it has more than ${maxEntries} entries.`);
     const folder = queue.pop() ?? "";
-    // Yields between two folders, so that other work can go on.
+    // Yields between two folders, so that other work can continue.
     const names = await readdir(folder).catch(() => []);
     for (const name of names) {
       examined += 1;

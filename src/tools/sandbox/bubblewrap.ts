@@ -86,7 +86,17 @@ function createPlan(options: SandboxOptions, root: string, bubblewrap: Bubblewra
   const shown = named.filter(isOutside(root));
   const avoid = [root, ...write];
   return {
-    ...{ bubblewrap, root, home, addresses, tools, shown, write, hide, cache, commandHome, avoid },
+    bubblewrap,
+    root,
+    home,
+    addresses,
+    tools,
+    shown,
+    write,
+    hide,
+    cache,
+    commandHome,
+    avoid,
     hosts: (options.hosts ?? []).map(readHost),
     programs: findSessionPrograms(avoid, [...avoid, ...shown, commandHome]),
     socat: findSystemProgram("socat", avoid),

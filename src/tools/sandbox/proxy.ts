@@ -7,11 +7,13 @@
  *    hosts they are asked for credentials, because curl and Git send them only then.
  * 3. A parent proxy resolves names itself. Addresses are then checked only if this machine can also resolve the name.
  */
+
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import type { LookupAddress } from "node:dns";
 import { createServer, type IncomingMessage, request as requestHttp, type ServerResponse } from "node:http";
 import { isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { createAddressRules } from "../web/address-rules.js";
 import { canRequestThroughProxy } from "../web/proxied-request.js";
 import { findProxy, type HttpProxy, type ProxyEnvironment } from "../web/proxy.js";
@@ -227,7 +229,7 @@ function createRefusal({ refusals }: Client, target: HostTarget, why: RefusalRea
 
 function toProxyError(error: unknown): ProxyError {
   if (error instanceof ProxyError) return error;
-  return new ProxyError(502, error instanceof Error ? error.message : String(error));
+  return new ProxyError(502, getErrorMessage(error));
 }
 
 function createChallenge(status: ProxyStatus): { readonly [name: string]: string } {

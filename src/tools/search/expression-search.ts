@@ -7,6 +7,7 @@
  * 3. A single match cannot be interrupted. So only the beginning of a very long line is searched, and the result says so. Between
  *    matches, the event loop can run.
  */
+import { getErrorMessage } from "../../core/data/error-message.js";
 import { assertMaxLength } from "../lib/input-bounds.js";
 import { excerptLine, type LineSearch, type SearchOptions } from "./line-search.js";
 import type { SearchFilter } from "./search-filter.js";
@@ -39,7 +40,7 @@ export async function createExpressionSearch(
     try {
       return RE2JS.compile(wholeWord ? `\\b(?:${text})\\b` : text, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0);
     } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
+      const why = getErrorMessage(error);
       throw new Error(`Invalid regular expression: ${why}. Look-around and back-references are not supported.`);
     }
   };

@@ -154,7 +154,13 @@ export function createBackgroundProcesses(options: BackgroundOptions = {}): Back
     const signal =
       command.signal === undefined ? stopController.signal : AbortSignal.any([stopController.signal, command.signal]);
     const run = runProcess(program, {
-      ...{ cwd, env, signal, timeoutMs: null, killGraceMs, output, filter },
+      cwd,
+      env,
+      signal,
+      timeoutMs: null,
+      killGraceMs,
+      output,
+      filter,
       onStart: onStarted,
     });
     // A program that cannot be started has no id.

@@ -2,6 +2,7 @@
  * Collects the output of a process in bounded memory, as a terminal would show it (plain-output.ts). Only the beginning and the end
  * are retained.
  */
+import { isContinuation } from "../../core/data/text-bytes.js";
 import { createPlainOutput } from "./plain-output.js";
 
 export type CappedOutput = {
@@ -91,8 +92,4 @@ function trimCutStart(bytes: Buffer): Buffer {
   let start = 0;
   while (start < 3 && isContinuation(bytes[start] ?? 0)) start += 1;
   return bytes.subarray(start);
-}
-
-function isContinuation(byte: number): boolean {
-  return (byte & 0xc0) === 0x80;
 }

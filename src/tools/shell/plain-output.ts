@@ -6,6 +6,7 @@
  *    stays, even if it is overwritten later.
  * 2. Output without control characters is passed on byte for byte. So are line endings, including "\r\n".
  */
+import { isContinuation } from "../../core/data/text-bytes.js";
 
 export type PlainOutput = {
   add(bytes: Uint8Array): void;
@@ -151,11 +152,6 @@ export function createPlainOutput(emit: (bytes: Uint8Array) => void): PlainOutpu
     },
     lastLine: () => line.subarray(0, length),
   };
-}
-
-/** Whether a byte is a continuation byte of UTF-8. */
-function isContinuation(byte: number): boolean {
-  return (byte & 0xc0) === 0x80;
 }
 
 const controlBytes = [escapeByte, carriageReturn, backspace] as const;

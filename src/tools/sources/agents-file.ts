@@ -1,6 +1,7 @@
 /**
  * `AGENTS.md` as a context source (CTX-11): instructions for every agent from the authors of a folder, and from the user.
  */
+
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
 import {
@@ -12,6 +13,7 @@ import {
   type OptionTable,
   oneOf,
 } from "../../check-options.js";
+import { getErrorMessage } from "../../core/data/error-message.js";
 import type { SourceTrust } from "../../core/machine/sources.js";
 import { PawlError } from "../../errors.js";
 import type { ContextSource, SourceText } from "../../ports/context.js";
@@ -171,7 +173,7 @@ async function readCandidate(
       throw new Error("it is a link that leads out of its folder.");
     return await readFileStart(root, name, maxBytes);
   } catch (cause) {
-    const problem = cause instanceof Error ? cause.message : String(cause);
+    const problem = getErrorMessage(cause);
     if (trust === "author") throw new Error(`${path}: ${problem}`, { cause });
     warnOnce(`${path} was left out: ${problem}`);
     return null;

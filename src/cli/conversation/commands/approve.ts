@@ -7,7 +7,6 @@
 import { type ApprovalDecision, createClient, PawlError } from "../../../index.js";
 import { answers, listAnswerChoices } from "../../../view/question-choices.js";
 import { type Continuation, findWhoContinues } from "../../decisions/find-who-continues.js";
-import { parseToolReply } from "../../decisions/parse-reply.js";
 import {
   findMatchingCalls,
   formatCall,
@@ -16,7 +15,7 @@ import {
   type PendingCall,
   requireOneMatch,
 } from "../../decisions/pending-calls.js";
-import { listReplyChoices } from "../../decisions/reply-choices.js";
+import { listReplyChoices, parseToolReply } from "../../decisions/reply-choices.js";
 import { confirmationTexts, sendDecision } from "../../decisions/send-decision.js";
 import { resolveUserName } from "../../decisions/user-name.js";
 import { shortId } from "../../files/session-store.js";

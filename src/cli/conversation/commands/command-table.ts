@@ -13,10 +13,10 @@ import type { CommandContext } from "./command-context.js";
 import { runCompactCommand } from "./compact.js";
 import { runConfigCommand } from "./config.js";
 import { runContextCommand } from "./context.js";
-import { copyAnswer } from "./copy.js";
+import { runCopyCommand } from "./copy.js";
 import { runCostCommand } from "./cost.js";
 import { runDiffCommand } from "./diff.js";
-import { exportSession } from "./export.js";
+import { runExportCommand } from "./export.js";
 import { runForkCommand } from "./fork.js";
 import { renderHelp } from "./help.js";
 import { runHooksCommand } from "./hooks.js";
@@ -24,14 +24,15 @@ import { renderKeyHelp } from "./key-help.js";
 import { runMcpCommand } from "./mcp.js";
 import { runModeCommand } from "./mode.js";
 import { runModelCommand } from "./model.js";
-import { output } from "./output.js";
+import { runOutputCommand } from "./output.js";
 import { runPermissionsCommand } from "./permissions.js";
-import { showPlan } from "./plan.js";
 import { runPsCommand } from "./ps.js";
 import { runRenameCommand } from "./rename.js";
-import * as acts from "./sessions.js";
+import { runNewCommand, runResumeCommand } from "./resume.js";
 import { runSkillsCommand } from "./skills.js";
-import { showTrace } from "./trace.js";
+import { runStatusCommand, runToolsCommand } from "./status.js";
+import { runTodoCommand } from "./todo.js";
+import { runTraceCommand } from "./trace.js";
 import { runTrustCommand } from "./trust.js";
 import { runRedoCommand, runUndoCommand } from "./undo.js";
 
@@ -68,14 +69,20 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     atRest: false,
     run: async ({ say, columns }) => say(renderKeyHelp(columns())),
   },
-  { name: "status", takes: "", about: "version, session, folder, model, sandbox", atRest: false, run: acts.status },
-  { name: "new", takes: "", about: "begins a new session", atRest: true, run: acts.startNew },
+  {
+    name: "status",
+    takes: "",
+    about: "version, session, folder, model, sandbox",
+    atRest: false,
+    run: runStatusCommand,
+  },
+  { name: "new", takes: "", about: "begins a new session", atRest: true, run: runNewCommand },
   {
     name: "resume",
     takes: "[id]",
     about: "continues another session, which you can choose",
     atRest: true,
-    run: acts.resume,
+    run: runResumeCommand,
   },
   {
     name: "fork",
@@ -141,7 +148,13 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     atRest: false,
     run: runContextCommand,
   },
-  { name: "tools", takes: "", about: "the tools of the model, and why some are off", atRest: false, run: acts.tools },
+  {
+    name: "tools",
+    takes: "",
+    about: "the tools of the model, and why some are off",
+    atRest: false,
+    run: runToolsCommand,
+  },
   mcpCommand,
   { name: "skills", takes: "", about: "the skills that the model can use", atRest: false, run: runSkillsCommand },
   {
@@ -166,22 +179,22 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     atRest: false,
     run: runPsCommand,
   },
-  { name: "todo", takes: "", about: "the model's plan", atRest: false, run: showPlan },
+  { name: "todo", takes: "", about: "the model's plan", atRest: false, run: runTodoCommand },
   {
     name: "output",
     takes: "[n]",
     about: "the output of a call, in your pager; 1 is the last",
     atRest: false,
-    run: output,
+    run: runOutputCommand,
   },
   {
     name: "copy",
     takes: "[n]",
     about: "copies the last answer, or its nth code block",
     atRest: false,
-    run: copyAnswer,
+    run: runCopyCommand,
   },
-  { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: showTrace },
+  { name: "trace", takes: "", about: "where the time of the last run went", atRest: false, run: runTraceCommand },
   {
     name: "approve",
     takes: "[id]",
@@ -216,7 +229,7 @@ export const commands: readonly (Command & { readonly name: CommandName })[] = [
     takes: "[file]",
     about: "writes the session to a file: .md, .html, .jsonl",
     atRest: false,
-    run: exportSession,
+    run: runExportCommand,
   },
   {
     name: "rename",

@@ -4,12 +4,12 @@
 import { type Message, PawlError, textOf } from "../../../index.js";
 import { lineOf } from "../../screen/line.js";
 import { formatCount } from "../../terminal/text.js";
-import { listCodeBlocks } from "./code-blocks.js";
+import { createBlockCutter } from "../lines/markdown-blocks.js";
 import type { CommandContext } from "./command-context.js";
 import { parseNumber } from "./parse-number.js";
 
 /** Copies the Markdown source of the last answer, or one of its code blocks. */
-export async function copyAnswer(context: CommandContext, words: string): Promise<void> {
+export async function runCopyCommand(context: CommandContext, words: string): Promise<void> {
   const { agent, sessionId, store, redaction, say, copy } = context;
   const messages = (await store.describe(sessionId)) === null ? [] : await agent.session(sessionId).messages();
   const answer = redaction.text(textOf(messages.findLast(({ role }) => role === "assistant") ?? noAnswer));
@@ -28,3 +28,18 @@ export async function copyAnswer(context: CommandContext, words: string): Promis
 }
 
 const noAnswer: Message = { role: "assistant", parts: [] };
+
+export function listCodeBlocks(text: string): readonly string[] {
+  const cutter = createBlockCutter();
+  const blocks: string[] = [];
+  let lines: string[] | null = null;
+  for (const block of [...cutter.add(text), ...cutter.end()]) {
+    if (block.type === "code-start") lines = [];
+    else if (block.type === "code") lines?.push(block.line);
+    else if (block.type === "code-end" && lines !== null) {
+      blocks.push(lines.join("\n"));
+      lines = null;
+    }
+  }
+  return blocks;
+}

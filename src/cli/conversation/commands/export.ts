@@ -18,7 +18,7 @@ import { renderSessionPage } from "./session-page.js";
 const pageSize = 1_000;
 
 /** Writes a new file: Markdown, an HTML page, or the whole log with one line for each entry. */
-export async function exportSession(context: CommandContext, name: string): Promise<void> {
+export async function runExportCommand(context: CommandContext, name: string): Promise<void> {
   const { store, agent, sessionId, root, redaction, say } = context;
   if ((await store.describe(sessionId)) === null)
     return say([lineOf("The session is empty: there is nothing to write.")]);

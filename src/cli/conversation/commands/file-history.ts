@@ -7,6 +7,7 @@
  *    that was compared is replaced, even if the path now leads to another file.
  * 3. A kill in the middle leaves some files restored. The same command continues from there.
  */
+import { getErrorMessage } from "../../../core/data/error-message.js";
 import type { Store } from "../../../index.js";
 import { restoreFile } from "../../../tools/files/restore-file.js";
 import {
@@ -105,7 +106,7 @@ export async function applyPlan(plan: Plan, chosen: readonly FilePlan[], deps: U
       await restore(file, deps);
       restored.push(file.path);
     } catch (error) {
-      failed.push(`${file.path}: ${error instanceof Error ? error.message : String(error)}`);
+      failed.push(`${file.path}: ${getErrorMessage(error)}`);
     }
   }
   await moveFamilyRecords(deps, plan.direction, plan.runIds);

@@ -3,7 +3,7 @@
  */
 import { PawlError } from "../../../index.js";
 import { type Mode, modes } from "../../permissions/mode.js";
-import { joinWords } from "../../terminal/join-words.js";
+import { joinWords } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./command-context.js";
 

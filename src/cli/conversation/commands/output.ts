@@ -10,7 +10,7 @@ import { parseNumber } from "./parse-number.js";
 import { showFullText } from "./show-full-text.js";
 
 /** Shows the whole output of a call; 1 is the last one. */
-export async function output(context: CommandContext, words: string): Promise<void> {
+export async function runOutputCommand(context: CommandContext, words: string): Promise<void> {
   const { agent, sessionId, store, say } = context;
   const number = parseNumber(words, "/output");
   const results: { readonly name: string; readonly output: ToolOutput; readonly returned?: ToolOutput }[] = [];

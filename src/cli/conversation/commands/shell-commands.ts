@@ -2,6 +2,7 @@
  * Commands that the person runs with `!`. They run in the folder with the person's own environment, without asking. The output is
  * shown, and attached to the next message.
  */
+import { getErrorMessage } from "../../../core/data/error-message.js";
 import type { ToolContext } from "../../../index.js";
 import { createShellTool } from "../../../tools/index.js";
 import { formatNumber } from "../../../view/format-number.js";
@@ -70,7 +71,7 @@ async function runInFolder(command: string, root: string, columns: number, signa
     const output = await awaitResult(shell.execute?.({ command }, { signal } as ToolContext));
     return output.replace(/; not sandboxed\)$/, ")");
   } catch (error) {
-    return error instanceof Error ? error.message.replace("; not sandboxed", "") : String(error);
+    return getErrorMessage(error).replace("; not sandboxed", "");
   }
 }
 

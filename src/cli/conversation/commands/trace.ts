@@ -8,7 +8,7 @@ import { plainText } from "../../terminal/text-style.js";
 import type { CommandContext } from "./command-context.js";
 
 /** Shows where the time of the last run went. */
-export async function showTrace({ store, sessionId, redaction, columns, say }: CommandContext): Promise<void> {
+export async function runTraceCommand({ store, sessionId, redaction, columns, say }: CommandContext): Promise<void> {
   const records =
     (await store.describe(sessionId)) === null
       ? []

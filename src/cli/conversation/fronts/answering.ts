@@ -8,8 +8,13 @@ import { isObject } from "../../../core/data/is-object.js";
 import { parseJson } from "../../../core/index.js";
 import type { ApprovalDecision, Json } from "../../../index.js";
 import { type AnswerChoice, answers, findAnswerChoice, listAnswerChoices } from "../../../view/question-choices.js";
-import { parseToolReply } from "../../decisions/parse-reply.js";
-import { haveNumbers, listReplyChoices, maxChoiceKeys, type ReplyChoice } from "../../decisions/reply-choices.js";
+import {
+  haveNumbers,
+  listReplyChoices,
+  maxChoiceKeys,
+  parseToolReply,
+  type ReplyChoice,
+} from "../../decisions/reply-choices.js";
 import type { RuleOffer } from "../../permissions/rule-offers.js";
 import type { StorageScope } from "../../permissions/save-rule.js";
 import { toOneLine } from "../../terminal/text.js";

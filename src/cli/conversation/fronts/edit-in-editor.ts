@@ -6,6 +6,7 @@
  */
 
 import { basename } from "node:path";
+import { getErrorMessage } from "../../../core/data/error-message.js";
 import { isObject } from "../../../core/data/is-object.js";
 import { fileEditIn, parseJson } from "../../../core/index.js";
 import type { Json } from "../../../index.js";
@@ -31,7 +32,7 @@ export function createEditorAction(
     lendTerminal(async () => {
       const edited = await editText(editor, text, name);
       if (edited !== null) done(edited.replace(/\n$/, ""));
-    }).catch((error) => say(`The editor could not be used: ${error instanceof Error ? error.message : error}`));
+    }).catch((error) => say(`The editor could not be used: ${getErrorMessage(error)}`));
   };
 }
 

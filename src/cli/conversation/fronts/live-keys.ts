@@ -1,5 +1,5 @@
 /**
- * What the keys of the live front do, as pure functions: a key leads from one state to the next, and to commands that the front carries
+ * The effect of each key in the live front, as pure functions: a key leads from one state to the next, and to commands that the front carries
  * out (live-front.ts).
  *
  * 1. No key answers a question by accident: never Enter, never a paste, never before the question is drawn nor just after it, and
@@ -40,17 +40,17 @@ export type LiveState = {
   readonly interruptedAt: number;
 };
 
-/** What the front knows when a key is pressed. */
+/** The state of the front when a key is pressed. */
 export type Surroundings = {
   readonly now: number;
   readonly columns: number;
   /** Whether a session is open. */
   readonly hasTalk: boolean;
-  /** Whether a run is under way, and whether it waits for somebody. */
+  /** Whether a run is in progress, and whether it waits for a person. */
   readonly isAtWork: boolean;
   readonly isWaiting: boolean;
   readonly queuedCount: number;
-  /** Whether the person waits for a session to open, and can go on without. */
+  /** Whether the person waits for a session to open, and can skip the wait. */
   readonly canSkipWait: boolean;
   /** Whether the system can suspend a program. */
   readonly canSuspend: boolean;

@@ -180,7 +180,7 @@ export function renderOutput(text: string, first: number, last: number): readonl
   return abridge(splitOutput(text), first, last).map(renderOutputLine);
 }
 
-/** What stands before each line of an output. */
+/** The prefix of each line of an output. */
 const outputMark = "  │ ";
 
 /** How many columns of the conversation an output leaves free. */

@@ -22,7 +22,7 @@ const maxTableRows = 200;
 const minColumnWidth = 6;
 
 export type MarkdownLines = {
-  /** @returns the lines that cannot change any more */
+  /** @returns the lines that can no longer change */
   readonly add: (text: string, columns: number) => readonly Line[];
   /** The lines of the block that is still open. */
   readonly open: (columns: number) => readonly Line[];

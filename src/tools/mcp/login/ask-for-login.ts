@@ -1,5 +1,5 @@
 /**
- * Asks a person to log in to a server, within a call that cannot go on before. The question outlives this process.
+ * Asks a person to log in to a server, within a call that cannot continue without the login. The question outlives this process.
  */
 import { PawlError } from "../../../errors.js";
 import type { ToolContext } from "../../../ports/tool.js";

@@ -212,7 +212,7 @@ async function beginRemoteLogin(
 ): Promise<LoginPage> {
   const { credentials, redirectUrl = "", waitMs = defaultRemoteWaitMs } = login;
   const options = await createAuthOptions(sdk, url, login, challenge);
-  /** Stores the login with a new expiry: whoever gets the page last also has `waitMs` to log in. */
+  /** Stores the login with a new expiry: the person who gets the page last also has `waitMs` to log in. */
   const store = async ({ expiresAt: _, ...begun }: PendingLogin): Promise<LoginPage> => {
     const next = { ...begun, ...(Number.isFinite(waitMs) ? { expiresAt: Date.now() + waitMs } : {}) };
     await updateLogin(credentials, url, { pending: toStoredPending(next) });

@@ -15,7 +15,7 @@ import type { Json } from "../../../core/data/message.js";
 import { PawlError } from "../../../errors.js";
 import type { McpStoredLogin } from "./credentials.js";
 
-/** What a login keeps until it is over. */
+/** The state of a login in progress. */
 export type LoginMemory = {
   verifier: string;
   registered: Sdk.StoredOAuthClientInformation | undefined;
@@ -72,7 +72,7 @@ export function canShare(pending: PendingLogin, redirectUrl: string, scope: stri
 
 const pages = new WeakMap<object, LoginPage>();
 
-/** A call cannot go on without a login on this page. */
+/** The error for a call that cannot continue without a login on this page. */
 export function createLoginPageError(url: string, loginPage: LoginPage): PawlError {
   const error = new PawlError("login_needed", `The MCP server at ${url} requires a login: ${loginPage.page}`);
   pages.set(error, loginPage);

@@ -1,5 +1,5 @@
 /**
- * The command `/plan` of a conversation.
+ * The command `/todo` of a conversation.
  */
 import { isObject } from "../../../core/data/is-object.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
@@ -8,7 +8,7 @@ import type { CommandContext } from "./command-context.js";
 const statusMarks: { readonly [status: string]: string | undefined } = { open: "[ ]", in_progress: "[>]", done: "[x]" };
 
 /** Shows the model's plan. */
-export async function showPlan({ agent, sessionId, store, redaction, say }: CommandContext): Promise<void> {
+export async function runTodoCommand({ agent, sessionId, store, redaction, say }: CommandContext): Promise<void> {
   const { todo } = (await store.describe(sessionId)) === null ? {} : await agent.session(sessionId).data();
   const items = Array.isArray(todo) ? todo : [];
   const lines = items.flatMap((item): Line[] => {

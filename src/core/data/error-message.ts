@@ -1,0 +1,8 @@
+/** The message of anything that was thrown. Any value can be thrown, and reading it may throw again. */
+export function getErrorMessage(error: unknown): string {
+  try {
+    return error instanceof Error ? String(error.message) : String(error);
+  } catch {
+    return "an error that cannot be formatted";
+  }
+}
