@@ -29,7 +29,7 @@ export function createHandlers(
   const { limits } = context.settings;
   const respond = (request: Request, port: number | null) => track(handle(request, context, routes, port));
   return {
-    fetch: async (request) => toResponse(await respond(request, null)),
+    fetch: async (request) => toResponse(await respond(request, null), request.signal),
     listener: createListener(
       async (request, port) => encodeResponse(await respond(request, port)),
       limits,

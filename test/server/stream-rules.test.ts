@@ -122,6 +122,21 @@ test.each([...ofSession, "/v1/stream"])(
   },
 );
 
+test(
+  "a request of the Web that was aborted before its stream begins gives its slot back",
+  verifies("SEC-4"),
+  async () => {
+    const { server, token } = await rested({ limits: { streamsPerPrincipal: 1 } });
+    const headers = { authorization: `Bearer ${token}` };
+    const ask = (signal: AbortSignal) =>
+      server.fetch(new Request("http://127.0.0.1/v1/sessions/s/stream", { headers, signal }));
+    for (let time = 0; time < 3; time += 1) expect((await ask(AbortSignal.abort())).status).toBe(200);
+    const { body, status } = await ask(new AbortController().signal);
+    expect(status).toBe(200);
+    await body?.cancel();
+  },
+);
+
 test("a stream with children that is refused reads nothing", verifies("SEC-4"), async () => {
   let watches = 0;
   const memory = createMemoryStore();
