@@ -19,7 +19,7 @@ async function startServer(call: Reply): Promise<string> {
   const http = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
-    if (request.method !== "POST") return response.writeHead(405).end();
+    if (request.method !== "POST") return void response.writeHead(405).end();
     const { id, method } = JSON.parse(body);
     const reply = (result: object) =>
       response
