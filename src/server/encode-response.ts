@@ -42,12 +42,14 @@ function toLengthHeader(body: Uint8Array): { readonly [name: string]: string } {
   return { "content-length": String(body.byteLength) };
 }
 
-export function toResponse(handled: HandledRequest): Response {
+/** @param signal aborted when the client has left. Adapters may then drop the response without cancelling its body. */
+export function toResponse(handled: HandledRequest, signal: AbortSignal): Response {
   const { routeResponse } = handled;
   const { headers, body } = encodeResponse(handled);
   if (!("stream" in routeResponse))
     return new Response(body as Uint8Array<ArrayBuffer> | null, { status: routeResponse.status, headers });
   const webSink = createWebSink();
   routeResponse.stream(webSink.sink);
+  if (signal.aborted) webSink.sink.destroy();
   return new Response(webSink.body, { status: 200, headers });
 }

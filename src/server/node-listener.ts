@@ -66,7 +66,11 @@ async function respond(
   }
   const port = incoming.socket.localPort ?? null;
   const { routeResponse, headers, body } = await handle(request, port);
-  if (response.destroyed) return;
+  if (response.destroyed) {
+    // A stream releases its slot and its readers when its sink closes, so it is opened even for a client that has left.
+    if ("stream" in routeResponse) routeResponse.stream(createResponseSink(response));
+    return;
+  }
   // A rejected body is not read to its end, so the connection cannot be reused.
   const mustClose = !("stream" in routeResponse) && !incoming.complete && hasBody(incoming);
   // With keep-alive, the client would return to this process.
@@ -193,7 +197,7 @@ function createResponseSink(response: ServerResponse): Sink {
       });
     },
     end() {
-      if (response.writableEnded) return;
+      if (response.writableEnded || response.destroyed) return;
       response.end(isChunked ? endOfBody : undefined);
       if (!response.writableFinished) destroyLater(response);
     },

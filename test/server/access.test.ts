@@ -9,7 +9,7 @@ import { createServer, createToken, type Principal } from "../../src/server/inde
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
-import { pay, type Rig, withServer } from "./rig.js";
+import { pay, type Rig, startTestServer, withServer } from "./rig.js";
 
 /** A request with any headers, `Host` included. */
 function rawStatus({ url, token }: Rig, headers: Record<string, string>, path = "/v1/sessions", method = "GET") {
@@ -165,6 +165,17 @@ describe("sessions of others", () => {
       }
       expect((await agent.session(sessionId).state()).status).toBe("completed");
     });
+  });
+
+  test("a scope that does not exist is refused, and the log says which is meant", async () => {
+    const authenticate = () => ({ id: "ada", scopes: ["read", "aprove"] as unknown as Principal["scopes"] });
+    const rig = await startTestServer({ authenticate });
+    expect((await rig.ask("GET", "/v1/sessions")).status).toBe(500);
+    expect(rig.lines.at(-1)?.error).toMatchObject({
+      code: "bad_configuration",
+      message: expect.stringContaining('no scope "aprove". Do you mean approve? The scopes are read, run, approve,'),
+    });
+    expect(() => rig.server.createStartCode(authenticate())).toThrow('no scope "aprove"');
   });
 
   test("scopes are apart: who asks need not be who allows", verifies("SEC-3#server"), async () => {

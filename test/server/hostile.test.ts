@@ -141,6 +141,30 @@ describe("a secret in a stream", () => {
       if (at >= 7) expect(shown).not.toContain(secret.slice(at, at + 12));
   });
 
+  test("is not shown in the whole of an output that was cut, or in other blobs", verifies("SEC-14"), async () => {
+    const store = createMemoryStore();
+    const read = defineTool({
+      name: "read",
+      description: "Reads.",
+      input: { type: "object" },
+      execute: () => `${"A line.\n".repeat(20_000)}${said}\n\ud800${"A line.\n".repeat(20_000)}`,
+    });
+    const model = createScriptedModel([{ calls: [{ name: "read", input: {} }] }, { text: "Done." }]);
+    const agent = createAgent({ name: "leaky", store, model, tools: [read] });
+    const { ask, url, token } = await startTestServer({ store, agents: [agent] });
+    await agent.run("Go.", { sessionId: "s" });
+    const { events } = (await ask("GET", "/v1/sessions/s/events?type=tool_result")).json;
+    const blob = async (hash: string) => {
+      const headers = { authorization: `Bearer ${token}` };
+      return Buffer.from(await (await fetch(`${url}/v1/sessions/s/blobs/${hash}`, { headers })).arrayBuffer());
+    };
+    const whole = (await blob(events[0].output.full.blob)).toString();
+    expect(whole).toContain("The key is sk-ant-[redacted] and that is all.");
+    expect(whole).not.toContain(secret);
+    const picture = Buffer.concat([Buffer.of(0x89, 0, 0xff), Buffer.from(secret)]);
+    expect(await blob(await store.putBlob("s", picture))).toEqual(picture);
+  });
+
   test("is shown to whoever is asked to approve it, and to nobody else", verifies("SEC-6#shown"), async () => {
     const store = createMemoryStore();
     const send = defineTool({

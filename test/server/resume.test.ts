@@ -232,3 +232,18 @@ test("that continues after an event of an ended run gets the rest of it, even fr
     }
   });
 });
+
+test("that gets a page instead of a stream says so, and does not ask again", async () => {
+  let asked = 0;
+  const page = async () => {
+    asked += 1;
+    return new Response("<!doctype html>", { headers: { "content-type": "text/html; charset=utf-8" } });
+  };
+  const followed = followSession({ url: "https://agents.example.org/", fetch: page, retryMs: 1 });
+  await expect(followed.next()).rejects.toMatchObject({
+    name: "StreamRefused",
+    status: 200,
+    message: expect.stringContaining("not that of a stream: the response has status 200 and text/html"),
+  });
+  expect(asked).toBe(1);
+});

@@ -3,13 +3,14 @@
  * any more.
  */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { createAgent, createMemoryStore, createRedaction, type StreamItem } from "../../src/index.js";
+import { createAgent, createMemoryStore, createRedaction, type Store, type StreamItem } from "../../src/index.js";
 import { followSession, type SnapshotFrame, type StreamFrame } from "../../src/server/client/index.js";
 import { createHub } from "../../src/server/hub.js";
 import type { LinkListener, SessionLink } from "../../src/server/peers/session-link.js";
 import type { Sink } from "../../src/server/sink.js";
 import { watchSession } from "../../src/server/watch.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 import { collectFrames, pickLoggedEvents, type RigOptions, startTestServer } from "./rig.js";
 
@@ -92,6 +93,91 @@ describe.each(ofSession)("the stream %s", (path) => {
     leap(61_000);
     expect(await stream.until('"why":"auth"')).toContain('"type":"bye","why":"auth"');
   });
+});
+
+test.each([...ofSession, "/v1/stream"])(
+  "a client that leaves before its stream %s begins gives its slot back",
+  verifies("SEC-4"),
+  async (path) => {
+    const held = Array.from({ length: 3 }, () => ({ arrived: createDeferred(), goOn: createDeferred() }));
+    const authenticate = async (request: Request) => {
+      const hold = held[Number(request.headers.get("x-number"))];
+      hold?.arrived.resolve();
+      await hold?.goOn.promise;
+      return { id: "ada", scopes: ["read", "run", "admin"] as const };
+    };
+    const rig = await rested({ authenticate, limits: { streamsPerPrincipal: 1 } });
+    const left = new AbortController();
+    onTestFinished(() => left.abort());
+    const ask = (number: number) =>
+      fetch(`${rig.url}${path}`, { headers: { "x-number": String(number) }, signal: left.signal });
+    for (const [number, { arrived, goOn }] of held.entries()) {
+      const asked = ask(number);
+      await arrived.promise;
+      rig.breakConnections();
+      await expect(asked).rejects.toThrow();
+      goOn.resolve();
+    }
+    await expect.poll(async () => (await ask(held.length)).status).toBe(200);
+  },
+);
+
+test(
+  "a request of the Web that was aborted before its stream begins gives its slot back",
+  verifies("SEC-4"),
+  async () => {
+    const { server, token } = await rested({ limits: { streamsPerPrincipal: 1 } });
+    const headers = { authorization: `Bearer ${token}` };
+    const ask = (signal: AbortSignal) =>
+      server.fetch(new Request("http://127.0.0.1/v1/sessions/s/stream", { headers, signal }));
+    for (let time = 0; time < 3; time += 1) expect((await ask(AbortSignal.abort())).status).toBe(200);
+    const { body, status } = await ask(new AbortController().signal);
+    expect(status).toBe(200);
+    await body?.cancel();
+  },
+);
+
+test("a stream with children that is refused reads nothing", verifies("SEC-4"), async () => {
+  let watches = 0;
+  const memory = createMemoryStore();
+  const store: Store = {
+    ...memory,
+    watch(listener) {
+      const end = memory.watch(listener);
+      watches += 1;
+      return () => {
+        watches -= 1;
+        end();
+      };
+    },
+  };
+  const agent = createAgent({ name: "writer", store, model: createScriptedModel(() => ({ text: "Done." })) });
+  await agent.run("Go.", { sessionId: "s" });
+  const rig = await startTestServer({ store, agents: [agent], work: false, limits: { streamsPerPrincipal: 1 } });
+  const left = new AbortController();
+  onTestFinished(() => left.abort());
+  const open = (path: string) =>
+    fetch(`${rig.url}${path}`, { headers: { authorization: `Bearer ${rig.token}` }, signal: left.signal });
+  expect((await open("/v1/stream")).status).toBe(200);
+  const before = watches;
+  for (let time = 0; time < 5; time += 1) expect((await open("/v1/sessions/s/stream?children=1")).status).toBe(429);
+  await expect.poll(() => watches).toBe(before);
+});
+
+test("a chat message that is refused for too many streams starts no run", verifies("SEC-4"), async () => {
+  const rig = await rested({ limits: { streamsPerPrincipal: 1 } });
+  const left = new AbortController();
+  onTestFinished(() => left.abort());
+  const open = await fetch(`${rig.url}/v1/stream`, {
+    headers: { authorization: `Bearer ${rig.token}` },
+    signal: left.signal,
+  });
+  expect(open.status).toBe(200);
+  const messages = [{ id: "m", role: "user", parts: [{ type: "text", text: "Go." }] }];
+  expect((await rig.ask("POST", "/v1/chat", { id: "c", messages })).status).toBe(429);
+  const input = { threadId: "t", runId: "r", messages: [{ id: "m", role: "user", content: "Go." }] };
+  expect((await rig.ask("POST", "/v1/agui/writer", input)).status).toBe(429);
+  expect((await rig.store.list({})).map(({ sessionId }) => sessionId)).toEqual(["s"]);
 });
 
 test("a reader whose stream grew old comes back, and has missed nothing", verifies("SRV-2#one-process"), async () => {

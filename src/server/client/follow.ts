@@ -47,7 +47,7 @@ export class StreamRefused extends Error {
 /**
  * Yields the frames of a session's stream, each event once and in order, across lost connections. Ends when the server says that
  * nothing more will come, or when `signal` is aborted.
- * @throws StreamRefused if the server responds with a status from 400 to 499, other than 408 and 429
+ * @throws StreamRefused if the server responds with a status from 400 to 499, other than 408 and 429, or not with a stream
  *
  * @example
  * ```ts
@@ -106,6 +106,7 @@ async function* readStream(options: FollowOptions, view: StreamView): AsyncGener
       signal: connection.signal,
     });
     if (!response.ok || response.body === null) await throwRefusal(response);
+    else if (!isEventStream(response)) throw createNoStreamError(response);
     else
       for await (const frame of readFrames(response.body)) {
         clearTimeout(timer);
@@ -117,6 +118,19 @@ async function* readStream(options: FollowOptions, view: StreamView): AsyncGener
     signal?.removeEventListener("abort", abortConnection);
     connection.abort();
   }
+}
+
+function isEventStream({ headers }: Response): boolean {
+  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+}
+
+/** Servers of web pages respond to unknown addresses with a page. */
+function createNoStreamError({ status, headers }: Response): StreamRefused {
+  const type = headers.get("content-type") ?? "no content type";
+  return new StreamRefused(
+    status,
+    `The URL is not that of a stream: the response has status ${status} and ${type.slice(0, 100)}. Use …/v1/sessions/ID/stream.`,
+  );
 }
 
 async function throwRefusal(response: Response): Promise<never> {

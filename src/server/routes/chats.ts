@@ -102,9 +102,9 @@ export const chatRoutes: readonly Route[] = [
       if (session === null) return { status: 204, bytes: null };
       const runId = await findOpenRun(context.settings.store, session.id);
       if (runId === null) return { status: 204, bytes: null };
-      const connection = new AbortController();
-      const chunks = typeChunks(await resumeChat(session, runId, connection.signal), createTyper(context, session.id));
-      return createStreamResponse(routeRequest, context, session.id, chunks, connection, uiFormat);
+      return createStreamResponse(routeRequest, context, session.id, uiFormat, async (signal) =>
+        typeChunks(await resumeChat(session, runId, signal), createTyper(context, session.id)),
+      );
     },
   },
   {
@@ -145,26 +145,23 @@ export const chatRoutes: readonly Route[] = [
     responses: { 200: "text/event-stream: AG-UI 1.0 events" },
     content: { 200: eventStreamContent },
     async handle(routeRequest, context) {
-      const connection = new AbortController();
       const body = routeRequest.body as AguiBody;
       const session = await openOrBeginSession(routeRequest, context, body.threadId, routeRequest.params.agent ?? "");
-      const events = await postAgui(body, session, { by: routeRequest.principal.id, signal: connection.signal });
-      return createStreamResponse(routeRequest, context, session.id, events, connection, aguiFormat);
+      return createStreamResponse(routeRequest, context, session.id, aguiFormat, (signal) =>
+        postAgui(body, session, { by: routeRequest.principal.id, signal }),
+      );
     },
   },
 ];
 
 async function handleChat(routeRequest: RouteRequest, context: ServerContext): Promise<RouteResponse> {
-  const connection = new AbortController();
   const { id, agent } = routeRequest.body as { readonly id: string; readonly agent?: string };
   const session = await openOrBeginSession(routeRequest, context, id, agent);
-  // A worker of this process, or of another one, sees the answers, and resumes the session.
-  const posted = await postChat(routeRequest.body, session, {
-    by: routeRequest.principal.id,
-    signal: connection.signal,
+  return createStreamResponse(routeRequest, context, session.id, uiFormat, async (signal) => {
+    // A worker of this process, or of another one, sees the answers, and resumes the session.
+    const posted = await postChat(routeRequest.body, session, { by: routeRequest.principal.id, signal });
+    return typeChunks(posted, createTyper(context, session.id));
   });
-  const chunks = typeChunks(posted, createTyper(context, session.id));
-  return createStreamResponse(routeRequest, context, session.id, chunks, connection, uiFormat);
 }
 
 /** Larger outputs are not sent to a page. */
@@ -314,17 +311,22 @@ async function* requireEnd<Item>(
     throw new PawlError("shut_down", "The agent was shut down in this process. Another process continues the run.");
 }
 
-function createStreamResponse(
+/** @param open posts the request and returns its events; called only if the principal may open another stream */
+async function createStreamResponse(
   routeRequest: RouteRequest,
   context: ServerContext,
   sessionId: string,
-  events: AsyncGenerator<object, void, undefined>,
-  connection: AbortController,
   format: EventFormat,
-): RouteResponse {
+  open: (signal: AbortSignal) => Promise<AsyncGenerator<object, void, undefined>>,
+): Promise<RouteResponse> {
   const { principal, isStillAuthorized } = routeRequest;
   const explain = (error: unknown) => explainFailure(context, routeRequest, "chat", error, sessionId).message;
   const releaseSlot = context.usage.acquireStream(principal.id);
+  const connection = new AbortController();
+  const events = await open(connection.signal).catch((error: unknown) => {
+    releaseSlot();
+    throw error;
+  });
   const canStay = async () =>
     (await isStillAuthorized()) && (await authorizeSession(context, principal, "chat", sessionId)) !== null;
   return {

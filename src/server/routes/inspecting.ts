@@ -2,7 +2,7 @@
  * Details of a session beyond its public events: entries, blobs, the trace, and the requests to its model.
  */
 
-import type { PublicEvent } from "../../index.js";
+import type { PublicEvent, Redact } from "../../index.js";
 import {
   modelRequest,
   type ReplayOptions,
@@ -57,7 +57,7 @@ export const inspectingRoutes: readonly Route[] = [
     action: "blobs",
     scope: "prompt",
     ofSession: true,
-    summary: "The bytes of a blob, as an attachment.",
+    summary: "The bytes of a blob, as an attachment. Secrets in text are masked.",
     responses: { 200: "application/octet-stream" },
     content: { 200: bytesContent },
     handle: readBlob,
@@ -164,11 +164,29 @@ async function readBlob({ principal, params }: RouteRequest, context: ServerCont
   const hash = params.hash ?? "";
   const bytes = /^[0-9a-f]{64}$/.test(hash) ? await context.settings.store.getBlob(requested.id, hash) : null;
   if (bytes === null) throw new ServerError("not_found", "The session has no blob with this hash.");
+  const redacted = redactBytes(bytes, context.settings.redact);
   const headers = {
     "content-type": "application/octet-stream",
     "content-disposition": `attachment; filename="${hash}"`,
   };
-  return { status: 200, bytes, headers } as const;
+  return { status: 200, bytes: redacted, headers } as const;
+}
+
+/** Masks secrets in text. Other bytes stay as they are: a secret in a picture is not detected. */
+function redactBytes(bytes: Uint8Array, redact: Redact): Uint8Array {
+  const text = decodeText(bytes);
+  if (text === null) return bytes;
+  const redacted = redact(text);
+  return redacted === text ? bytes : new TextEncoder().encode(redacted);
+}
+
+/** Null if the bytes are not text. Stored text may have lone surrogates, which are not valid UTF-8; pictures and archives contain zeros. */
+function decodeText(bytes: Uint8Array): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return bytes.includes(0) ? null : new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes);
+  }
 }
 
 async function readTrace(routeRequest: RouteRequest, context: ServerContext) {

@@ -194,12 +194,18 @@ async function openFamilyStream(
   const first = await rejectBadCursor(items, connection);
   const deps = { redact: context.settings.redact, mayRead, live };
   const opening = { type: "open", seq, status } as const;
-  return createStreamResponse(
-    routeRequest,
-    context,
-    createReadCheck(context, routeRequest.principal, readable.requested),
-    (sink) => startFamilyStream(first, opening, connection, deps, sink),
-  );
+  try {
+    return createStreamResponse(
+      routeRequest,
+      context,
+      createReadCheck(context, routeRequest.principal, readable.requested),
+      (sink) => startFamilyStream(first, opening, connection, deps, sink),
+    );
+  } catch (error) {
+    // The principal has too many streams: the reading of the first item ends.
+    connection.abort();
+    throw error;
+  }
 }
 
 function updateLiveSource(state: LiveSourceState, liveSource: LiveSource): void {

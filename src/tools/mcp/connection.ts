@@ -15,6 +15,7 @@ import { getErrorMessage } from "../../core/data/error-message.js";
 import { PawlError } from "../../errors.js";
 import { untilAborted } from "../../platform/until-aborted.js";
 import type { ToolContext } from "../../ports/tool.js";
+import { boundMessages } from "./bounded-messages.js";
 import type { Continuation, Reply } from "./call-in-rounds.js";
 import { importSdk } from "./import-sdk.js";
 import { createLiveQuestions } from "./live-questions.js";
@@ -341,8 +342,12 @@ async function createTransport(
 ): Promise<Sdk.Transport> {
   if (transport.type === "http") {
     const { url, headers = {}, login } = transport;
-    const loginFetch = login === undefined ? {} : { fetch: createLoginFetch(sdk, url, login) };
-    return new sdk.StreamableHTTPClientTransport(new URL(url), { requestInit: { headers }, ...loginFetch });
+    const send: typeof fetch =
+      login === undefined ? (input, init) => fetch(input, init) : createLoginFetch(sdk, url, login);
+    return new sdk.StreamableHTTPClientTransport(new URL(url), {
+      requestInit: { headers },
+      fetch: boundMessages(send),
+    });
   }
   const { command, args = [], cwd, sandbox } = transport;
   const stdio: typeof StdioSdk = await import("@modelcontextprotocol/client/stdio");

@@ -1,0 +1,106 @@
+/**
+ * MCP servers over HTTP that send more than a message may have. The MCP library would keep it until the memory is full.
+ */
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { createAgent } from "../../src/index.js";
+import { createScriptedModel } from "../../src/testing/scripted-model.js";
+import { connectMcpServer } from "../../src/tools/mcp/index.js";
+import { createDeferred } from "../support/agents.js";
+import { verifies } from "../verifies.js";
+
+type Reply = (response: ServerResponse, id: number) => void;
+
+const mebibyte = 1024 * 1024;
+
+/** A server whose tool replies as given. */
+async function startServer(call: Reply): Promise<string> {
+  const http = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request) body += chunk;
+    if (request.method !== "POST") return void response.writeHead(405).end();
+    const { id, method } = JSON.parse(body);
+    const reply = (result: object) =>
+      response
+        .writeHead(200, { "content-type": "application/json" })
+        .end(JSON.stringify({ jsonrpc: "2.0", id, result }));
+    const serverInfo = { name: "raw", version: "1" };
+    if (method === "initialize") reply({ protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo });
+    else if (method === "tools/list") reply({ tools: [{ name: "look", inputSchema: { type: "object" } }] });
+    else if (method === "tools/call") call(response, id);
+    else response.writeHead(202).end();
+  });
+  await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}/mcp`;
+}
+
+/** Calls the tool. Returns the text that the model reads. */
+async function look(url: string, timeoutMs = 60_000): Promise<string> {
+  const transport = { type: "http", url } as const;
+  const server = await connectMcpServer({ name: "s", transport, protocol: "2025-11-25", trust: "all", timeoutMs });
+  onTestFinished(server.close);
+  const model = createScriptedModel([{ calls: [{ name: "s_look" }] }, { text: "Done." }]);
+  await createAgent({ model, tools: server.tools }).run("Go");
+  return JSON.stringify(model.requests[1]?.messages.at(-1));
+}
+
+/** Writes without end. @returns the number of mebibytes that were written when the client has left */
+function writeEndlessly(response: ServerResponse, start: string, piece: string): Promise<number> {
+  const left = createDeferred<number>();
+  const bytes = Buffer.from(piece.repeat(Math.ceil(mebibyte / piece.length)));
+  let written = 0;
+  response.on("close", () => left.resolve(written));
+  response.write(start);
+  const write = () => {
+    while (!response.destroyed) {
+      written += 1;
+      if (!response.write(bytes)) return void response.once("drain", write);
+    }
+  };
+  write();
+  return left.promise;
+}
+
+const start = (id: number) => `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"more":"`;
+
+test("a response without end fails the call", verifies("SEC-10"), async () => {
+  const left = createDeferred<number>();
+  const url = await startServer((response, id) => {
+    response.writeHead(200, { "content-type": "application/json" });
+    void writeEndlessly(response, start(id), "x").then(left.resolve);
+  });
+  expect(await look(url)).toContain("it sent a message of more than 32 MiB");
+  expect(await left.promise).toBeLessThan(64);
+});
+
+test("an event without end is not read on", verifies("SEC-10"), async () => {
+  const left = createDeferred<number>();
+  const url = await startServer((response, id) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    void writeEndlessly(response, `data: ${start(id)}`, `${"x".repeat(8_000)}\ndata: `).then(left.resolve);
+  });
+  const said = look(url, 2_000);
+  expect(await left.promise).toBeLessThan(64);
+  expect(await said).toContain("gave no result");
+});
+
+test("a stream of many events may be longer", async () => {
+  const end = "\r\n";
+  const url = await startServer((response, id) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const note = {
+      jsonrpc: "2.0",
+      method: "notifications/message",
+      params: { level: "info", data: "x".repeat(mebibyte) },
+    };
+    for (let count = 0; count < 34; count += 1) response.write(`data: ${JSON.stringify(note)}${end}${end}`);
+    const result = { content: [{ type: "text", text: "seen" }] };
+    response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}${end}${end}`);
+  });
+  expect(await look(url)).toContain("seen");
+});
