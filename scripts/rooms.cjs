@@ -113,6 +113,7 @@ const rooms = [
       "runtime/agent",
       "runtime/hooks",
       "runtime/lib",
+      "runtime/log",
       "runtime/model",
       "runtime/subscribers",
       "runtime/tools",

@@ -3,6 +3,7 @@
  */
 import { describe, expect, test } from "vitest";
 import {
+  type AnyTool,
   createAgent,
   createClient,
   createMemoryStore,
@@ -235,6 +236,75 @@ test("the abort of a parent does not begin a deleted child again", proven, async
   await waitUntil(async () => (await store.load("p"))?.state.status !== "awaiting_human");
   await agent.shutdown({ graceMs: 0 });
   expect(await store.describe(childId)).toBeNull();
+});
+
+describe("a session that begins again, with the same run, after it was deleted without its child", () => {
+  const request = { sessionId: "p", runId: "r" };
+
+  test.each(localStores)(
+    "gets the result of the child, which does not work again ($name)",
+    proven,
+    async ({ open }) => {
+      const { store, close } = await open();
+      const worked: string[] = [];
+      const work: AnyTool = {
+        name: "work",
+        description: "Works.",
+        input: { type: "object" },
+        execute: () => worked.push("once"),
+        recover: "rerun",
+      };
+      const agent = createFamily({ name: "boss", members: [{ name: "worker", tools: [work] }] }, { store });
+      const first = await agent.run("Go.", request);
+      await waitUntil(async () => (await store.describe("p"))?.holder === null);
+      await deleteSession(store, "p", { now: Date.now() });
+      const second = await agent.run("Go.", request);
+      expect(second).toEqual(first);
+      expect(second).toMatchObject({ status: "completed" });
+      const finished = (await store.read("p")).filter(({ event }) => event.type === "tool_finished");
+      expect(finished).toMatchObject([{ event: { outcome: "ok", output: { text: "worker is done." } } }]);
+      expect(worked).toEqual(["once"]);
+      await agent.shutdown({ graceMs: 0 });
+      await close();
+    },
+  );
+
+  test("has the question of the child that waits for a person", proven, async () => {
+    const store = createMemoryStore();
+    const agent = createFamily(asking, { store });
+    const [earlier] = requireApprovals(await agent.run("Go.", request));
+    await deleteSession(store, "p", { now, force: true });
+    const [approval] = requireApprovals(await agent.run("Go.", request));
+    expect(approval).toEqual(earlier);
+    await agent.session("p").answer(approval?.callKey ?? "", { type: "approve" });
+    expect(await agent.session("p").resume()).toMatchObject({ status: "completed" });
+    await agent.shutdown({ graceMs: 0 });
+  });
+
+  test("gets the message that the child in the background has ended", proven, async () => {
+    const store = createMemoryStore();
+    const worker = createAgent({ name: "worker", model: createScriptedModel(() => ({ text: "Found." })) });
+    const agent = createAgent({
+      name: "boss",
+      store,
+      model: createScriptedModel(({ messages }) =>
+        messages.some(({ role }) => role === "tool")
+          ? { text: "Noted." }
+          : { calls: [{ name: "worker", input: { task: "Work." } }] },
+      ),
+      tools: [worker.asTool({ description: "Works.", background: true })],
+    });
+    const hasEnd = async () =>
+      JSON.stringify(await agent.session("p").messages()).includes("has ended") &&
+      (await store.describe("p"))?.holder === null;
+    await agent.run("Go.", request);
+    await waitUntil(hasEnd);
+    await deleteSession(store, "p", { now });
+    expect(await agent.run("Go.", request)).toMatchObject({ status: "completed" });
+    await waitUntil(hasEnd);
+    expect((await agent.session("p").state()).background).toBeUndefined();
+    await agent.shutdown({ graceMs: 0 });
+  });
 });
 
 describe("a child whose parent has yet to get its result", () => {

@@ -14,6 +14,7 @@ import {
   openPostgresStore,
   type PostgresOptions,
 } from "../../src/stores/postgres/index.js";
+import { claim, commit, createAskingFields, t0 } from "../../src/testing/conformance/bench.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createDatabase, hasPostgres, serverUser, startPostgres, usePostgres } from "../support/postgres.js";
 import { verifies } from "../verifies.js";
@@ -102,6 +103,32 @@ describe.runIf(hasPostgres)("opening a PostgreSQL store", () => {
       expect(await store.verify()).toEqual([]);
     },
   );
+
+  test("a session that begins to ask while it is verified is not reported as damaged", verifies("STOR-4"), async () => {
+    const url = await createDatabase(server());
+    const driver = await open({ url });
+    const lease = await claim(driver);
+    await commit(driver, lease, 0);
+    const pool = new pg.Pool({ connectionString: url });
+    onTestFinished(() => pool.end());
+    let reads = 0;
+    const store = await open({
+      pool: {
+        async query(text, values) {
+          const result = await pool.query(text, values === undefined ? [] : [...values]);
+          if (/sessions s WHERE s\.id > /.test(text) && result.rows.length > 0 && ++reads === 1)
+            await commit(driver, lease, 1, createAskingFields(2, t0));
+          return result;
+        },
+      },
+    });
+    expect(await store.verify()).toEqual([]);
+    expect(reads).toBe(2);
+    await server().run("UPDATE pawl.sessions SET asked_at = NULL", url.split("/").at(-1));
+    expect(await store.verify()).toMatchObject([
+      { sessionId: "s", what: expect.stringContaining("asking since null") },
+    ]);
+  });
 
   test("tables of another version are refused, and say what to do", verifies("STOR-5"), async () => {
     const url = await createDatabase(server());

@@ -4,7 +4,7 @@ import type { Clock } from "../../src/ports/clock.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { createTestClock } from "../../src/testing/test-clock.js";
 import { createDeferred } from "../support/agents.js";
-import { createFailingStore } from "../support/stores.js";
+import { createFailingStore, localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
 
 const fork = verifies("REC-6#fork");
@@ -75,6 +75,38 @@ test("an id that is taken is not held after the refusal", fork, async () => {
   const client = createClient({ store });
   await expect(client.session("s").fork({ sessionId: "taken" })).rejects.toMatchObject({ code: "session_busy" });
   expect((await store.describe("taken"))?.holder).toBeNull();
+});
+
+test.each(localStores)("a run of the copy is not begun again by a request with its id ($name)", fork, ({ open }) =>
+  withStore(open, async (store) => {
+    const { pay, countPayments } = createPay();
+    const model = createScriptedModel(({ messages }) =>
+      messages.at(-1)?.role === "tool" ? { text: "Paid." } : { calls: [{ name: "pay" }] },
+    );
+    const agent = createAgent({ model, tools: [pay], store });
+    const paid = await agent.run("Pay.", { sessionId: "s", runId: "march" });
+    const copy = await agent.session("s").fork({ sessionId: "copy" });
+    expect(await copy.send("Pay.", { runId: "march" })).toEqual({ runId: "march", isNew: false });
+    expect(await agent.run("Pay.", { sessionId: "copy", runId: "march" })).toEqual({ ...paid, sessionId: "copy" });
+    expect(await agent.run("Pay.", { sessionId: "copy", runId: "april" })).toMatchObject({ text: "Paid." });
+    expect(countPayments()).toBe(2);
+    const finished = (await store.read("copy")).flatMap(({ event }) =>
+      event.type === "tool_finished" ? [event.callKey] : [],
+    );
+    expect(finished).toEqual(["march/1/1", "april/1/1"]);
+    await agent.shutdown();
+  }),
+);
+
+test("an id with a message that waits for its session is refused", fork, async () => {
+  const store = createMemoryStore();
+  const agent = createAgent({ name: "agent", model: createScriptedModel(() => ({ text: "Done." })), store });
+  await agent.run("First.", { sessionId: "s" });
+  const client = createClient({ store });
+  await client.session("new").send("Begin.", { agent: "agent" });
+  await expect(client.session("s").fork({ sessionId: "new" })).rejects.toMatchObject({ code: "session_busy" });
+  await createWorker({ store, agents: [agent] }).runUntilIdle();
+  expect(await client.session("new").messages()).toHaveLength(2);
 });
 
 test("a copy that a crash has cut off is not continued by a worker", fork, async () => {

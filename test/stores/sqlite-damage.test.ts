@@ -5,10 +5,12 @@ import { describe, expect, test } from "vitest";
 import { PawlError } from "../../src/errors.js";
 import type { Store } from "../../src/ports/store.js";
 import { checksumOf, checksumPrefixOf } from "../../src/stores/shared/checksum.js";
+import { openHandle } from "../../src/stores/sqlite/driver.js";
 import { openSqliteStore } from "../../src/stores/sqlite/index.js";
 import {
   claim,
   commit,
+  createAskingFields,
   createMessage,
   createRestingSession,
   createState,
@@ -248,3 +250,54 @@ describe("what somebody wrote into the file", () => {
     await withRow("UPDATE sessions SET status = ?, lease_ms = ?", ["flying"], (store) => store.describe("s"));
   });
 });
+
+test("a session that begins to ask while it is verified is not reported as damaged", verifies("STOR-4"), () =>
+  withTempFolder(async (folder) => {
+    const path = join(folder, "sessions.db");
+    const [driverHandle, handle] = [await openHandle(path), await openHandle(path)];
+    // The driver's last commit ends with the transaction in which the other process has read the session's own row.
+    let isHeldBack = false;
+    const driver = await openSqliteStore({
+      database: {
+        prepare: (sql) => driverHandle.prepare(sql),
+        exec: (sql) => (isHeldBack && sql === "COMMIT" ? undefined : driverHandle.exec(sql)),
+        close: () => {},
+      },
+    });
+    const lease = await claim(driver);
+    await commit(driver, lease, 0);
+    let reads = 0;
+    const store = await openSqliteStore({
+      database: {
+        prepare(sql) {
+          const statement = handle.prepare(sql);
+          if (!/FROM sessions WHERE id > \?/.test(sql)) return statement;
+          return {
+            get: (...values) => statement.get(...values),
+            run: (...values) => statement.run(...values),
+            all(...values) {
+              reads += 1;
+              return statement.all(...values);
+            },
+          };
+        },
+        exec(sql) {
+          handle.exec(sql);
+          if (sql !== "END" || reads === 0 || !isHeldBack) return;
+          isHeldBack = false;
+          driverHandle.exec("COMMIT");
+        },
+        close: () => {},
+      },
+    });
+    isHeldBack = true;
+    await commit(driver, lease, 1, createAskingFields(2, t0));
+    expect(await store.verify()).toEqual([]);
+    expect(reads).toBe(2);
+    expect((await store.load("s"))?.seq).toBe(2);
+    await store.close();
+    await driver.close();
+    driverHandle.close();
+    handle.close();
+  }),
+);

@@ -121,11 +121,17 @@ export function applyParentTold(state: State, { runId, toldSeq }: EventOf<"paren
 export function createParentReportEffects(state: ActiveState): readonly Effect[] {
   const { runId, parentUntold: seq, session } = state;
   if (seq === undefined || session?.parent === undefined) return [];
-  const askedAt = state.status === "awaiting_human" ? state.since : null;
-  const asleep = findReportableSleep(state);
-  const report = { askedAt, ...(asleep === undefined ? {} : { asleep }), seq };
+  const report = { ...createParentReport(state), seq };
   return [{ type: "tell_parent", key: `${runId}/tell/${seq}`, runId, parent: session.parent, ...report }];
 }
+
+/** Whether a child session waits for a person, and since when, and whether it sleeps. */
+export function createParentReport(state: ActiveState): ParentReport {
+  const askedAt = state.status === "awaiting_human" ? state.since : null;
+  return { askedAt, ...defined({ asleep: findReportableSleep(state) }) };
+}
+
+type ParentReport = Pick<Extract<Effect, { readonly type: "tell_parent" }>, "askedAt" | "asleep">;
 
 type ChildCall = Extract<Call, { readonly status: "running" } | { readonly status: "waiting"; readonly on: "child" }>;
 

@@ -3,6 +3,8 @@
  *
  * 1. A run that is in progress at that entry ends in the copy, so that the fork does not run what its source may also run.
  * 2. Until the copy is complete, it is not due: a worker that finds a part of it, after a crash or after the lease, must not continue it.
+ * 3. The ids of the runs in the copy are taken: a request with one of them is a repetition, as in the source. A second run with that id would
+ *    have calls with the same keys.
  */
 
 import { advance, consequences } from "../../core/machine/consequences.js";
@@ -36,7 +38,7 @@ export async function forkSession(
 ): Promise<void> {
   const events = await readEventsUpTo(store, sourceId, at);
   const claimed = await store.claim(targetId, { holder: keeper.holder, now: clock.now(), leaseMs: keeper.leaseMs });
-  const isNew = claimed.type === "claimed" && claimed.state === null;
+  const isNew = claimed.type === "claimed" && claimed.state === null && (await store.inbox(targetId)).length === 0;
   if (claimed.type === "claimed" && !isNew) await releaseLease(store, claimed.lease);
   if (claimed.type === "held" || !isNew)
     throw new PawlError("session_busy", `Session ${targetId} already exists. Give the fork a new id.`);
@@ -91,8 +93,11 @@ async function writeCopy(
   renew: () => Promise<void>,
 ): Promise<void> {
   let state: State = initialState;
+  const recorded = new Set<string>();
   for (let start = 0; start < events.length; start += batchSize) {
     const batch = events.slice(start, start + batchSize);
+    const record = findRequestIds(batch).filter((id) => !recorded.has(id));
+    for (const id of record) recorded.add(id);
     const expectedSeq = state.seq;
     for (const event of batch) state = transition(state, event);
     const isLast = start + batchSize >= events.length;
@@ -101,6 +106,7 @@ async function writeCopy(
     const result = await store.commit(lease, {
       expectedSeq,
       events: [...batch, ...ended.events],
+      record,
       state,
       at: now,
       activity: isResting(state) || !isLast ? "resting" : "active",
@@ -114,6 +120,12 @@ async function writeCopy(
   }
   // Not with the last commit, which would be refused if the copy already has a message.
   await releaseLease(store, lease);
+}
+
+/** The ids of the messages with which the runs of these events were requested. */
+function findRequestIds(events: readonly Event[]): readonly string[] {
+  const requested = events.filter(({ type }) => type === "run_started" || type === "run_queued");
+  return [...new Set(requested.flatMap((event) => ("runId" in event ? [`run/${event.runId}`] : [])))];
 }
 
 type EndedState = { readonly state: State; readonly events: readonly Event[] };

@@ -10,7 +10,10 @@ import { deleteAndReport } from "./delete-session.js";
 export type PruneResult = {
   /** The sessions that were deleted. */
   readonly deleted: readonly string[];
-  /** Old sessions that were kept, because they are held or active, have unread messages, or owe their parent a result. */
+  /**
+   * Old sessions that were kept, because they are held or active, have unread or delayed messages, or owe their parent a result. Sessions that
+   * were used while others were deleted are also listed.
+   */
   readonly kept: readonly string[];
 };
 
@@ -27,8 +30,8 @@ const pruneRules: OptionTable<PruneOptions> = { before: numberFrom(0), now: numb
 const pageSize = 100;
 
 /**
- * Deletes the sessions whose last commit is before `before` (epoch milliseconds), except those that are held, active or have a message in
- * the inbox, and child sessions whose parent has yet to get their result.
+ * Deletes the sessions whose last commit is before `before` (epoch milliseconds), except those that are held, active, have a message in
+ * the inbox or a delayed message, and child sessions whose parent has yet to get their result.
  */
 export async function pruneSessions(store: Store, options: PruneOptions): Promise<PruneResult> {
   checkOptions<PruneOptions>("pruneSessions()", pruneRules, options);
@@ -40,7 +43,7 @@ export async function pruneSessions(store: Store, options: PruneOptions): Promis
     const page = await store.list({ after, limit: pageSize });
     for (const session of page) {
       if (session.updatedAt >= options.before) continue;
-      const isDeleted = await tryDelete(store, session, options.now);
+      const isDeleted = await tryDelete(store, session, options);
       (isDeleted ? deleted : kept).push(session.sessionId);
     }
     const last = page.at(-1);
@@ -49,12 +52,16 @@ export async function pruneSessions(store: Store, options: PruneOptions): Promis
   }
 }
 
-async function tryDelete(store: Store, session: SessionSummary, now: number): Promise<boolean> {
-  if (session.inbox > 0) return false;
+async function tryDelete(store: Store, listed: SessionSummary, { before, now }: PruneOptions): Promise<boolean> {
+  const { sessionId, info } = listed;
+  // Deleting the sessions before it on the page may have taken a while, and a message to it may have come meanwhile.
+  const session = listed.inbox > 0 ? listed : await store.describe(sessionId);
+  if (session === null || session.inbox > 0 || session.updatedAt >= before) return false;
+  const delayed = await store.schedules?.list({ sessionId, limit: 1 });
+  if (delayed !== undefined && delayed.length > 0) return false;
   try {
-    const isChild = session.info?.parent !== undefined;
-    await (isChild ? deleteAndReport(store, session.sessionId, { now }) : store.delete(session.sessionId, { now }));
-    return true;
+    const isChild = info?.parent !== undefined;
+    return await (isChild ? deleteAndReport(store, sessionId, { now }) : store.delete(sessionId, { now }));
   } catch (error) {
     if (error instanceof PawlError && error.code === "session_active") return false;
     throw error;

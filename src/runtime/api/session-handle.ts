@@ -118,6 +118,7 @@ export type Session = AnswersAndData & {
   readonly result: (runId?: string) => Promise<RunResult | null>;
   /**
    * Copies the history up to the entry `at` (default: all) into a new session. A run that was in progress at that entry ends in the copy.
+   * The runs keep their ids, so a request with one of these ids starts no run in the copy either.
    * @throws PawlError `no_session`; `bad_input` if there is no such entry; `session_busy` if the new id is taken
    *
    * @example

@@ -10,16 +10,19 @@ import { defined } from "../../core/data/defined.js";
 import type { ToolOutput, Usage } from "../../core/data/message.js";
 import { isLimitReason, type Reason } from "../../core/data/reasons.js";
 import { parseTraceparent, traceparentOf } from "../../core/data/traceparent.js";
+import { createParentReport } from "../../core/machine/child-reports.js";
 import type { EventBody } from "../../core/machine/event.js";
 import type { InboxBody, InboxMessage } from "../../core/machine/inbox.js";
 import { pickPrincipal, type SessionInfo } from "../../core/machine/session-info.js";
-import { callOf } from "../../core/machine/state.js";
+import { callOf, isSuspended } from "../../core/machine/state.js";
 import type { Transcript } from "../../core/transcript/transcript.js";
 import { collectFindings, type RunResult, resultOf } from "../../core/view/outcome.js";
 import { hmacSha256 } from "../../platform/hash.js";
 import type { Store } from "../../ports/store.js";
 import { type ChildAgent, findChildAgent, takeUpParent } from "../agent/agent-family.js";
 import type { RunParams } from "../agent/params.js";
+import { loadRunResult } from "../log/present-result.js";
+import { readTranscript } from "../log/read-log.js";
 import { normaliseJson } from "../tools/to-json.js";
 import { capOrKeepWhole } from "../work/cap-output.js";
 import { type EffectContext, type EffectOf, isInteractive } from "../work/effect-context.js";
@@ -82,7 +85,9 @@ export async function startChild(
   const message = { id: `run/${body.runId}`, at: now(), body };
   const earlier = attempt === 1 ? null : await findReport(childId, callKey, context);
   const isBackground =
-    earlier === null ? await postRequest(childId, message, wantsBackground, parts.store) : earlier === "background";
+    earlier === null
+      ? await postRequest({ callKey, name: child.name, childId, isBackground: wantsBackground }, message, context)
+      : earlier === "background";
   if (!isBackground) return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
   const output = { type: "text", text: startedInBackground(child.name, childId) } as const;
   return { type: "tool_finished", runId, callKey, outcome: "ok", output, startedChild: { childId, ...reserved } };
@@ -105,13 +110,42 @@ async function findReport(
 
 /** Returns whether the child works in the background. */
 async function postRequest(
-  childId: string,
+  { isBackground: wantsBackground, ...child }: ChildOfCall,
   message: InboxMessage,
-  wantsBackground: boolean,
-  store: Store,
+  context: EffectContext,
 ): Promise<boolean> {
-  const { type } = await store.post(childId, message);
-  return type === "duplicate" ? wasStartedInBackground(childId, message.id, store) : wantsBackground;
+  const { store } = context.parts;
+  if ((await store.post(child.childId, message)).type === "posted") return wantsBackground;
+  const isBackground = await wasStartedInBackground(child.childId, message.id, store);
+  await repeatReport({ ...child, isBackground }, context);
+  return isBackground;
+}
+
+/**
+ * Repeats what the child has reported: its result, or that it waits for a person or sleeps. A child reports each of these only once. It may
+ * have reported to an earlier session with the id of this one, which was deleted without its children, and no other message would end this
+ * session's wait. A session that has got a report already refuses it.
+ */
+async function repeatReport(child: ChildOfCall, { sessionId, state, parts, now }: EffectContext): Promise<void> {
+  const { callKey, name, childId, isBackground } = child;
+  const { store } = parts;
+  const childState = (await store.load(childId))?.state;
+  const agent = state.session?.agent;
+  if (childState === undefined || agent === undefined) return;
+  const [runId, at] = [deriveChildId(childId, callKey), now()];
+  const result = await loadRunResult(store, childId, childState, runId);
+  if (result === null || !("reason" in result)) {
+    if (isBackground || !isSuspended(childState)) return;
+    const wait = createWaitMessage({ childId, seq: childState.seq, at }, callKey, createParentReport(childState));
+    return void (await store.post(sessionId, wait));
+  }
+  if (isBackground) {
+    const text = endedInBackground(name, childId, describeEnd(result));
+    return void (await store.post(sessionId, createEndMessage(child, { agent, text, usage: result.usage, at })));
+  }
+  const outcome = toChildOutput(result, await readTranscript(store, childId, childState), name);
+  const body = await createResultBody(outcome, result.usage, sessionId, parts);
+  await store.post(sessionId, createResultMessage({ childId, runId, at }, callKey, body));
 }
 
 /**
@@ -170,25 +204,35 @@ export async function notifyParent(
     if (runId === deriveChildId(sessionId, parent.callKey)) await reportEnd(parent, result, { sessionId, parts, now });
     return { type: "parent_notified", runId };
   }
-  const { output, isError, cut } = toChildOutput(result, transcript, parts.name);
-  const message = createResultMessage({ childId: sessionId, runId, at: now() }, parent.callKey, {
-    output: await capOrKeepWhole(output, parent.sessionId, parts),
-    ...(isError ? { isError } : {}),
-    child: { usage: result?.usage ?? {}, ...(cut === undefined ? {} : { cut }) },
-  });
+  const outcome = toChildOutput(result, transcript, parts.name);
+  const body = await createResultBody(outcome, result?.usage ?? {}, parent.sessionId, parts);
+  const message = createResultMessage({ childId: sessionId, runId, at: now() }, parent.callKey, body);
   // A message to a parent that was deleted would begin a session that no agent can continue.
   if ((await parts.store.describe(parent.sessionId)) !== null) await parts.store.post(parent.sessionId, message);
   await takeUpParent(parent.sessionId, parts.family);
   return { type: "parent_notified", runId };
 }
 
-type ResultBody = Extract<InboxBody, { readonly type: "result" }>;
+type ResultBody = Omit<Extract<InboxBody, { readonly type: "result" }>, "type" | "callKey">;
+
+async function createResultBody(
+  { output, isError, cut }: ChildOutput,
+  usage: Usage,
+  parentId: string,
+  parts: EffectContext["parts"],
+): Promise<ResultBody> {
+  return {
+    output: await capOrKeepWhole(output, parentId, parts),
+    ...(isError ? { isError } : {}),
+    child: { usage, ...defined({ cut }) },
+  };
+}
 
 /** The result of a child's run, for its parent. The parent's inbox accepts one for each run. */
 function createResultMessage(
   { childId, runId, at }: { readonly childId: string; readonly runId: string; readonly at: number },
   callKey: string,
-  result: Omit<ResultBody, "type" | "callKey">,
+  result: ResultBody,
 ): InboxMessage {
   return { id: resultMessageId(childId, runId), at, body: { type: "result", callKey, ...result } };
 }
@@ -284,17 +328,22 @@ export async function reportToParent(
   if (parent.background === true) return { type: "parent_told", runId, askedAt, toldSeq: seq };
   if ((askedAt !== null || asleep !== undefined) && !(await isCallOpen(parent, parts.store)))
     return { type: "abort_requested", runId, note: "the parent waits for it no more" };
-  const body: InboxBody = {
-    type: "child",
-    callKey: parent.callKey,
-    childId: sessionId,
+  const message = createWaitMessage({ childId: sessionId, seq, at: now() }, parent.callKey, {
     askedAt,
     ...defined({ asleep }),
-    seq,
-  };
-  if ((await parts.store.describe(parent.sessionId)) !== null)
-    await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
+  });
+  if ((await parts.store.describe(parent.sessionId)) !== null) await parts.store.post(parent.sessionId, message);
   return { type: "parent_told", runId, askedAt, toldSeq: seq };
+}
+
+/** The report that a child waits for a person or sleeps, or no longer does. The parent's inbox accepts one for each entry of the child. */
+function createWaitMessage(
+  { childId, seq, at }: { readonly childId: string; readonly seq: number; readonly at: number },
+  callKey: string,
+  { askedAt, asleep }: Pick<EffectOf<"tell_parent">, "askedAt" | "asleep">,
+): InboxMessage {
+  const body: InboxBody = { type: "child", callKey, childId, askedAt, ...defined({ asleep }), seq };
+  return { id: `asks/${childId}/${seq}`, at, body };
 }
 
 /**

@@ -62,11 +62,18 @@ export async function verify(
   const problems: StoreProblem[] = [];
   if (onlySession === null) problems.push(...(await read(() => checkFile(db))));
   for (let id = -1; ; ) {
-    const row = await read(() => readNextSession(db, id, onlySession, problems));
-    // A damaged index may lead back to a session that was already checked.
-    if (row === undefined || row.id <= id) return problems;
-    id = row.id;
-    problems.push(...(await read(() => findSessionProblems(db, row))));
+    const last = id;
+    // All rows of a session are read at the same moment, because its driver may be writing.
+    const checked = await read(() => {
+      const found: StoreProblem[] = [];
+      const row = readNextSession(db, last, onlySession, found);
+      // A damaged index may lead back to a session that was already checked.
+      if (row === undefined || row.id <= last) return { id: null, found };
+      return { id: row.id, found: [...found, ...findSessionProblems(db, row)] };
+    });
+    problems.push(...checked.found);
+    if (checked.id === null) return problems;
+    id = checked.id;
     await new Promise<void>((resolve) => setImmediate(resolve));
   }
 }
