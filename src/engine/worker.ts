@@ -61,7 +61,10 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   checkOptions("createWorker()", workerOptionRules, options);
   const clock = createCheckedClock(options.clock ?? defaultClock);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
-  if (typeof options.agents !== "function") for (const agent of options.agents) assertSameStore(agent, store);
+  if (typeof options.agents !== "function") {
+    for (const agent of options.agents) assertSameStore(agent, store);
+    assertOwnNames(options.agents);
+  }
   const contention = createContention(clock, random);
   const running = new Map<string, Promise<void>>();
   const refusals = new Map<string, RefusalRecord>();
@@ -139,6 +142,8 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
       let driveResult: DriveResult = { result: null, isTaken: false };
       for (const id of resumable.sessionIds) {
         if (isStopped) break;
+        // An ancestor that this worker is driving continues by itself when its child has ended.
+        if (id !== sessionId && running.has(id)) continue;
         const driven = await resume(id, resumable, onClaimSettled);
         if (id === sessionId) driveResult = driven;
       }
@@ -380,6 +385,20 @@ function assertSameStore({ options: { name = "agent", store } }: WorkingAgent, o
     "bad_configuration",
     `The agent "${name}" uses another store than the worker, so it would find none of the worker's sessions. Create the agent with the worker's store: createAgent({ store }). An agent created without a store has its own store in memory.`,
   );
+}
+
+/** A session belongs to the name of its agent, so with two agents of one name, only the first would get sessions. @throws PawlError `bad_configuration` */
+function assertOwnNames(agents: readonly WorkingAgent[]): void {
+  const names = new Set<string>();
+  for (const agent of new Set(agents)) {
+    const { name = "agent" } = agent.options;
+    if (names.has(name))
+      throw new PawlError(
+        "bad_configuration",
+        `Two agents are named "${name}". Give each its own name, because a session belongs to the agent of its name: createAgent({ name }). The default name is "agent".`,
+      );
+    names.add(name);
+  }
 }
 
 /** Rotates the list to a random start. If it is longer than the free slots, the start is chosen so that no slot wraps around. */
