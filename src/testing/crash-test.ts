@@ -16,6 +16,7 @@ import {
   numberFrom,
   type OptionTable,
   oneOf,
+  required,
 } from "../check-options.js";
 import type { Entry } from "../core/machine/event.js";
 import type { RunResult } from "../core/view/outcome.js";
@@ -89,8 +90,8 @@ export type CrashTestOptions = {
 };
 
 const optionRules: OptionTable<CrashTestOptions> = {
-  agent: aFunction,
-  input: anyValue,
+  agent: required(aFunction),
+  input: required(anyValue),
   params: anObject,
   by: aString,
   respond: aFunction,
