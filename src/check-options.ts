@@ -7,7 +7,12 @@ import { nearestName } from "./core/data/nearest-name.js";
 import { type ErrorCode, PawlError } from "./errors.js";
 
 /** The rule of one option: `accepts` tests a value, `expected` describes the valid values in messages. */
-export type OptionRule = { readonly accepts: (value: unknown) => boolean; readonly expected: string };
+export type OptionRule = {
+  readonly accepts: (value: unknown) => boolean;
+  readonly expected: string;
+  /** Refuses options without it. Otherwise `undefined` counts as left out, and passes. */
+  readonly isRequired?: true;
+};
 
 /** A rule for each option. */
 export type OptionTable<Options> = { readonly [Name in keyof Options]-?: OptionRule };
@@ -20,7 +25,7 @@ export type CheckSettings = {
 };
 
 /**
- * Refuses unknown names, and values that an option may not have. `undefined` counts as left out, and passes.
+ * Refuses unknown names, values that an option may not have, and missing options that are required.
  * @param what where the options are, in messages: "limits", or a function, "createAgent()"
  * @throws PawlError `bad_configuration`, or the code of the settings
  */
@@ -39,11 +44,15 @@ export function checkOptions<Options extends object>(
     );
   for (const [name, value] of Object.entries(options)) {
     if (!Object.hasOwn(table, name)) fail(formatUnknownOption(what, name, Object.keys(table), otherNames));
-    const { accepts, expected } = table[name as keyof Options];
+    const { accepts, expected, isRequired = false } = table[name as keyof Options];
     if (value === undefined || accepts(value)) continue;
     const where = what.endsWith(")") ? `The option ${name} of ${what}` : `${what}.${name}`;
-    fail(`${where} is ${formatValue(value)}; it must be ${expected}. Leave it out for its default.`);
+    const hint = isRequired ? "" : " Leave it out for its default.";
+    fail(`${where} is ${formatValue(value)}; it must be ${expected}.${hint}`);
   }
+  for (const [name, { expected, isRequired }] of Object.entries<OptionRule>(table))
+    if (isRequired === true && (options as { readonly [name: string]: unknown })[name] === undefined)
+      fail(`${what} needs the option ${name}: ${expected}.`);
 }
 
 /** The same for parts that may be instances of classes, which may hold more: only plain objects are checked. */
@@ -148,6 +157,16 @@ export const ratio: OptionRule = {
   accepts: (value) => typeof value === "number" && value > 0 && value <= 1,
   expected: "a number above 0, up to 1",
 };
+
+/** Epoch milliseconds. */
+export const aTime: OptionRule = {
+  accepts: (value) => Number.isFinite(value) && (value as number) >= 0,
+  expected: "a time in epoch milliseconds, such as Date.now()",
+};
+
+export function required(rule: OptionRule): OptionRule {
+  return { ...rule, isRequired: true };
+}
 
 export function oneOf(...values: readonly string[]): OptionRule {
   const names = values.map((value) => JSON.stringify(value));

@@ -28,7 +28,7 @@ const toolRules: OptionTable<Omit<AnyTool, "~deps" | "~params">> = {
   readOnly: aBoolean,
   recover: {
     accepts: (value) => isRecovery(value),
-    expected: '"rerun", "fail", "ask" or { reconcile }, a function',
+    expected: '"rerun", "fail", "ask" or { reconcile } with a function',
   },
   needsApproval: {
     accepts: (value) => ["boolean", "function"].includes(typeof value),

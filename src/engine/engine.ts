@@ -7,7 +7,7 @@
  * 3. Plugins are disposed of after the last run has settled, and before the engine closes a store that it has created.
  */
 
-import { anArray, anObject, anyValue, aStore, checkOptions, type OptionTable } from "../check-options.js";
+import { anArray, anObject, anyValue, aStore, checkOptions, type OptionTable, required } from "../check-options.js";
 import { deepFreeze } from "../core/data/freeze.js";
 import { PawlError } from "../errors.js";
 import type { Plugin } from "../ports/plugin.js";
@@ -68,7 +68,7 @@ export type EngineDeps<ModelLike> = {
 };
 
 const engineRules: OptionTable<EngineOptions<unknown>> = {
-  agents: anArray,
+  agents: required(anArray),
   plugins: anArray,
   tools: anyValue,
   models: anObject,
@@ -155,6 +155,11 @@ async function createAgents<ModelLike>(
     },
   };
   for (const agent of agents) {
+    if ("options" in agent && "session" in agent)
+      throw new PawlError(
+        "bad_configuration",
+        "createEngine() creates its agents. Pass the options of each agent in the list, not the result of createAgent(), or give that to createWorker({ agents }).",
+      );
     if (agentsByName.has(agent.name))
       throw new PawlError("bad_configuration", `Two agents are named "${agent.name}". Rename one of them.`);
     if ("store" in agent && agent.store !== undefined && agent.store !== store)

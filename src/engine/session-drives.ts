@@ -50,15 +50,20 @@ type SessionDrivesDeps = {
   readonly contention: Contention;
   /** Whether the worker is being stopped. */
   readonly isStopped: () => boolean;
+  /** Whether the worker is driving a session. */
+  readonly isRunning: (sessionId: string) => boolean;
 };
 
-/** @throws PawlError `bad_configuration` if an agent has another store */
+/** @throws PawlError `bad_configuration` if an agent has another store, or two have one name */
 export function createSessionDrives(
   options: WorkerOptions,
-  { clock, contention, isStopped }: SessionDrivesDeps,
+  { clock, contention, isStopped, isRunning }: SessionDrivesDeps,
 ): SessionDrives {
   const { store, pollMs = 1_000, onReport = () => {} } = options;
-  if (typeof options.agents !== "function") for (const agent of options.agents) assertSameStore(agent, store);
+  if (typeof options.agents !== "function") {
+    for (const agent of options.agents) assertSameStore(agent, store);
+    assertOwnNames(options.agents);
+  }
   const refusals = new Map<string, RefusalRecord>();
   /** Sessions that another caller or process may be driving, and until when they are skipped, on the scale of the clock's `elapsed`. */
   const skippedUntil = new Map<string, number>();
@@ -118,6 +123,8 @@ export function createSessionDrives(
       let driveResult: DriveResult = { result: null, isTaken: false };
       for (const id of resumable.sessionIds) {
         if (isStopped()) break;
+        // An ancestor that this worker is driving continues by itself when its child has ended.
+        if (id !== sessionId && isRunning(id)) continue;
         const driven = await resume(id, resumable, onClaimSettled);
         if (id === sessionId) driveResult = driven;
       }
@@ -258,4 +265,18 @@ function assertSameStore({ options: { name = "agent", store } }: WorkingAgent, o
     "bad_configuration",
     `The agent "${name}" uses another store than the worker, so it would find none of the worker's sessions. Create the agent with the worker's store: createAgent({ store }). An agent created without a store has its own store in memory.`,
   );
+}
+
+/** A session belongs to the name of its agent, so with two agents of one name, only the first would get sessions. */
+function assertOwnNames(agents: readonly WorkingAgent[]): void {
+  const names = new Set<string>();
+  for (const agent of new Set(agents)) {
+    const { name = "agent" } = agent.options;
+    if (names.has(name))
+      throw new PawlError(
+        "bad_configuration",
+        `Two agents are named "${name}". Give each its own name, because a session belongs to the agent of its name: createAgent({ name }). The default name is "agent".`,
+      );
+    names.add(name);
+  }
 }

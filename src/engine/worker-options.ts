@@ -10,6 +10,7 @@ import {
   integerFrom,
   numberFrom,
   type OptionTable,
+  required,
 } from "../check-options.js";
 import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
@@ -168,11 +169,11 @@ export type Worker = {
 };
 
 export const workerOptionRules: OptionTable<WorkerOptions> = {
-  store: aStore,
-  agents: {
+  store: required(aStore),
+  agents: required({
     accepts: (value) => Array.isArray(value) || typeof value === "function",
     expected: "an array or a function",
-  },
+  }),
   concurrency: integerFrom(1),
   pollMs: numberFrom(1),
   scores: anObject,

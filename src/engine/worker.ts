@@ -40,7 +40,12 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   const clock = createCheckedClock(options.clock ?? defaultClock);
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
   const contention = createContention(clock, random);
-  const drives = createSessionDrives(options, { clock, contention, isStopped: () => isStopped });
+  const drives = createSessionDrives(options, {
+    clock,
+    contention,
+    isStopped: () => isStopped,
+    isRunning: (id) => running.has(id),
+  });
   const running = new Map<string, Promise<void>>();
   const scheduleLooks = createScheduleLooks({ store, clock, pollMs, onReport, isStopped: () => isStopped });
   const scoring = createScoring(options, clock);

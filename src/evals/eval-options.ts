@@ -15,6 +15,7 @@ import {
   type OptionRule,
   type OptionTable,
   oneOf,
+  required,
   timeLimit,
 } from "../check-options.js";
 import type { PriceTable } from "../ports/services.js";
@@ -87,10 +88,10 @@ export type EvalOptions = {
 };
 
 const optionRules: OptionTable<EvalOptions> = {
-  name: nonEmptyString,
-  agent: anyValue,
-  cases: anyValue,
-  judges: anArray,
+  name: required(nonEmptyString),
+  agent: required(anyValue),
+  cases: required(anyValue),
+  judges: required(anArray),
   play: oneOf("run", "steps"),
   repeat: integerFrom(1),
   tools: {

@@ -11,6 +11,7 @@ import {
   nonEmptyString,
   numberAbove,
   type OptionTable,
+  required,
 } from "../check-options.js";
 import { isObject } from "../core/data/is-object.js";
 import type { Json } from "../core/data/message.js";
@@ -236,7 +237,7 @@ export type CostsOptions = {
   readonly atMost: number;
 };
 
-const costsRules: OptionTable<CostsOptions> = { atMost: numberAbove(0, "times the recorded cost") };
+const costsRules: OptionTable<CostsOptions> = { atMost: required(numberAbove(0, "times the recorded cost")) };
 
 /** An output token costs about five times as much as an input token. */
 const outputWeight = 5;

@@ -5,7 +5,7 @@
  * report shows how often the judge agrees with people's labels. A model may also give no verdict: see `no-verdict.ts`.
  */
 
-import { anObject, anyValue, checkOptions, nonEmptyString, type OptionTable } from "../check-options.js";
+import { anObject, anyValue, checkOptions, nonEmptyString, type OptionTable, required } from "../check-options.js";
 import { isJsonObject } from "../core/data/is-object.js";
 import type { Json } from "../core/data/message.js";
 import type { JsonSchema } from "../ports/model.js";
@@ -30,8 +30,8 @@ export type RubricOptions = {
 
 const rubricRules: OptionTable<RubricOptions> = {
   name: nonEmptyString,
-  agent: anObject,
-  rubric: nonEmptyString,
+  agent: required(anObject),
+  rubric: required(nonEmptyString),
   atLeast: anyValue,
 };
 

@@ -1,7 +1,7 @@
 /**
  * The undelivered notices of a store: those that wait for their next attempt, and dead notices.
  */
-import { aBoolean, aStore, checkOptions, integerFrom, type OptionTable } from "../check-options.js";
+import { aBoolean, aStore, checkOptions, integerFrom, type OptionTable, required } from "../check-options.js";
 import { deepFreeze } from "../core/data/freeze.js";
 import type { NoticeRow } from "../ports/notice-store.js";
 import type { Store } from "../ports/store.js";
@@ -40,7 +40,7 @@ export type Outbox = {
   readonly removeDestination: (id: string) => Promise<boolean>;
 };
 
-const optionRules: OptionTable<OutboxOptions> = { store: aStore };
+const optionRules: OptionTable<OutboxOptions> = { store: required(aStore) };
 const listRules: OptionTable<OutboxListOptions> = { isDead: aBoolean, after: integerFrom(0), limit: integerFrom(1) };
 
 const pageSize = 100;

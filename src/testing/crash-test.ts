@@ -16,6 +16,7 @@ import {
   numberFrom,
   type OptionTable,
   oneOf,
+  required,
 } from "../check-options.js";
 import { getErrorMessage } from "../core/data/error-message.js";
 import type { Entry } from "../core/machine/event.js";
@@ -90,8 +91,8 @@ export type CrashTestOptions = {
 };
 
 const optionRules: OptionTable<CrashTestOptions> = {
-  agent: aFunction,
-  input: anyValue,
+  agent: required(aFunction),
+  input: required(anyValue),
   params: anObject,
   by: aString,
   respond: aFunction,

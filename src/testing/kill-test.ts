@@ -16,6 +16,7 @@ import {
   integerFrom,
   numberFrom,
   type OptionTable,
+  required,
 } from "../check-options.js";
 import { getErrorMessage } from "../core/data/error-message.js";
 import type { Entry } from "../core/machine/event.js";
@@ -68,11 +69,11 @@ export type KillTestOptions = {
 };
 
 const optionRules: OptionTable<KillTestOptions> = {
-  script: anyValue,
+  script: required(anyValue),
   args: anArray,
   env: anObject,
   nodeOptions: anArray,
-  openStore: aFunction,
+  openStore: required(aFunction),
   check: aFunction,
   prepare: aFunction,
   kills: anyValue,

@@ -1,7 +1,15 @@
 /**
  * `remindMe()`: lets the model send a message to its own conversation later.
  */
-import { aBoolean, anObject, checkOptions, nonEmptyString, numberFrom, type OptionTable } from "../check-options.js";
+import {
+  aBoolean,
+  anObject,
+  checkOptions,
+  nonEmptyString,
+  numberFrom,
+  type OptionTable,
+  required,
+} from "../check-options.js";
 import { type Json, textOf, type UserMessage } from "../core/data/message.js";
 import type { State } from "../core/machine/state.js";
 import { PawlError } from "../errors.js";
@@ -53,7 +61,7 @@ export type RemindMeOptions = {
 };
 
 const optionRules: OptionTable<RemindMeOptions> = {
-  client: anObject,
+  client: required(anObject),
   timezone: nonEmptyString,
   maxAheadMs: numberFrom(1_000),
   maxOpen: numberFrom(1, 1_000),

@@ -70,7 +70,12 @@ const jsonLimits = { maxBytes: 1024 * 1024, maxDepth: 100 };
 export function standard(secrets: string | readonly string[], options: WebhookOptions = {}): VerifyWebhook {
   checkOptions("standard()", optionRules, options);
   const { now = Date.now } = options;
-  const keys = importKeys("standard()", secrets, (secret) => decodeBase64(secret.replace(/^whsec_/, "")));
+  const keys = importKeys(
+    "standard()",
+    secrets,
+    (secret) => decodeBase64(secret.replace(/^whsec_/, "")),
+    "in base64, usually after whsec_",
+  );
   return async ({ headers }, body) => {
     const id = getHeader(headers, "webhook-id");
     const timestamp = getHeader(headers, "webhook-timestamp");
@@ -163,13 +168,14 @@ function importKeys(
   what: string,
   secrets: string | readonly string[],
   decode: (secret: string) => Uint8Array<ArrayBuffer>,
+  form = "a non-empty string",
 ): readonly Promise<Key>[] {
   const given: readonly unknown[] = [secrets].flat();
   const keys = given.map((secret) => (typeof secret === "string" ? decode(secret) : new Uint8Array(0)));
   if (keys.length === 0 || keys.some(({ length }) => length === 0))
     throw new PawlError(
       "bad_configuration",
-      `${what} needs the webhook's secret, a non-empty string. Check that its environment variable is set.`,
+      `${what} needs the webhook's secret, ${form}. Check that its environment variable is set.`,
     );
   return keys.map(importKey);
 }

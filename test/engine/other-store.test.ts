@@ -29,6 +29,17 @@ test.each([
   await expect(pawlObject({ store, agents })).rejects.toMatchObject(refusal);
 });
 
+test("two agents of one name are refused by a worker and a server, and the same agent twice is not", () => {
+  const store = createMemoryStore();
+  const unnamed = () => createAgent({ model: hello(), store });
+  const agents = [unnamed(), unnamed()];
+  const taken = { code: "bad_configuration", message: expect.stringContaining('Two agents are named "agent"') };
+  expect(() => createWorker({ store, agents })).toThrow(expect.objectContaining(taken));
+  expect(() => createServer({ store, agents, token: createToken() })).toThrow(expect.objectContaining(taken));
+  const [first] = agents;
+  createWorker({ store, agents: first === undefined ? [] : [first, first] });
+});
+
 test("a store that was made from the agent's, with some members replaced, is the agent's", async () => {
   const memory = createMemoryStore();
   const agent = createAgent({ model: hello(), store: memory });

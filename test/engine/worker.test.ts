@@ -359,3 +359,52 @@ test("a worker carries on the runs that wait in the queue, too", async () => {
   expect(results).toHaveLength(2);
   expect((await store.load("s0"))?.state.queue).toEqual([]);
 });
+
+test("a worker reports a run that waits for its subagent once", async () => {
+  const memory = createMemoryStore();
+  const look = createDeferred();
+  // A child is due between its first message and its claim. Here it stays due until the worker has asked again.
+  let asked = 0;
+  const store: Store = {
+    ...memory,
+    async due(...given) {
+      const children = (await memory.list({ parent: "top" })).filter(({ activity }) => activity === "active");
+      if (children.length > 0 && ++asked === 3) look.resolve();
+      return [...(await memory.due(...given)), ...children.map(({ sessionId }) => sessionId)];
+    },
+  };
+  const child = createAgent({
+    name: "child",
+    model: createScriptedModel([{ calls: [{ name: "look" }] }, { text: "Seen." }]),
+    tools: [
+      defineTool({
+        name: "look",
+        description: "Looks.",
+        input: { type: "object" },
+        execute: () => look.promise.then(() => "seen"),
+      }),
+    ],
+  });
+  const asksChild = { calls: [{ name: "child", input: { task: "Look." } }] };
+  const boss = createAgent({
+    name: "boss",
+    model: createScriptedModel([asksChild, { text: "Done." }]),
+    tools: [child.asTool({ description: "Looks." })],
+    store: memory,
+  });
+  const reports: string[] = [];
+  const worker = createWorker({
+    store,
+    agents: [boss],
+    pollMs: 1,
+    onReport: (report) => {
+      if ("sessionId" in report) reports.push(`${report.type} ${report.sessionId === "top" ? "top" : "child"}`);
+    },
+  });
+  await createClient({ store: memory }).session("top").send("Go.", { agent: "boss" });
+  const working = worker.run();
+  for await (const event of createClient({ store: memory }).session("top").events()) if (event.type === "final") break;
+  await worker.stop();
+  await working;
+  expect(reports.filter((report) => report.endsWith("top"))).toEqual(["taken top", "left top"]);
+});

@@ -303,3 +303,11 @@ describe("a reader that does not read", () => {
     expect(after.bytes).toBeLessThan(2 * mostUnsent);
   });
 });
+
+test.each(["", "/v1/sessions/s/stream", "127.0.0.1:4111/v1/sessions/s/stream", "localhost:4111/v1"])(
+  "the client does not retry the URL %j, which no request can have",
+  async (url) => {
+    const frames = followSession({ url, retryMs: 1 });
+    await expect(frames.next()).rejects.toThrow(/^Invalid URL ".*": followSession\(\) needs the stream's whole URL/);
+  },
+);

@@ -111,3 +111,9 @@ test.each([
 ])("a secret that is missing is refused at once: %s", proven, (_, create) => {
   expect(create).toThrow(expect.objectContaining({ code: "bad_configuration" }));
 });
+
+test("a secret of Standard Webhooks that is not base64 is refused with its form", () => {
+  expect(() => standard("whsec_hello")).toThrow(
+    "standard() needs the webhook's secret, in base64, usually after whsec_.",
+  );
+});

@@ -125,7 +125,7 @@ function formatResult(path: string, files: readonly string[], next: readonly str
     key === null
       ? "It needs no key: without one, it uses the demo model, which is not an LLM."
       : `It uses the key in ${key}. With PAWL_MODEL=demo, it uses the demo model, which needs none.`;
-  return `Created an agent in ${sanitize(where)}: ${files.length} files. Its README.md explains each of them.
+  return `Created an agent in ${sanitize(where)}: ${files.length} files. Its README.md explains them.
 ${model}
 
 Next:

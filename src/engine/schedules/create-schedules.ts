@@ -10,6 +10,7 @@ import {
   integerFrom,
   numberFrom,
   type OptionTable,
+  required,
 } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -111,7 +112,7 @@ export type Schedules = {
 
 type PutOptions = NonNullable<Parameters<Schedules["put"]>[1]>;
 
-const optionRules: OptionTable<SchedulesOptions> = { store: aStore, clock: anObject };
+const optionRules: OptionTable<SchedulesOptions> = { store: required(aStore), clock: anObject };
 const putRules: OptionTable<PutOptions> = { ifNew: aBoolean, replaces: anObject };
 const listRules: OptionTable<{ readonly after?: string; readonly limit?: number }> = {
   after: aString,

@@ -6,7 +6,7 @@
  * 2. A client may answer a child's call in the child session or in a session above it.
  */
 
-import { aFunction, anObject, aStore, checkOptions, type OptionTable } from "../../check-options.js";
+import { aFunction, anObject, aStore, checkOptions, type OptionTable, required } from "../../check-options.js";
 import { createClientServices } from "../../context/services.js";
 import { defined } from "../../core/data/defined.js";
 import { deepFreeze } from "../../core/data/freeze.js";
@@ -179,7 +179,7 @@ export function createClient(options: ClientOptions): Client {
   };
 }
 
-const clientRules: OptionTable<ClientOptions> = { store: aStore, clock: anObject, makeId: aFunction };
+const clientRules: OptionTable<ClientOptions> = { store: required(aStore), clock: anObject, makeId: aFunction };
 
 type ClientDeps = {
   readonly store: Store;

@@ -1,7 +1,7 @@
 /**
  * Deletes a session together with the verdicts about it. If its parent waits for it, the parent gets an error in place of its result.
  */
-import { aBoolean, checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import { aBoolean, aTime, checkOptions, type OptionTable, required } from "../../check-options.js";
 import type { Usage } from "../../core/data/message.js";
 import { hasPendingNotice } from "../../core/machine/pending-notice.js";
 import { PawlError } from "../../errors.js";
@@ -26,7 +26,7 @@ export type DeleteOptions = {
   readonly force?: boolean;
 };
 
-const deleteRules: OptionTable<DeleteOptions> = { now: numberFrom(0), force: aBoolean };
+const deleteRules: OptionTable<DeleteOptions> = { now: required(aTime), force: aBoolean };
 
 /**
  * Deletes a session as `store.delete` does, and then the session with the verdicts of `createScores` about it, because these quote it.

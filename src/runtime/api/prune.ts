@@ -1,7 +1,7 @@
 /**
  * Deletes sessions by age.
  */
-import { checkOptions, numberFrom, type OptionTable } from "../../check-options.js";
+import { aTime, checkOptions, type OptionTable, required } from "../../check-options.js";
 import { PawlError } from "../../errors.js";
 import type { SessionSummary, Store } from "../../ports/store.js";
 import { deleteAndReport } from "./delete-session.js";
@@ -25,13 +25,14 @@ export type PruneOptions = {
   readonly now: number;
 };
 
-const pruneRules: OptionTable<PruneOptions> = { before: numberFrom(0), now: numberFrom(0) };
+const pruneRules: OptionTable<PruneOptions> = { before: required(aTime), now: required(aTime) };
 
 const pageSize = 100;
 
 /**
  * Deletes the sessions whose last commit is before `before` (epoch milliseconds), except those that are held, active, have a message in
  * the inbox or a delayed message, and child sessions whose parent has yet to get their result.
+ * @throws PawlError `bad_configuration` if `before` or `now` is missing or not a time
  */
 export async function pruneSessions(store: Store, options: PruneOptions): Promise<PruneResult> {
   checkOptions<PruneOptions>("pruneSessions()", pruneRules, options);

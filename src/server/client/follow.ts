@@ -47,7 +47,8 @@ export class StreamRefused extends Error {
 /**
  * Yields the frames of a session's stream, each event once and in order, across lost connections. Ends when the server says that
  * nothing more will come, or when `signal` is aborted.
- * @throws StreamRefused if the server responds with a status from 400 to 499, other than 408 and 429, or not with a stream
+ * @throws StreamRefused if the server responds with a status from 400 to 499, other than 408 and 429, or not with a stream; TypeError if the
+ * URL is invalid, or relative outside a page
  *
  * @example
  * ```ts
@@ -61,6 +62,7 @@ export class StreamRefused extends Error {
  * ```
  */
 export async function* followSession(options: FollowOptions): AsyncGenerator<FollowedFrame, void, undefined> {
+  if (options.fetch === undefined) checkUrl(options.url);
   const view = createStreamView(options.after ?? null);
   let failures = 0;
   while (options.signal?.aborted !== true) {
@@ -81,6 +83,16 @@ export async function* followSession(options: FollowOptions): AsyncGenerator<Fol
     }
     await sleep(backoffMs(failures, retryMs), options.signal);
   }
+}
+
+/** `fetch` rejects an invalid URL like a lost connection, so it would be retried for ever. */
+function checkUrl(url: string | URL): void {
+  const { location } = globalThis as { readonly location?: { readonly href: string } };
+  const isUsable = URL.canParse(String(url), location?.href) && /^https?:$/.test(new URL(url, location?.href).protocol);
+  if (!isUsable)
+    throw new TypeError(
+      `Invalid URL ${JSON.stringify(String(url))}: followSession() needs the stream's whole URL, such as http://127.0.0.1:4111/v1/sessions/ID/stream. Only in a page may it be relative.`,
+    );
 }
 
 /** 50 % jitter, so that many clients do not reconnect at once; after five failures, every 30 s. */

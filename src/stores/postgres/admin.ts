@@ -1,7 +1,7 @@
 /**
  * Administers a store: migrates its tables, prints the grants for a role, and describes its database.
  */
-import { checkOptions, nonEmptyString, type OptionTable } from "../../check-options.js";
+import { checkOptions, nonEmptyString, type OptionTable, required } from "../../check-options.js";
 import { toOpenError } from "./client.js";
 import { aSchemaName, type PostgresConnection, withConnection } from "./connect.js";
 import {
@@ -49,7 +49,7 @@ export type GrantOptions = {
   readonly schema?: string;
 };
 
-const grantRules: OptionTable<GrantOptions> = { role: nonEmptyString, schema: aSchemaName };
+const grantRules: OptionTable<GrantOptions> = { role: required(nonEmptyString), schema: aSchemaName };
 
 /** The statements with which the owner of the tables grants a role access. They grant only what the store needs. */
 export function grantsFor(options: GrantOptions): readonly string[] {

@@ -14,6 +14,7 @@ import {
   nonEmptyString,
   type OptionTable,
   oneOf,
+  required,
   timeLimit,
 } from "../../check-options.js";
 import { showHidden } from "../../core/data/hidden-characters.js";
@@ -135,7 +136,7 @@ export type McpRequestOptions = {
 
 const serverRules: OptionTable<McpServerOptions> = {
   name: anyValue,
-  transport: anObject,
+  transport: required(anObject),
   trust: oneOf("ask", "hints", "all"),
   protocol: oneOf("2025-11-25", "2026-07-28", "auto"),
   pins: anObject,
