@@ -39,6 +39,8 @@ export type FinishedChild = {
   readonly childId: string;
   /** What it used. It counts for the run that gets the message. */
   readonly usage: Usage;
+  /** Why its run ended. Absent: the session was deleted before that, or an earlier version wrote the entry. */
+  readonly reason?: Reason;
 };
 
 type WithFinishedChild = {
