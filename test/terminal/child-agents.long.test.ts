@@ -109,7 +109,7 @@ test(
 
     const again = openPawl(world, ["--model", "openai-compatible/test", "--continue"], options);
     await again.answers("y", /\? ann "Write\." · write_file wants to run:/);
-    await again.sees(/↳ \[Note, not from the user: the agent "pawl\/ann"[\s\S]*All read\.[\s\S]*ready/);
+    await again.sees(/↳ Agent ann has ended: Write\.[\s\S]*All read\.[\s\S]*ready/);
     expect(readFileSync(join(world.root, "ann.txt"), "utf8")).toBe("ann\n");
     again.type("/quit\r");
     await again.ended;

@@ -3,6 +3,7 @@
  */
 import { type Json, textOfOutput } from "../../core/index.js";
 import type { PublicEventOf } from "../../index.js";
+import { shortId } from "../files/session-store.js";
 import { todoTool } from "../permissions/rule.js";
 import {
   formatDuration,
@@ -59,7 +60,14 @@ export function recordResult(state: RendererState, event: PublicEventOf<"tool_re
 }
 
 /** The text of a call's result. Empty if the tool returned nothing. */
-export function formatResultText({ output, returned = output, cut: reason }: PublicEventOf<"tool_result">): string {
+export function formatResultText({
+  output,
+  returned = output,
+  cut: reason,
+  startedChild,
+}: PublicEventOf<"tool_result">): string {
+  // The output tells the model what to do.
+  if (startedChild !== undefined) return `works in the background as ${shortId(startedChild)}`;
   const text = textOfOutput(returned);
   return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
 }

@@ -23,6 +23,7 @@ import { formatWait } from "../wait-text.js";
 import { addSavings, type CacheSavings, noSavings } from "./cache-savings.js";
 import { formatClosingLine } from "./format-closing-line.js";
 import { formatCompaction } from "./format-compaction.js";
+import { formatEndedAgent } from "./format-ended-agent.js";
 import { formatEventNote } from "./format-event.js";
 import { formatFailedAttempt } from "./format-failed-attempt.js";
 import { type CallState, createCallState, flushCall, recordResult, showCall, showResult } from "./render-calls.js";
@@ -152,11 +153,13 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       state.startedAt = event.at;
       state.savings = noSavings;
       state.shownText = "";
-      if (options.showInput === true) showInput(state, event.input, options);
+      showRequest(state, event, options);
       break;
     case "run_queued":
+      if (options.showInput === true && event.finishedChild === undefined) showInput(state, event.input, options);
+      break;
     case "steered":
-      if (options.showInput === true) showInput(state, event.input, options);
+      showRequest(state, event, options);
       break;
     case "message": {
       closeLine(state);
@@ -227,6 +230,20 @@ function showFailure(
 /** Formats an answer without who gave it, unless the answer was overruled. */
 function formatAnswer(event: PublicEventOf<"approval_answered">): string {
   return event.overruled === undefined ? formatDecisionType(event.answer) : formatDecision(event);
+}
+
+/** The text of the message that an agent in the background has ended is for the model. */
+function showRequest(
+  state: RenderState,
+  event: PublicEventOf<"run_started" | "steered">,
+  options: RenderOptions,
+): void {
+  if (event.finishedChild === undefined) {
+    if (options.showInput === true) showInput(state, event.input, options);
+    return;
+  }
+  const { text, color } = formatEndedAgent(event);
+  writeLine(state, options.style(color, text));
 }
 
 function showInput(state: RenderState, input: readonly UserMessage[], { style }: RenderOptions): void {

@@ -35,6 +35,8 @@ export type FinishedChild = {
   readonly childId: string;
   /** Its usage, which counts for the run that gets the message. */
   readonly usage: Usage;
+  /** Why its run ended. Absent: the session was deleted before that, or an earlier version wrote the entry. */
+  readonly reason?: Reason;
 };
 
 type WithFinishedChild = {

@@ -12,7 +12,7 @@
 import { defined } from "../data/defined.js";
 import { guardTrippedCode, textOf } from "../data/message.js";
 import { roundCost } from "../data/usage.js";
-import type { Entry, EventOf } from "../machine/event.js";
+import type { Entry, EventOf, FinishedChild } from "../machine/event.js";
 import type { ReservedEventType } from "../machine/reserved-events.js";
 import type { SourceChange } from "../machine/sources.js";
 import { isSuspended, isTerminal, type State } from "../machine/state.js";
@@ -115,7 +115,8 @@ function createBodies(
           type: "run_queued",
           runId: event.runId,
           input: event.input,
-          ...defined({ by: event.by, interrupts: event.interrupts, finishedChild: event.finishedChild?.childId }),
+          ...defined({ by: event.by, interrupts: event.interrupts }),
+          ...toChildFields(event.finishedChild),
         },
       ];
     case "steered":
@@ -167,12 +168,17 @@ function sessionCreatedEvent({ v: _, at: __, ...body }: EventOf<"session_created
   return body;
 }
 
+function toChildFields(finishedChild: FinishedChild | undefined) {
+  return defined({ finishedChild: finishedChild?.childId, childReason: finishedChild?.reason });
+}
+
 function runStartedEvent({ runId, by, finishedChild }: EventOf<"run_started">, { run }: Transcript): PublicEventBody {
   return {
     type: "run_started",
     runId,
     input: run?.input ?? [],
-    ...defined({ by, finishedChild: finishedChild?.childId }),
+    ...defined({ by }),
+    ...toChildFields(finishedChild),
   };
 }
 
@@ -248,7 +254,8 @@ function steeredEvents(
     input,
     source,
     ...skipping,
-    ...defined({ by, finishedChild: finishedChild?.childId }),
+    ...defined({ by }),
+    ...toChildFields(finishedChild),
   };
   const answer = run?.last ?? null;
   const continues = after.status === "preparing" && after.for === "step";

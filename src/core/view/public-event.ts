@@ -46,6 +46,8 @@ export type PublicEventBody =
       readonly by?: string;
       /** The request is the message that this child session in the background has ended. */
       readonly finishedChild?: string;
+      /** Why the child's run ended. Absent: its session was deleted, or an earlier version wrote the entry. */
+      readonly childReason?: Reason;
     }
   /** A request arrived during another run. It waits for its turn; `run_started` follows later. */
   | {
@@ -58,6 +60,8 @@ export type PublicEventBody =
       readonly interrupts?: true;
       /** As in `run_started`. */
       readonly finishedChild?: string;
+      /** As in `run_started`. */
+      readonly childReason?: Reason;
     }
   /** A message was added to the run under way. The model sees it in its next call. */
   | {
@@ -71,6 +75,8 @@ export type PublicEventBody =
       readonly by?: string;
       /** As in `run_started`. */
       readonly finishedChild?: string;
+      /** As in `run_started`. */
+      readonly childReason?: Reason;
     }
   /** The run uses different context source texts than the previous run. Comes before its first model call. */
   | {

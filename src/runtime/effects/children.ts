@@ -259,7 +259,13 @@ async function reportEnd(
   if (agent === undefined) return;
   const text = endedInBackground(parts.name, sessionId, describeEnd(result));
   const child = { callKey: parent.callKey, name: parts.name, childId: sessionId };
-  const message = createEndMessage(child, { agent, text, usage: result?.usage ?? {}, at: now() });
+  const message = createEndMessage(child, {
+    agent,
+    text,
+    usage: result?.usage ?? {},
+    ...(result !== null && "reason" in result && result.status !== "interrupted" ? { reason: result.reason } : {}),
+    at: now(),
+  });
   await parts.store.post(parent.sessionId, message);
   await takeUpParent(parent.sessionId, parts.family);
 }
@@ -271,8 +277,15 @@ function createEndMessage(
     agent,
     text,
     usage,
+    reason,
     at,
-  }: { readonly agent: string; readonly text: string; readonly usage: Usage; readonly at: number },
+  }: {
+    readonly agent: string;
+    readonly text: string;
+    readonly usage: Usage;
+    readonly reason?: Reason;
+    readonly at: number;
+  },
 ): InboxMessage {
   const runId = deriveEndRunId(childId, callKey);
   const body: InboxBody = {
@@ -282,7 +295,7 @@ function createEndMessage(
     input: [{ role: "user", parts: [{ type: "text", text }] }],
     session: { agent },
     by: `agent ${name}`,
-    finishedChild: { callKey, childId, usage },
+    finishedChild: { callKey, childId, usage, ...defined({ reason }) },
   };
   return { id: `run/${runId}`, at, body };
 }

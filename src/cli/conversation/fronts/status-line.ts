@@ -6,7 +6,7 @@ import { formatNumber } from "../../../view/format-number.js";
 import type { Mode } from "../../permissions/mode.js";
 import { formatDollars } from "../../render/format-closing-line.js";
 import { type Line, lineOf, measureLine, spanOf } from "../../screen/line.js";
-import { formatDuration, toOneLine } from "../../terminal/text.js";
+import { formatCount, formatDuration, toOneLine } from "../../terminal/text.js";
 import { formatWaits } from "../../wait-text.js";
 import type { ViewState } from "../view/view.js";
 
@@ -30,7 +30,8 @@ const modeFacts: { readonly [Name in Mode]: string } = { ask: "", edits: "edits 
 /** Facts that do not fit are omitted, starting at the end. */
 export function renderStatusLine(state: ViewState, { columns, now, questions, mode, waitText }: StatusOptions): Line {
   const fallback = state.fallback === null ? "" : `${toOneLine(state.fallback)} serves`;
-  const facts = [fallback, mode === undefined ? "" : modeFacts[mode], ...formatUsage(state, columns)];
+  const agents = state.agentsAtWork === 0 ? "" : `${formatCount(state.agentsAtWork, "agent")} at work`;
+  const facts = [fallback, mode === undefined ? "" : modeFacts[mode], agents, ...formatUsage(state, columns)];
   if (waitText !== undefined) return lineOf(waitText, "dim");
   const { activity } = state;
   if (questions > 0)

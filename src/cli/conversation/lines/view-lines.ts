@@ -11,6 +11,7 @@ import { questionTools } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatClosingLine } from "../../render/format-closing-line.js";
 import { formatCompaction } from "../../render/format-compaction.js";
+import { formatEndedAgent } from "../../render/format-ended-agent.js";
 import { formatFailedAttempt } from "../../render/format-failed-attempt.js";
 import { formatRedaction } from "../../render/format-redaction.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
@@ -18,8 +19,7 @@ import { nameAsStarted } from "../../terminal/started-as.js";
 import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
 import { plainText, type TextStyle } from "../../terminal/text-style.js";
 import { formatWait } from "../../wait-text.js";
-import type { AskingAgent } from "../view/fold.js";
-import type { OpenQuestion } from "../view/questions.js";
+import type { AskingAgent, OpenQuestion } from "../view/questions.js";
 import { renderInput } from "./exact-lines.js";
 
 /** Wraps a sentence of the program to the width of the screen. */
@@ -177,7 +177,31 @@ export function renderEnd(result: RunResult, columns: number): readonly Line[] {
   ];
 }
 
+/** Says what becomes of messages that were added to a run which ended before its next model call. */
+export function renderUnread(count: number, columns: number): readonly Line[] {
+  if (count === 0) return [];
+  const text =
+    count === 1
+      ? "The model has not read your last message. It is in the conversation, and the model gets it with your next one."
+      : `The model has not read your last ${count} messages. They are in the conversation, and the model gets them with your next one.`;
+  return wrapNote(text, columns, "yellow");
+}
+
+/**
+ * Says that an agent in the background has ended.
+ * @param agent the agent, if the call that started it is shown
+ */
+export function renderEndedAgent(
+  event: PublicEventOf<"run_started" | "steered">,
+  agent: AskingAgent | undefined,
+  columns: number,
+): readonly Line[] {
+  const { text, color } = formatEndedAgent(event);
+  const task = agent?.task === undefined || agent.task === null ? "" : `: ${agent.task}`;
+  return wrapNote(`↳ ${text}${task}`, columns, color);
+}
+
 /** The prefix of an input that is added to the run in progress. */
-export function formatSteerPrefix({ source, finishedChild }: PublicEventOf<"steered">): string {
-  return source === "user" && finishedChild === undefined ? "↳ you, before the next model call: " : "↳ ";
+export function formatSteerPrefix({ source }: PublicEventOf<"steered">): string {
+  return source === "user" ? "↳ you, before the next model call: " : "↳ ";
 }

@@ -1,14 +1,16 @@
 /**
  * The state that the view of a session keeps between items, and the activity that it derives from it.
  */
-import type { RunWait, Usage } from "../../../index.js";
+import type { PublicEventOf, RunWait, Usage } from "../../../index.js";
 import type { SessionView } from "../../../view/session-view.js";
 import type { Attempt } from "../../../view/view-change.js";
 import { type Line, spanOf } from "../../screen/line.js";
 import type { PairJoiner } from "../../terminal/surrogate-pairs.js";
 import { type OpenCall, renderRunningCall } from "../lines/call-lines.js";
 import type { MarkdownLines } from "../lines/markdown-lines.js";
-import type { OpenQuestion, OpenQuestions } from "./questions.js";
+import { formatSteerPrefix, renderEndedAgent } from "../lines/view-lines.js";
+import type { AskingAgent, OpenQuestion, OpenQuestions } from "./questions.js";
+import { joinInput } from "./sent-text.js";
 
 export type Activity = { readonly name: string; readonly since: number };
 
@@ -29,6 +31,8 @@ export type FoldState = {
   readonly callsOfAgents: Map<string, string>;
   /** The sessions of agents in the background. */
   readonly backgroundAgents: Set<string>;
+  /** Those that have not reported their end. */
+  readonly agentsAtWork: Set<string>;
   /** The last question that was shown. */
   shownQuestion: OpenQuestion | null;
   runId: string | null;
@@ -43,6 +47,10 @@ export type FoldState = {
   ownCommand: Activity | null;
   usage: Usage;
   queued: readonly QueuedRun[];
+  /** Messages that were added while the model writes. They stay below its text, so that they do not split a sentence. */
+  held: readonly PublicEventOf<"steered">[];
+  /** How many of the person's messages were added to the run after its last model call began, without those in `held`. */
+  unread: number;
   readonly fileOf: (question: OpenQuestion) => string | null;
   /** The ids of the agent's models, in the order in which they are tried. */
   readonly models: readonly string[];
@@ -58,9 +66,6 @@ export type StartedCall = OpenCall & {
   /** The work of the agent that the call started, and of the agents below it. */
   readonly work?: AgentWork;
 };
-
-/** An agent that the session called, and the beginning of its task, which the model wrote. */
-export type AskingAgent = { readonly name: string; readonly task: string | null };
 
 export type AgentWork = { readonly calls: number; readonly tokens: number; readonly activity: string };
 
@@ -116,11 +121,18 @@ export function findActivity(fold: FoldState): Activity | null {
   return { name: `${first.name}${more}`, since: first.since };
 }
 
+function renderHeld(fold: FoldState, event: PublicEventOf<"steered">, columns: number): readonly Line[] {
+  if (event.finishedChild !== undefined)
+    return renderEndedAgent(event, fold.agents.get(event.finishedChild), columns).slice(0, 1);
+  return [[spanOf(formatSteerPrefix(event), "cyan"), spanOf(joinInput(event.input).replace(/\s+/g, " "))]];
+}
+
 export function renderOpen(fold: FoldState, columns: number, maxLines: number, now: number): readonly Line[] {
   const queued = fold.queued
     .slice(0, 3)
     .map(({ text }, at): Line => [spanOf(`next: ${at + 1} `, "dim"), spanOf(text.replace(/\s+/g, " "))]);
-  const room = Math.max(0, maxLines - queued.length);
+  const held = fold.held.slice(0, 3).flatMap((event) => renderHeld(fold, event, columns));
+  const room = Math.max(0, maxLines - queued.length - held.length);
   const calls = listRunningCalls(fold).slice(0, 4);
   const others = Math.max(0, calls.length - 1);
   const running = calls.flatMap((call, at) =>
@@ -128,5 +140,5 @@ export function renderOpen(fold: FoldState, columns: number, maxLines: number, n
   );
   const text = fold.markdown.open(columns).slice(-Math.max(0, room - running.length));
   const lines = running.length >= room ? running.slice(0, room) : [...text, ...running];
-  return [...lines, ...queued];
+  return [...lines, ...held, ...queued];
 }

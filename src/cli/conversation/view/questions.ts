@@ -4,6 +4,9 @@
 
 import type { Json, PendingApproval, PublicEvent } from "../../../index.js";
 
+/** An agent that the session called, and the beginning of its task, which the model wrote. */
+export type AskingAgent = { readonly name: string; readonly task: string | null };
+
 export type OpenQuestion = Omit<PendingApproval, "sessionId" | "toolCallId"> & {
   /** The child session that asks; absent if this session asks. */
   readonly childId?: string;

@@ -1,13 +1,14 @@
 /**
  * Shows the items of agents that the session called: asks their questions, and shows their work on the line of the call.
  */
-import type { FamilyItem, Json, PublicEvent } from "../../../index.js";
+import type { FamilyItem, Json, PublicEvent, PublicEventOf } from "../../../index.js";
 import { formatNumber } from "../../../view/format-number.js";
 import { agentToolPrefix, isAgentTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
 import { formatCount, toOneLine, truncate } from "../../terminal/text.js";
-import { renderDecision } from "../lines/view-lines.js";
-import { type AgentWork, type AskingAgent, appendLines, type FoldState, updateCall } from "./fold.js";
+import { renderDecision, renderEndedAgent } from "../lines/view-lines.js";
+import { type AgentWork, appendLines, endText, type FoldState, updateCall } from "./fold.js";
+import type { AskingAgent } from "./questions.js";
 
 /** An item of a child session, at any depth. */
 export type AgentItem = Exclude<FamilyItem, { readonly type: "children_omitted" }>;
@@ -32,6 +33,19 @@ export function nameBackgroundAgent(
   if (startedChild === undefined) return;
   nameAgent(fold, { callKey, childId: startedChild });
   fold.backgroundAgents.add(startedChild);
+  fold.agentsAtWork.add(startedChild);
+}
+
+/** Shows that an agent in the background has ended. The text of the message is for the model. */
+export function showEndedAgent(
+  fold: FoldState,
+  event: PublicEventOf<"run_started" | "steered">,
+  columns: number,
+): void {
+  const { finishedChild = "" } = event;
+  fold.agentsAtWork.delete(finishedChild);
+  endText(fold, columns);
+  appendLines(fold, "note", renderEndedAgent(event, fold.agents.get(finishedChild), columns));
 }
 
 /** Forgets the agents that the ended run waited for. */

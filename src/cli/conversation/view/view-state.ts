@@ -18,4 +18,6 @@ export type ViewState = {
   /** The usage of the current or last run. */
   readonly usage: Usage;
   readonly queued: readonly QueuedRun[];
+  /** How many agents work in the background. */
+  readonly agentsAtWork: number;
 };

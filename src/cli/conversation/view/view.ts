@@ -7,7 +7,7 @@
  *    answered, so that no other question comes between a question and its keys.
  */
 import { type Json, textOfOutput } from "../../../core/index.js";
-import { addUsage, type PublicEvent, type PublicEventOf, type StreamItem, type UserMessage } from "../../../index.js";
+import { addUsage, type PublicEvent, type PublicEventOf, type StreamItem } from "../../../index.js";
 import { createSessionView } from "../../../view/session-view.js";
 import {
   type Attempt,
@@ -16,21 +16,20 @@ import {
   type TextKind,
   type ViewChange,
 } from "../../../view/view-change.js";
-import { summarizeMessage } from "../../agent/attachments.js";
 import { isAgentTool } from "../../permissions/rule.js";
 import { formatRepair } from "../../render/format-repair.js";
 import { formatResultText } from "../../render/render-calls.js";
-import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
+import { type Line, lineOf } from "../../screen/line.js";
 import { createPairJoiner } from "../../terminal/surrogate-pairs.js";
 import { renderEndedCall } from "../lines/call-lines.js";
 import { createMarkdownLines } from "../lines/markdown-lines.js";
 import {
-  formatSteerPrefix,
   renderDecision,
   renderEnd,
   renderFailure,
   renderNote,
   renderQuestion,
+  renderUnread,
   wrapNote,
 } from "../lines/view-lines.js";
 import {
@@ -46,8 +45,8 @@ import {
   updateCall,
 } from "./fold.js";
 import { createOpenQuestions, type OpenQuestion, type OpenQuestions } from "./questions.js";
-import { joinInput } from "./sent-text.js";
 import { type AgentItem, forgetAgents, nameAgent, nameBackgroundAgent, showAgentItem } from "./show-agent.js";
+import { addQueued, releaseHeld, showRequest, showSteered } from "./show-message.js";
 import { splitIntoPieces } from "./split-text.js";
 import type { ViewState } from "./view-state.js";
 
@@ -93,6 +92,7 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
     agents: new Map(),
     callsOfAgents: new Map(),
     backgroundAgents: new Set(),
+    agentsAtWork: new Set(),
     shownQuestion: null,
     runId: null,
     isWaiting: false,
@@ -103,6 +103,8 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
     ownCommand: null,
     usage: {},
     queued: [],
+    held: [],
+    unread: 0,
     last: "none",
     fileOf,
     models,
@@ -140,6 +142,7 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
       fallback: fold.fallback,
       usage: fold.usage,
       queued: fold.queued,
+      agentsAtWork: fold.agentsAtWork.size,
     }),
   };
 }
@@ -192,6 +195,7 @@ function* showChange(fold: FoldState, change: ViewChange, columns: number, now: 
 }
 
 function beginAttempt(fold: FoldState, { runId, modelCallIndex, attempt }: Attempt, columns: number): void {
+  fold.unread = 0;
   const last = fold.shownAttempt;
   fold.shownAttempt = { runId, modelCallIndex, attempt, hasText: false };
   const isAnotherTry = last?.runId === runId && last.modelCallIndex === modelCallIndex && last.attempt !== attempt;
@@ -226,16 +230,16 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
   if (event.type === "step_finished" || event.type === "suspended") fold.runId ??= event.runId;
   switch (event.type) {
     case "run_queued":
-      fold.queued = [...fold.queued, { runId: event.runId, text: joinInput(event.input) }];
+      addQueued(fold, event);
       break;
     case "run_started":
       fold.queued = fold.queued.filter(({ runId }) => runId !== event.runId);
       [fold.runId, fold.isWaiting, fold.isStopping, fold.fallback] = [event.runId, false, false, null];
       [fold.usage, fold.model, fold.waits] = [{}, { name: "model", since: now }, []];
-      showMessage(fold, event.finishedChild === undefined ? "> " : "↳ ", event.input, columns);
+      showRequest(fold, event, columns);
       break;
     case "steered":
-      showMessage(fold, formatSteerPrefix(event), event.input, columns);
+      showSteered(fold, event, columns);
       break;
     case "tool_call":
       endText(fold, columns);
@@ -270,6 +274,7 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       break;
     case "step_finished":
       endText(fold, columns);
+      releaseHeld(fold, columns);
       fold.usage = addUsage(fold.usage, event.usage);
       if (fold.fallback !== null) fold.fallback = event.model;
       fold.model = null;
@@ -281,7 +286,10 @@ function showEvent(fold: FoldState, event: PublicEvent, columns: number, now: nu
       appendLines(fold, "note", renderFailure(event, columns, fold.fallback));
       break;
     case "final":
-      endText(fold, columns);
+      if (fold.runId === null || fold.runId === event.runId) {
+        endText(fold, columns);
+        releaseHeld(fold, columns);
+      }
       showEnd(fold, event, columns);
       break;
     default:
@@ -335,23 +343,6 @@ function showNote(fold: FoldState, event: PublicEvent, columns: number, now: num
   appendLines(fold, "note", lines);
 }
 
-function showMessage(fold: FoldState, prefix: string, input: readonly UserMessage[], columns: number): void {
-  endText(fold, columns);
-  const lines = joinInput(input).split("\n");
-  const width = Math.max(8, Math.min(100, columns - 1));
-  appendLines(
-    fold,
-    "message",
-    lines.flatMap((line, at) => wrapLine([spanOf(at === 0 ? prefix : "  ", "cyan"), spanOf(line, "bold")], width)),
-  );
-  const attachments = input.flatMap((message) => summarizeMessage(message).joined);
-  appendLines(
-    fold,
-    "message-part",
-    attachments.map((part) => [spanOf("  + ", "cyan"), spanOf(part, "dim")]),
-  );
-}
-
 /** Shows the question that the keys answer now, unless it is already shown. */
 function showFirstQuestion(fold: FoldState, columns: number): void {
   const [question] = fold.questions.all();
@@ -391,5 +382,6 @@ function showEnd(fold: FoldState, { runId, result }: PublicEventOf<"final">, col
   forgetAgents(fold);
   [fold.runId, fold.isWaiting, fold.waits] = [null, false, []];
   [fold.isStopping, fold.model, fold.fallback] = [false, null, null];
-  appendLines(fold, "note", renderEnd(result, columns));
+  appendLines(fold, "note", [...renderEnd(result, columns), ...renderUnread(fold.unread, columns)]);
+  fold.unread = 0;
 }
