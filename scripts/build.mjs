@@ -43,24 +43,11 @@ const libraryEntries = {
       : null,
 };
 
-/**
- * Small modules that nearly everything needs. Otherwise, a chunk is what the same entry points and commands load, and many of these
- * modules would have a file of their own. `./core` needs no Node, so what does is apart. The first frame of a conversation needs two of
- * them alone.
- */
-const groups = [
-  {
-    name: "data",
-    test: /[\\/]build[\\/]core[\\/]data[\\/](?!error-message|hidden-characters)/,
-  },
-  { name: "platform", test: /[\\/]build[\\/](?:platform|ports)[\\/]/ },
-];
-
 /** Commands that read sessions and configuration, and load no agent. */
 const readers = ["sessions", "approvals", "schedule", "trace", "config", "trust", "permissions"];
 
 /** The order counts: a chunk takes its modules with all that they import and no chunk before it has. */
-const libraryChunks = ["client", "core-common", "common", "core", "reading", "library"];
+const chunks = ["start", "data", "platform", "client", "core-common", "common", "core", "reading", "library"];
 
 console.log("Building Pawl into dist: types, then one file for each entry point (about 10 seconds).");
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin/tsc");
@@ -125,8 +112,8 @@ async function bundle() {
   const comments = { legal: true, annotation: true, jsdoc: false };
   const options = { dir: "dist", format: "esm", chunkFileNames: "chunks/[name].js", comments };
   const starts = findStarts(await build.generate(options));
-  const libraryGroups = libraryChunks.map((name) => ({ name, test: (id) => libraryChunkOf(starts.get(id)) === name }));
-  await build.write({ ...options, codeSplitting: { groups: [...groups, ...libraryGroups] } });
+  const groups = chunks.map((name) => ({ name, test: (id) => chunkOf(id, starts.get(id)) === name }));
+  await build.write({ ...options, codeSplitting: { groups } });
   await build.close();
   writeThirdParty([...(await buildClients()), ...(await buildWeb(modules)), ...(await buildInspector())]);
 }
@@ -147,11 +134,15 @@ function findStarts({ output }) {
 }
 
 /**
- * The chunk of a module that `import "pawl"` loads: with a chunk for each set of starts that need it, there would be 60 files, and half of
- * the import would be reading them. What the client and `./core` load is apart, because they need no Node. So is what nearly all
- * commands load, and what some of those load that run no agent.
+ * The chunk of a module that `import "pawl"` loads. With a chunk for each set of starts that need it, which is what the bundler makes of all
+ * other modules, there would be 60 files, and half of the import would be reading them. What the client and `./core` load is apart, because
+ * they need no Node. So is what the first frame of a conversation needs, what nearly all commands load, and what some of those load that
+ * run no agent.
  */
-function libraryChunkOf(starts = new Set()) {
+function chunkOf(id, starts = new Set()) {
+  if (starts.has("cli/main") && !/[\\/]build[\\/]cli[\\/]/.test(id)) return "start";
+  if (/[\\/]build[\\/]core[\\/]data[\\/]/.test(id)) return "data";
+  if (/[\\/]build[\\/](?:platform|ports)[\\/]/.test(id)) return "platform";
   if (!starts.has("index")) return null;
   if (starts.has("server/client/index")) return "client";
   const count = readers.filter((reader) => starts.has(reader)).length;
