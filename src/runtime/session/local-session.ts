@@ -29,6 +29,7 @@ import {
   broadcastFollowed,
   catchUpTo,
   closeDeleted,
+  closeForShutdown,
   closeWithError,
   hasLastingSubscriber,
   hasNoConsumers,
@@ -153,10 +154,16 @@ async function claimOrFollow(localSession: LocalSession): Promise<"driving" | "h
   return role;
 }
 
-/** Drives the session, unless another process does. The caller must prevent its eviction meanwhile (`whileInUse`). */
+/**
+ * Drives the session, unless another process does or this one is shutting down. After a shutdown, whoever waits for the session gets the
+ * outcome that earlier callers got. The caller must prevent its eviction meanwhile (`whileInUse`).
+ */
 export function claimSession(localSession: LocalSession): Promise<"driving" | "held"> {
   if (localSession.driver !== null) return Promise.resolve("driving");
-  if (localSession.drained) return Promise.resolve("held");
+  if (localSession.drained) {
+    closeForShutdown(localSession);
+    return Promise.resolve("held");
+  }
   localSession.opening ??= claimLease(localSession).finally(() => {
     localSession.opening = null;
     evictIfIdle(localSession);
@@ -326,7 +333,10 @@ function shouldFollow(localSession: LocalSession): boolean {
 
 /** Follows the session. If it is already followed, reads its log at once, because there may be a new waiter. */
 export function followSession(localSession: LocalSession, first: LookOptions = {}): void {
-  if (localSession.drained) return;
+  if (localSession.drained) {
+    closeForShutdown(localSession);
+    return;
+  }
   localSession.following ??= followLog({
     sessionId: localSession.sessionId,
     logs: localSession.host.logs,
