@@ -7,6 +7,9 @@ import { fileURLToPath } from "node:url";
 import { freePort } from "../free-port.mjs";
 import { createRandom } from "./random.mjs";
 
+/** A server that ends has 200 ms for its work, and then some writes. */
+const mostEndMs = 60_000;
+
 /**
  * @param {{ count: number, place: import("./store.mjs").Place, journal: string, seed: number, token: string,
  *   commits: readonly [number, number], fail: (what: string) => void, onCommit: () => void }} options `commits`: the least and
@@ -17,7 +20,7 @@ export async function createPlaces({ count, commits, fail, onCommit, seed, ...gi
   const ends = { "killed before": 0, "killed after": 0, drained: 0 };
   const places = await Promise.all(
     ports.map(async (port, index) => {
-      const place = { child: null, lives: 0, isLast: false, isOver: false, up: Promise.resolve() };
+      const place = { port, child: null, lives: 0, isLast: false, isOver: false, up: Promise.resolve() };
       async function live() {
         const random = createRandom(seed, "server", index, place.lives);
         const life = { commits: random.whole(...commits), end: random.one(Object.keys(ends)) };
@@ -68,7 +71,11 @@ export async function createPlaces({ count, commits, fail, onCommit, seed, ...gi
         place.isOver = true;
         if (child.exitCode !== null || child.signalCode !== null) continue;
         child.send("end");
-        await once(child, "exit");
+        const signal = AbortSignal.timeout(mostEndMs);
+        await once(child, "exit", { signal }).catch(() => {
+          fail(`the server at port ${place.port} did not end`);
+          child.kill("SIGKILL");
+        });
       }
     },
   };
