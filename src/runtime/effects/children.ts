@@ -46,15 +46,15 @@ export async function startChild(
   input: unknown,
   context: EffectContext,
 ): Promise<EventBody> {
-  const { sessionId, state, parts, transcript, now } = context;
+  const { sessionId, state, agent, transcript, now } = context;
   const span = parseTraceparent(transcript.run?.traceparent);
   const childId = deriveChildId(sessionId, callKey);
   // A child session waits for its own children. After its end, their answers would be lost and their usage would not be counted.
   const wantsBackground = state.session?.parent === undefined && child.background(input);
-  const refused = findReachedChildLimit(callKey, wantsBackground, state, parts.family);
+  const refused = findReachedChildLimit(callKey, wantsBackground, state, agent.family);
   if (refused !== undefined)
     return { type: "tool_finished", runId, callKey, outcome: "blocked", output: errorOutput(refused) };
-  const reserved = reserveBudget(callKey, state, parts.family);
+  const reserved = reserveBudget(callKey, state, agent.family);
   if (reserved === "nothing")
     return { type: "tool_finished", runId, callKey, outcome: "error", output: errorOutput(budgetUsedUp) };
   const text = child.request(input);
@@ -82,7 +82,7 @@ export async function startChild(
   const message = { id: `run/${body.runId}`, at: now(), body };
   const earlier = attempt === 1 ? null : await findReport(childId, callKey, context);
   const isBackground =
-    earlier === null ? await postRequest(childId, message, wantsBackground, parts.store) : earlier === "background";
+    earlier === null ? await postRequest(childId, message, wantsBackground, agent.store) : earlier === "background";
   if (!isBackground) return { type: "tool_waiting", runId, callKey, on: "child", childId, ...reserved };
   const output = { type: "text", text: startedInBackground(child.name, childId) } as const;
   return { type: "tool_finished", runId, callKey, outcome: "ok", output, startedChild: { childId, ...reserved } };
@@ -95,10 +95,10 @@ export async function startChild(
 async function findReport(
   childId: string,
   callKey: string,
-  { sessionId, state, parts }: EffectContext,
+  { sessionId, state, agent }: EffectContext,
 ): Promise<"waiting" | "background" | null> {
   if (state.background?.some((child) => child.callKey === callKey) === true) return "background";
-  const ids = (await parts.store.inbox(sessionId)).map(({ id }) => id);
+  const ids = (await agent.store.inbox(sessionId)).map(({ id }) => id);
   if (ids.includes(resultMessageId(childId, deriveChildId(childId, callKey)))) return "waiting";
   return ids.includes(`run/${deriveEndRunId(childId, callKey)}`) ? "background" : null;
 }
@@ -154,31 +154,31 @@ export async function postAbort(
 }
 
 /** Aborts a child. Its result arrives like that of any child. */
-export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
-  if (await postAbort(effect, parts.store, now()))
-    await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
+export async function cancelChild(effect: EffectOf<"cancel_child">, { agent, now }: EffectContext): Promise<undefined> {
+  if (await postAbort(effect, agent.store, now()))
+    await findChildAgent(effect.name, agent.family)?.takeUp(effect.childId);
   return undefined;
 }
 
 /** Posts the result of the call that started this session to the parent. */
 export async function notifyParent(
   { parent, runId }: EffectOf<"notify_parent">,
-  { sessionId, state, transcript, parts, now }: EffectContext,
+  { sessionId, state, transcript, agent, now }: EffectContext,
 ): Promise<EventBody> {
   const result = resultOf(sessionId, state, transcript);
   if (parent.background === true) {
-    if (runId === deriveChildId(sessionId, parent.callKey)) await reportEnd(parent, result, { sessionId, parts, now });
+    if (runId === deriveChildId(sessionId, parent.callKey)) await reportEnd(parent, result, { sessionId, agent, now });
     return { type: "parent_notified", runId };
   }
-  const { output, isError, cut } = toChildOutput(result, transcript, parts.name);
+  const { output, isError, cut } = toChildOutput(result, transcript, agent.name);
   const message = createResultMessage({ childId: sessionId, runId, at: now() }, parent.callKey, {
-    output: await capOrKeepWhole(output, parent.sessionId, parts),
+    output: await capOrKeepWhole(output, parent.sessionId, agent),
     ...(isError ? { isError } : {}),
     child: { usage: result?.usage ?? {}, ...(cut === undefined ? {} : { cut }) },
   });
   // A message to a parent that was deleted would begin a session that no agent can continue.
-  if ((await parts.store.describe(parent.sessionId)) !== null) await parts.store.post(parent.sessionId, message);
-  await takeUpParent(parent.sessionId, parts.family);
+  if ((await agent.store.describe(parent.sessionId)) !== null) await agent.store.post(parent.sessionId, message);
+  await takeUpParent(parent.sessionId, agent.family);
   return { type: "parent_notified", runId };
 }
 
@@ -209,15 +209,15 @@ function deriveEndRunId(childId: string, callKey: string): string {
 async function reportEnd(
   parent: NonNullable<SessionInfo["parent"]>,
   result: RunResult | null,
-  { sessionId, parts, now }: Pick<EffectContext, "sessionId" | "parts" | "now">,
+  { sessionId, agent, now }: Pick<EffectContext, "sessionId" | "agent" | "now">,
 ): Promise<void> {
-  const agent = (await parts.store.load(parent.sessionId))?.state.session?.agent;
-  if (agent === undefined) return;
-  const text = endedInBackground(parts.name, sessionId, describeEnd(result));
-  const child = { callKey: parent.callKey, name: parts.name, childId: sessionId };
-  const message = createEndMessage(child, { agent, text, usage: result?.usage ?? {}, at: now() });
-  await parts.store.post(parent.sessionId, message);
-  await takeUpParent(parent.sessionId, parts.family);
+  const parentAgent = (await agent.store.load(parent.sessionId))?.state.session?.agent;
+  if (parentAgent === undefined) return;
+  const text = endedInBackground(agent.name, sessionId, describeEnd(result));
+  const child = { callKey: parent.callKey, name: agent.name, childId: sessionId };
+  const message = createEndMessage(child, { agent: parentAgent, text, usage: result?.usage ?? {}, at: now() });
+  await agent.store.post(parent.sessionId, message);
+  await takeUpParent(parent.sessionId, agent.family);
 }
 
 /** The message that a child in the background has ended. The parent's inbox accepts one. */
@@ -278,11 +278,11 @@ export function describeEnd(result: RunResult | null): string {
  */
 export async function reportToParent(
   { parent, runId, askedAt, asleep, seq }: EffectOf<"tell_parent">,
-  { sessionId, parts, now }: EffectContext,
+  { sessionId, agent, now }: EffectContext,
 ): Promise<EventBody> {
   // Whoever lists the questions of the family reads those of a child in the background from its own state.
   if (parent.background === true) return { type: "parent_told", runId, askedAt, toldSeq: seq };
-  if ((askedAt !== null || asleep !== undefined) && !(await isCallOpen(parent, parts.store)))
+  if ((askedAt !== null || asleep !== undefined) && !(await isCallOpen(parent, agent.store)))
     return { type: "abort_requested", runId, note: "the parent waits for it no more" };
   const body: InboxBody = {
     type: "child",
@@ -292,8 +292,8 @@ export async function reportToParent(
     ...defined({ asleep }),
     seq,
   };
-  if ((await parts.store.describe(parent.sessionId)) !== null)
-    await parts.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
+  if ((await agent.store.describe(parent.sessionId)) !== null)
+    await agent.store.post(parent.sessionId, { id: `asks/${sessionId}/${seq}`, at: now(), body });
   return { type: "parent_told", runId, askedAt, toldSeq: seq };
 }
 

@@ -33,7 +33,7 @@ export function* callBeforeStop(
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
   if (afterStep?.failure !== undefined) return refuseForFailure(afterStep.failure, state, context, earlier);
-  if (context.parts.hooks.beforeStop.length === 0) return { type: "ends", records: earlier };
+  if (context.agent.hooks.beforeStop.length === 0) return { type: "ends", records: earlier };
   const beforeStop = yield* callHooks(createBeforeStopCall(state, context), context, cancellation);
   const records = [...earlier, ...beforeStop.records];
   if (beforeStop.failure !== undefined) return refuseForFailure(beforeStop.failure, state, context, records);
@@ -118,7 +118,7 @@ export function* callAfterRun(context: EffectContext, cancellation: Cancellation
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
   const result = resultOf(context.sessionId, context.state, context.transcript);
-  if (result === null || context.parts.hooks.afterRun.length === 0) return earlier;
+  if (result === null || context.agent.hooks.afterRun.length === 0) return earlier;
   // A copy: the subject of a hook is frozen, and the result belongs to the caller of the run.
   const call = createNotification("afterRun", structuredClone(result));
   const { records } = yield* callHooks(call, context, cancellation);
