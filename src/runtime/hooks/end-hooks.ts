@@ -78,9 +78,9 @@ type BeforeStopResult =
 function createBeforeStopCall(state: FinishingState, context: EffectContext): HookCall<BeforeStopResult> {
   const { reason, counters } = state;
   const { transcript } = context;
-  const goesOn = canGoOn(state, context);
+  const canContinue = canGoOn(state, context);
   const text = (reason === "done" ? transcript.run?.doneMessage : undefined) ?? transcript.run?.answer ?? "";
-  const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions, mayGoOn: goesOn };
+  const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions, mayGoOn: canContinue };
   return {
     point: "beforeStop",
     initial: { type: "ends" },
@@ -89,7 +89,7 @@ function createBeforeStopCall(state: FinishingState, context: EffectContext): Ho
       const member = pickOnlyMember(answer, ["message", "refuse"]);
       if (member?.key === "message") {
         const input = toUserMessages(member.value as Parameters<typeof toUserMessages>[0]);
-        return goesOn ? { type: "settled", to: { type: "goes_on", input } } : { type: "ignored" };
+        return canContinue ? { type: "settled", to: { type: "goes_on", input } } : { type: "ignored" };
       }
       const why = readReason(member?.value);
       if (why === undefined) return refuseAnswer(answer, "{ message } or { refuse: reason }");

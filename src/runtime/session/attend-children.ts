@@ -39,7 +39,7 @@ type WatchingParent = HasWaiters & {
 
 /** Settles the waiters if the run waits for a person, and attends to the children for the waiters that are left. */
 export async function settleWaitingRun(session: WatchingParent, state: State): Promise<void> {
-  if (isSuspended(state) && session.waiters.some(endsOnQuestion) && !(await goesOn(session, state))) {
+  if (isSuspended(state) && session.waiters.some(endsOnQuestion) && !(await isAboutToContinue(session, state))) {
     await releaseAskingChildren(state, getSessionFamily(session.agent, state));
     const result = await loadCurrentResult(session.agent.store, session.sessionId, state);
     if (result !== null && session.driver === null) {
@@ -53,7 +53,7 @@ export async function settleWaitingRun(session: WatchingParent, state: State): P
 }
 
 /** Whether a child's sleep is over: the parent continues, although its log does not show that yet. */
-function goesOn({ agent: { store, clock } }: WatchingParent, state: State): Promise<boolean> {
+function isAboutToContinue({ agent: { store, clock } }: WatchingParent, state: State): Promise<boolean> {
   return isChildDue(store, state, clock.now());
 }
 
@@ -87,7 +87,7 @@ function attendChildren(session: WatchingParent, state: State): void {
     session.attended ??= new Map();
     const detach = child.attend(childId, (error) => {
       session.attended?.delete(childId);
-      // A child that was deleted has no result. If the report fails, the next look at the parent repeats it.
+      // A child that was deleted has no result. If the report fails, the next poll of the parent repeats it.
       if (error === undefined)
         return void reportLostChild(session.sessionId, state, childId, session.agent).catch(() => {});
       if (session.driver !== null) return;

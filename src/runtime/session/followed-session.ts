@@ -95,7 +95,7 @@ function follow(session: FollowedSession, sessions: FollowedSessions): void {
       evictIfIdle(session, sessions);
     },
   });
-  if (isNew) session.following.look();
+  if (isNew) session.following.poll();
 }
 
 function evictIfIdle(session: FollowedSession, { byId }: FollowedSessions): void {

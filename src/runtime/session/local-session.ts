@@ -39,7 +39,7 @@ import { whileValidatorLoads } from "../tools/schema.js";
 import { createTracing } from "../trace/tracing.js";
 import { createProcessMemory } from "../work/effect-context.js";
 import { type AttendedChildren, detachChildren, settleWaitingRun } from "./attend-children.js";
-import { type Following, followLog, type LookOptions } from "./follow.js";
+import { type Following, followLog, type PollOptions } from "./follow.js";
 import { type InboxWatch, unwatchInbox, watchInbox } from "./watch-inbox.js";
 import type { WatchedLogs } from "./watch-logs.js";
 
@@ -298,12 +298,12 @@ function handleClosed(localSession: LocalSession, driver: Driver, closing: Closi
   // Most watchers leave with the end of a run. For the others, a change that is reported is read at once.
   const isWatchedOnly = closing.type === "parked" && localSession.waiters.length === 0;
   if (shouldFollow(localSession))
-    followSession(localSession, { takeOver: true, ...(isWatchedOnly ? { afterMs: lookLaterMs } : {}) });
+    followSession(localSession, { takeOver: true, ...(isWatchedOnly ? { afterMs: pollDelayMs } : {}) });
   else evictIfIdle(localSession);
 }
 
 /** The delay before the log of a watched session is read if it has not begun, or if this process has just released it; milliseconds. */
-export const lookLaterMs = 100;
+export const pollDelayMs = 100;
 
 /**
  * Consumes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
@@ -325,7 +325,7 @@ function shouldFollow(localSession: LocalSession): boolean {
 }
 
 /** Follows the session. If it is already followed, reads its log at once, because there may be a new waiter. */
-export function followSession(localSession: LocalSession, first: LookOptions = {}): void {
+export function followSession(localSession: LocalSession, first: PollOptions = {}): void {
   if (localSession.drained) return;
   localSession.following ??= followLog({
     sessionId: localSession.sessionId,
@@ -352,7 +352,7 @@ export function followSession(localSession: LocalSession, first: LookOptions = {
       evictIfIdle(localSession);
     },
   });
-  localSession.following.look(first);
+  localSession.following.poll(first);
 }
 
 /**
