@@ -162,7 +162,7 @@ export const mutants = [
   {
     name: "a late result is dropped",
     file: "src/runtime/session/local-session.ts",
-    find: 'const message = lastClosing?.type === "parked" ? createLateMessage(event, parts) : undefined;',
+    find: 'const message = lastClosing?.type === "parked" ? createLateMessage(event, agent) : undefined;',
     replace: "const message = undefined;",
     check: "seeds",
   },
@@ -426,7 +426,7 @@ export const mutants = [
   {
     name: "a large value of a step is referenced but not stored",
     file: "src/runtime/effects/step-values.ts",
-    find: "const blob = await parts.store.putBlob(sessionId, json);",
+    find: "const blob = await agent.store.putBlob(sessionId, json);",
     replace: 'const blob = "0".repeat(64);',
     check: "crashes",
   },
@@ -489,8 +489,8 @@ export const mutants = [
   {
     name: "after a handoff, the first agent continues",
     file: "src/runtime/driver/create-effect-context.ts",
-    find: "const agent = findSessionAgent(localAgent, state);",
-    replace: "const agent = findSessionAgent(localAgent, state) === null ? null : localAgent;",
+    find: "const sessionAgent = findSessionAgent(localAgent, state);",
+    replace: "const sessionAgent = findSessionAgent(localAgent, state) === null ? null : localAgent;",
     check: "seeds",
   },
   {
@@ -553,7 +553,7 @@ export const mutants = [
   {
     name: "a replay gives the next agent the context texts of the previous one",
     file: "src/runtime/work/loaded-sources.ts",
-    find: "sources?.agent === parts.name ? sources : null",
+    find: "sources?.agent === agent.name ? sources : null",
     replace: "sources",
     check: "tests",
     tests: "test/runtime/handoff-sources.test.ts",
@@ -585,8 +585,8 @@ export const mutants = [
   {
     name: "a run's own stop conditions are not checked",
     file: "src/runtime/hooks/stop-when.ts",
-    find: "if (parts.stopWhen === null && transcript.run?.options.stopWhen === undefined) return false;",
-    replace: "if (parts.stopWhen === null) return false;",
+    find: "if (agent.stopWhen === null && transcript.run?.options.stopWhen === undefined) return false;",
+    replace: "if (agent.stopWhen === null) return false;",
     check: "tests",
     tests: "test/runtime/stop-when.test.ts",
   },

@@ -7,11 +7,11 @@ import type { WorkerOptions } from "./worker-options.js";
 /** Runs one query for ended sessions at a time. A failure is reported, and the worker continues. */
 export function createScoring({ store, scores, onReport = () => {} }: WorkerOptions, clock: Clock) {
   const stopping = new AbortController();
-  let look: Promise<void> | null = null;
+  let query: Promise<void> | null = null;
 
   function catchUp({ isForced = false } = {}): Promise<void> {
     if (scores === undefined || stopping.signal.aborted) return Promise.resolve();
-    look ??= scores
+    query ??= scores
       .catchUp(store, {
         signal: stopping.signal,
         isForced,
@@ -19,16 +19,16 @@ export function createScoring({ store, scores, onReport = () => {} }: WorkerOpti
       })
       .catch((error: unknown) => onReport({ type: "scores_failed", error }))
       .finally(() => {
-        look = null;
+        query = null;
       });
-    return look;
+    return query;
   }
 
   /** Waits at most `graceMs` milliseconds for a judge that ignores the abort. */
   async function stop(graceMs: number): Promise<void> {
     stopping.abort();
-    if (look === null) return;
-    const pending = look;
+    if (query === null) return;
+    const pending = query;
     await new Promise<void>((resolve) => {
       const cancel = clock.after(graceMs, resolve);
       void pending.finally(() => {

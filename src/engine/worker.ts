@@ -11,9 +11,9 @@ import type { Clock } from "../ports/clock.js";
 import type { Holder } from "../ports/store.js";
 import { createCheckedClock } from "../runtime/agent/checked-clock.js";
 import { createContention } from "./contention.js";
-import { createDelivering } from "./delivering.js";
+import { createNoticeDelivery } from "./notice-delivery.js";
 import { pauseAfterFailuresMs } from "./retries.js";
-import { createScheduleLooks } from "./schedule-looks.js";
+import { createSchedulePoller } from "./schedule-poller.js";
 import { createScoring } from "./scoring.js";
 import { createSessionDrives } from "./session-drives.js";
 import { checkGrace, type GraceOptions, type Worker, type WorkerOptions, workerOptionRules } from "./worker-options.js";
@@ -47,9 +47,9 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     isRunning: (id) => running.has(id),
   });
   const running = new Map<string, Promise<void>>();
-  const scheduleLooks = createScheduleLooks({ store, clock, pollMs, onReport, isStopped: () => isStopped });
+  const schedulePoller = createSchedulePoller({ store, clock, pollMs, onReport, isStopped: () => isStopped });
   const scoring = createScoring(options, clock);
-  const delivering = createDelivering(options, { clock, random });
+  const noticeDelivery = createNoticeDelivery(options, { clock, random });
   let isStopped = false;
   /** Whether the store has changed in a way that the last query for due sessions may have missed. */
   let isWoken = false;
@@ -128,15 +128,15 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
 
   async function runUntilIdle(): Promise<void> {
     drives.checkAgents();
-    await delivering.register();
+    await noticeDelivery.register();
     // A session may be done before its claim is awaited, so only a query that finds nothing due ends the loop.
-    await scheduleLooks.fire();
-    while ((await claimDue()) || running.size > 0 || (await scheduleLooks.fire())) {
+    await schedulePoller.fire();
+    while ((await claimDue()) || running.size > 0 || (await schedulePoller.fire())) {
       if (running.size > 0) await Promise.race(running.values());
-      await scheduleLooks.fireIfDue();
+      await schedulePoller.fireIfDue();
     }
     await scoring.catchUp({ isForced: true });
-    await delivering.catchUp({ isForced: true });
+    await noticeDelivery.catchUp({ isForced: true });
     await dropOldSignals();
   }
 
@@ -150,16 +150,16 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     try {
       while (!isStopped) {
         try {
-          await delivering.register();
-          const failure = await scheduleLooks.look();
+          await noticeDelivery.register();
+          const failure = await schedulePoller.poll();
           // Sessions are driven even while schedules cannot be fired.
           await claimDue();
           if (failure !== null) onReport({ type: "store_failed", ...failure });
           void scoring.catchUp();
-          void delivering.catchUp();
+          void noticeDelivery.catchUp();
           await dropOldSignals();
           failures = 0;
-          await waitForWake(scheduleLooks.msToNext());
+          await waitForWake(schedulePoller.msToNext());
         } catch (error) {
           if (error instanceof PawlError && error.code === "store_closed") throw error;
           failures += 1;
@@ -195,7 +195,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
     await drives.shutdownAgents(graceMs);
     await Promise.all(running.values());
     await scoringEnd;
-    await delivering.stop();
+    await noticeDelivery.stop();
   }
 
   const status = () => Object.freeze({ running: running.size, refused: Object.freeze([...drives.refusedIds()]) });

@@ -21,7 +21,7 @@ async function endRun() {
     log,
     subscribe: (after: number) => createTail(source, after, { runId: "run", onLeave: () => {} }),
     async readAfterResult(tail: ReturnType<typeof createTail>): Promise<readonly StreamItem[]> {
-      await awaitKnownResult({ sessionId: "s", waiters: [], parts: { store } }, "run", tail, async () => {});
+      await awaitKnownResult({ sessionId: "s", waiters: [], agent: { store } }, "run", tail, async () => {});
       endTail(tail);
       const got: StreamItem[] = [];
       for await (const item of createItems(tail)) got.push(item);

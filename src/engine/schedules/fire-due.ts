@@ -229,7 +229,7 @@ function findDueSlots(id: string, schedule: ScheduleBody, clock: SlotClock, firs
       const { when } = schedule;
       const latest = clock.latest(now - schedule.jitterMs, maxCaughtUp);
       const last = latest.at(-1);
-      // With a long jitter, the newest slots may not be due yet. The next look handles the rest.
+      // With a long jitter, the newest slots may not be due yet. The next poll handles the rest.
       if (last === undefined || last < next) return { due, count, isMinimum: false, next };
       const isExact = "everyMs" in when;
       const all = isExact ? Math.round((last - first) / when.everyMs) + 1 : count;

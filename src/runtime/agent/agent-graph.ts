@@ -110,8 +110,8 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
     getAgent(name) {
       const first = own();
       if (name === first.name) return first;
-      const agent = reachable().get(name);
-      const binding = agent === undefined ? undefined : bindings.get(agent);
+      const reached = reachable().get(name);
+      const binding = reached === undefined ? undefined : bindings.get(reached);
       if (binding === undefined) return undefined;
       const known = compiled.get(name);
       if (known !== undefined) return known;
@@ -119,9 +119,9 @@ export function createGraph(self: () => HandoffAgent, own: () => CompiledAgent, 
       const { address, runTool, runModel, rehearsal } = first;
       const shared = { store, clock, makeId, leaseMs, ...defined({ address, runTool, runModel, rehearsal }) };
       const inherited = { ...shared, listeners, childObservers, redact, locals, graph };
-      const parts = binding.compile(inherited, links);
-      compiled.set(name, parts);
-      return parts;
+      const agent = binding.compile(inherited, links);
+      compiled.set(name, agent);
+      return agent;
     },
     compiled: () => [...compiled.values()],
   };

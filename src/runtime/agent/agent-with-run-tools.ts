@@ -51,14 +51,14 @@ export function refuseOtherTools(tools: RunTools, runId: string, recorded: reado
 const merged = new WeakMap<RunTools, Map<CompiledAgent, CompiledAgent>>();
 
 /** The compiled agent with the tools of its current run. */
-export function withRunTools(parts: CompiledAgent, sessionId: string, run: RunRecord | null): CompiledAgent {
-  if (run?.options.tools === undefined) return parts;
-  const tools = findLocals(parts.locals, sessionId, run.runId)?.tools;
-  if (tools === undefined) return parts;
+export function withRunTools(agent: CompiledAgent, sessionId: string, run: RunRecord | null): CompiledAgent {
+  if (run?.options.tools === undefined) return agent;
+  const tools = findLocals(agent.locals, sessionId, run.runId)?.tools;
+  if (tools === undefined) return agent;
   const known = merged.get(tools) ?? new Map<CompiledAgent, CompiledAgent>();
   merged.set(tools, known);
-  const found = known.get(parts) ?? { ...parts, ...parts.withTools(tools) };
-  known.set(parts, found);
+  const found = known.get(agent) ?? { ...agent, ...agent.withTools(tools) };
+  known.set(agent, found);
   return found;
 }
 

@@ -187,8 +187,8 @@ function buildToolSet(ownTools: Map<string, CompiledTool>, builtIn: readonly Any
 }
 
 /** The defaults that the lease holder applies to a message whose sender has no agent. */
-export function holderDefaults(parts: CompiledAgent, state: Pick<State, "session">): HolderDefaults {
-  const { limits, models } = getSessionAgent(parts, state);
+export function holderDefaults(agent: CompiledAgent, state: Pick<State, "session">): HolderDefaults {
+  const { limits, models } = getSessionAgent(agent, state);
   return { limits, model: models[0].model.id };
 }
 
@@ -196,19 +196,19 @@ export function holderDefaults(parts: CompiledAgent, state: Pick<State, "session
  * The compiled agent that has the session now. Every effect, draft, replay and read of a session gets its agent here. Null if the given
  * agent does not reach that agent.
  */
-export function findSessionAgent(parts: CompiledAgent, { session }: Pick<State, "session">): CompiledAgent | null {
-  if (session === null || session.agent === parts.name) return parts;
-  return parts.graph?.getAgent(session.agent) ?? null;
+export function findSessionAgent(agent: CompiledAgent, { session }: Pick<State, "session">): CompiledAgent | null {
+  if (session === null || session.agent === agent.name) return agent;
+  return agent.graph?.getAgent(session.agent) ?? null;
 }
 
 /** The same for work that belongs to no agent: falls back to the given agent. */
-export function getSessionAgent(parts: CompiledAgent, state: Pick<State, "session">): CompiledAgent {
-  return findSessionAgent(parts, state) ?? parts;
+export function getSessionAgent(agent: CompiledAgent, state: Pick<State, "session">): CompiledAgent {
+  return findSessionAgent(agent, state) ?? agent;
 }
 
 /** The family of the agent that has the session. */
-export function getSessionFamily(parts: CompiledAgent, state: Pick<State, "session">): AgentFamily {
-  return getSessionAgent(parts, state).family;
+export function getSessionFamily(agent: CompiledAgent, state: Pick<State, "session">): AgentFamily {
+  return getSessionAgent(agent, state).family;
 }
 
 /** Whether the agent can drive the sessions of an agent of this name. */
@@ -240,11 +240,11 @@ export function listToolNames(agent: Pick<CompiledAgent, "tools" | "family" | "g
 export function checkAgent(
   sessionId: string,
   { session }: { readonly session: SessionBinding | null },
-  parts: CompiledAgent,
+  agent: CompiledAgent,
 ): void {
   if (session === null) return;
-  const { root } = parts;
-  if (!reaches(parts, session.agent)) throw agentMismatch(sessionId, session.agent, parts);
+  const { root } = agent;
+  if (!reaches(agent, session.agent)) throw agentMismatch(sessionId, session.agent, agent);
   if (session.root !== undefined && root !== undefined && session.root !== root)
     throw new PawlError(
       "root_mismatch",

@@ -89,9 +89,9 @@ function unpricedError(what: string, model: string): PawlError {
  * that hand over to each other cannot be loaded when the first of them is created.
  * @throws PawlError `bad_configuration`
  */
-export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">, parts: ReachDeps): void {
+export function checkReachedPrices({ maxCostUsd }: Pick<RunLimits, "maxCostUsd">, agent: ReachDeps): void {
   if (maxCostUsd === undefined) return;
-  const unknown = findUnpricedReached(parts)[0];
+  const unknown = findUnpricedReached(agent)[0];
   if (unknown !== undefined)
     throw unpricedError(`the model ${unknown}, which the run can reach through handoffs,`, unknown);
 }

@@ -10,28 +10,28 @@ import { findBinding } from "./session-beginning.js";
  * The agent that a child session belongs to, found through the chain of its parents. Null if the chain does not begin with a
  * session of the given agent, or if a tool on the way no longer exists.
  */
-export async function findAgentOfChild(sessionId: string, parts: AncestorDeps): Promise<ChildAgent | null> {
-  return resolveChildAgent(sessionId, parts, new Set());
+export async function findAgentOfChild(sessionId: string, agent: AncestorDeps): Promise<ChildAgent | null> {
+  return resolveChildAgent(sessionId, agent, new Set());
 }
 
 type AncestorDeps = Pick<CompiledAgent, "name" | "store" | "family" | "graph">;
 
 async function resolveChildAgent(
   sessionId: string,
-  parts: AncestorDeps,
+  agent: AncestorDeps,
   seen: Set<string>,
 ): Promise<ChildAgent | null> {
   if (seen.has(sessionId)) return null;
   seen.add(sessionId);
-  const { store } = parts;
+  const { store } = agent;
   const binding = await findBinding(store, sessionId);
   const parent = binding?.parent;
   if (parent === undefined) return null;
-  const agent = (await findBinding(store, parent.sessionId))?.agent;
+  const parentAgent = (await findBinding(store, parent.sessionId))?.agent;
   const families =
-    agent !== undefined && reaches(parts, agent)
-      ? listFamilies(parts, agent)
-      : await resolveChildAgent(parent.sessionId, parts, seen).then((child) => child?.families(agent) ?? []);
+    parentAgent !== undefined && reaches(agent, parentAgent)
+      ? listFamilies(agent, parentAgent)
+      : await resolveChildAgent(parent.sessionId, agent, seen).then((child) => child?.families(parentAgent) ?? []);
   const [family] = families;
   if (family === undefined) return null;
   const state = (await store.load(parent.sessionId))?.state;

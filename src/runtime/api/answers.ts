@@ -48,7 +48,7 @@ type AnsweringAgent = Pick<CompiledAgent, "services" | "tools" | "clock">;
  */
 export function createAnswerMethods(
   id: string,
-  parts: Pick<CompiledAgent, "store" | "clock" | "makeId"> & {
+  agent: Pick<CompiledAgent, "store" | "clock" | "makeId"> & {
     /** The known members of the agent that drives the session. */
     readonly partsAt: (state: State) => AnsweringAgent;
   },
@@ -56,7 +56,7 @@ export function createAnswerMethods(
   post: Post,
   childSession: (toolName: string, childId: string, state: State) => Answers | undefined,
 ): AnswerMethods {
-  const { store, clock, makeId, partsAt } = parts;
+  const { store, clock, makeId, partsAt } = agent;
 
   async function answer(
     callKey: string,
@@ -148,10 +148,10 @@ export function createAnswerMethods(
       return answerElsewhere(callKey, state, (child) => child.provideResult(callKey, output, options));
     if (call.status !== "waiting") return "second";
     const given = toToolOutput(output);
-    const parts = partsAt(state);
+    const agent = partsAt(state);
     // The holder calls `toModelOutput`, which expects the full output if it fits into the message.
-    const isForTool = parts.tools.get(call.name)?.tool.toModelOutput !== undefined && !isError;
-    const shown = isForTool && isStorable(given) ? given : await capOutput(given, call.name, id, parts);
+    const isForTool = agent.tools.get(call.name)?.tool.toModelOutput !== undefined && !isError;
+    const shown = isForTool && isStorable(given) ? given : await capOutput(given, call.name, id, agent);
     const body: InboxBody = { type: "result", callKey, output: shown, ...(isError ? { isError } : {}) };
     return (await post(`result/${callKey}`, body, state)) === "delivered" ? "first" : "second";
   }

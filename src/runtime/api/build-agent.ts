@@ -176,9 +176,9 @@ export function buildAgent<ModelLike>(
   const options = freezeOptions({ ...given, store: given.store ?? surroundings.createStore() });
   const self = () => agent;
   const assembled = assemble(options, surroundings, self);
-  const { parts, getLocalSession, session, shutdown, interrupted } = assembled;
+  const { agent: compiled, getLocalSession, session, shutdown, interrupted } = assembled;
   const start = (what: Parameters<typeof startRun>[0], input: Input, startOptions: StartOptions) =>
-    startRun(what, input, startOptions, parts, getLocalSession, interrupted);
+    startRun(what, input, startOptions, compiled, getLocalSession, interrupted);
   const run = async (input: Input, startOptions: StartOptions = {}) => start("run()", input, startOptions).begin();
   const runStream = (input: Input, startOptions: StreamOptions = {}): RunStream<never, StreamItem | FamilyItem> => {
     const { sessionId, runId, begin } = start("runStream()", input, startOptions);
@@ -200,7 +200,7 @@ export function buildAgent<ModelLike>(
       return createIterator(() => getLocalSession(sessionId), runId, begin);
     },
     session,
-    specifications: () => parts.specifications,
+    specifications: () => compiled.specifications,
     with: (changes) => {
       const { store = options.store } = changes;
       return buildAgent({ ...options, ...changes, ...(store === undefined ? {} : { store }) }, surroundings, lineage);
@@ -223,11 +223,11 @@ export function buildAgent<ModelLike>(
   internals.set(agent, {
     rebuild: ({ toolsFor, ...changes }) =>
       buildAgent({ ...options, ...changes }, { ...surroundings, rehearsal: { toolsFor } }, lineage),
-    toolNames: () => listToolNames(parts),
+    toolNames: () => listToolNames(compiled),
     drives: (sessionId) => findDriver(assembled.sessions.get(sessionId)) !== null,
   });
   bindAgent(agent, {
-    name: parts.name,
+    name: compiled.name,
     lineage,
     handoffs: options.handoffs ?? [],
     compile: (inherited, { link, parent }) => compileReachedAgent(options, surroundings, inherited, link, parent),
@@ -237,7 +237,7 @@ export function buildAgent<ModelLike>(
 
 /** An agent in this process, with its sessions and the agents that it uses as tools. */
 type Assembled = {
-  readonly parts: CompiledAgent;
+  readonly agent: CompiledAgent;
   readonly getLocalSession: (sessionId: string) => LocalSession;
   readonly isShutDown: () => boolean;
   /** The sessions that are in this process now. */
@@ -262,13 +262,13 @@ function assemble<ModelLike>(
     },
   };
   const graph =
-    options.handoffs === undefined ? null : createGraph(self, () => parts, { link, parent: surroundings.parent });
-  const parts: CompiledAgent = compileAgent(options, surroundings, link, graph);
-  const { store, clock, leaseMs } = parts;
+    options.handoffs === undefined ? null : createGraph(self, () => agent, { link, parent: surroundings.parent });
+  const agent: CompiledAgent = compileAgent(options, surroundings, link, graph);
+  const { store, clock, leaseMs } = agent;
   const sessions = new Map<string, LocalSession>();
   const interrupted: InterruptedRuns = new Map();
   let shutdownPromise: Promise<void> | null = null;
-  const holder = { ...surroundings.createHolder(), ...defined({ address: parts.address }) };
+  const holder = { ...surroundings.createHolder(), ...defined({ address: agent.address }) };
   const keeper = createLeaseKeeper({ store, clock, leaseMs, holder, isDead: surroundings.isDead });
   const host: SessionHost = {
     keeper,
@@ -281,8 +281,8 @@ function assemble<ModelLike>(
   function getLocalSession(sessionId: string): LocalSession {
     let localSession = sessions.get(sessionId);
     if (localSession === undefined) {
-      if (shutdownPromise !== null) throw shutDownError(parts.name, sessionId);
-      localSession = createLocalSession(sessionId, parts, host);
+      if (shutdownPromise !== null) throw shutDownError(agent.name, sessionId);
+      localSession = createLocalSession(sessionId, agent, host);
       sessions.set(sessionId, localSession);
     }
     return localSession;
@@ -300,7 +300,7 @@ function assemble<ModelLike>(
 
   function session(sessionId: string): Session {
     checkSessionId(sessionId);
-    return createSession(sessionId, parts, {
+    return createSession(sessionId, agent, {
       live: () => getLocalSession(sessionId),
       itemsOf,
       drivenState: () => findDrivenState(sessions.get(sessionId)),
@@ -317,7 +317,7 @@ function assemble<ModelLike>(
         if (localSession !== undefined) await leaveLocalSession(localSession, graceMs);
       },
       async fork(at, targetId) {
-        await forkSession(sessionId, targetId, at, parts, keeper);
+        await forkSession(sessionId, targetId, at, agent, keeper);
         return session(targetId);
       },
       replay: (replayOptions) => replay(sessionId, replayOptions),
@@ -325,7 +325,7 @@ function assemble<ModelLike>(
   }
 
   const replay: Assembled["replay"] = (sessionId, replayOptions) =>
-    replaySession(sessionId, parts, surroundings.createStore(), replayOptions);
+    replaySession(sessionId, agent, surroundings.createStore(), replayOptions);
 
   function shutdown(options: { readonly graceMs?: number } = {}): Promise<void> {
     checkCall.shutdown(options);
@@ -335,22 +335,22 @@ function assemble<ModelLike>(
   }
 
   async function shutDownAll(graceMs: number): Promise<void> {
-    const compiled = [parts, ...(parts.graph?.compiled() ?? [])];
+    const compiled = [agent, ...(agent.graph?.compiled() ?? [])];
     const children = compiled.flatMap(({ family }) => [...family.children.values()]);
     await Promise.all([
       ...[...sessions.values()].map((localSession) => drainLocalSession(localSession, graceMs)),
       ...children.map((child) => child.shutdown({ graceMs })),
     ]);
-    for (const { catchUp } of parts.listeners) catchUp();
+    for (const { catchUp } of agent.listeners) catchUp();
   }
 
   const isShutDown = () => shutdownPromise !== null;
-  return { parts, getLocalSession, isShutDown, sessions, itemsOf, session, replay, shutdown, interrupted };
+  return { agent, getLocalSession, isShutDown, sessions, itemsOf, session, replay, shutdown, interrupted };
 }
 
 /** After a shutdown, other processes continue the child's sessions. */
 function childAgent({
-  parts,
+  agent,
   getLocalSession,
   isShutDown,
   sessions,
@@ -360,14 +360,14 @@ function childAgent({
   shutdown,
 }: Assembled): BoundChild {
   return {
-    name: parts.name,
-    unpriced: findUnpricedModels(parts),
-    unpricedReached: () => findUnpricedReached(parts),
-    limits: parts.limits,
-    reaches: (agentName) => reaches(parts, agentName),
-    families: (agentName) => listFamilies(parts, agentName),
-    toolNames: () => listToolNames(parts),
-    sessionInfo: (title) => createSessionInfo(parts, title),
+    name: agent.name,
+    unpriced: findUnpricedModels(agent),
+    unpricedReached: () => findUnpricedReached(agent),
+    limits: agent.limits,
+    reaches: (agentName) => reaches(agent, agentName),
+    families: (agentName) => listFamilies(agent, agentName),
+    toolNames: () => listToolNames(agent),
+    sessionInfo: (title) => createSessionInfo(agent, title),
     takeUp: async (sessionId) => {
       if (!isShutDown()) await takeUpSession(getLocalSession(sessionId));
     },

@@ -273,12 +273,12 @@ export async function* streamFamily(options: FamilyStreamOptions): AsyncGenerato
 export function streamRunItems(
   sessionId: string,
   subscription: Tail,
-  { parts, itemsOf }: { readonly parts: CompiledAgent; readonly itemsOf: ItemsOf },
+  { agent, itemsOf }: { readonly agent: CompiledAgent; readonly itemsOf: ItemsOf },
 ): AsyncGenerator<FamilyItem, void, undefined> {
   const from = { cursor: subscription.cursor, children: new Map() };
   const live = { items: createItems(subscription), stop: () => endTail(subscription) };
-  const family = joinFamilies(listFamilies(parts, undefined));
-  return streamFamily({ sessionId, store: parts.store, family, itemsOf, from, tellsRest: true, live });
+  const family = joinFamilies(listFamilies(agent, undefined));
+  return streamFamily({ sessionId, store: agent.store, family, itemsOf, from, tellsRest: true, live });
 }
 
 type ChildCall = { readonly callKey: string; readonly name: string; readonly childId: string };

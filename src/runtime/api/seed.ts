@@ -23,13 +23,13 @@ const maxInlineBytes = 64 * 1024;
 /** Splits the history for the log, with its large files in blobs. @throws PawlError `bad_input`, `store_failed` */
 export async function seedHistory(history: CheckedHistory, localSession: LocalSession): Promise<SeededHistory> {
   if (!history.messages.some(({ message }) => hasLargeFile(message))) return splitHistory(history);
-  const { sessionId, parts } = localSession;
+  const { sessionId, agent } = localSession;
   return withKnownSession(localSession, async () => {
     const messages: IndexedMessage[] = [];
     for (const { index, message } of history.messages)
       messages.push({
         index,
-        message: hasLargeFile(message) ? await moveFilesToBlobs(message, sessionId, parts.store) : message,
+        message: hasLargeFile(message) ? await moveFilesToBlobs(message, sessionId, agent.store) : message,
       });
     return splitHistory({ ...history, messages });
   });

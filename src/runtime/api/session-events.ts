@@ -37,19 +37,19 @@ type SessionReading = { readonly items: ItemsOf; readonly family: () => AgentFam
 
 export function createSessionEvents(
   id: string,
-  parts: CompiledAgent,
+  agent: CompiledAgent,
   { live, itemsOf, known, afterRequests }: SessionEventsDeps,
 ): (options?: EventsOptions) => AsyncGenerator<StreamItem | FamilyItem, void, undefined> {
-  const { store } = parts;
+  const { store } = agent;
 
   /** A child session is driven by the agent that the parent's call uses as a tool, so that agent has its live items. */
   async function findReading({ seq, binding }: ReadSession): Promise<SessionReading> {
-    const childAgent = binding?.parent === undefined ? null : await findAgentOfChild(id, parts);
+    const childAgent = binding?.parent === undefined ? null : await findAgentOfChild(id, agent);
     if (childAgent !== null)
       return { items: childAgent.items, family: () => joinFamilies(childAgent.families(undefined)) };
     return {
       items: (_, wanted) => streamItems(() => createItemSource(live()), seq, wanted),
-      family: () => joinFamilies(listFamilies(parts, undefined)),
+      family: () => joinFamilies(listFamilies(agent, undefined)),
     };
   }
 
@@ -57,7 +57,7 @@ export function createSessionEvents(
     const { after = 0, follow = true, signal, itemsOf: callerItemsOf } = options;
     const from = parseFamilyCursor(after);
     const { items: ownItemsOf, family } = await findReading(await readSession(options, known));
-    const through = (items: ItemsOf) => (callerItemsOf === undefined ? items : wrapItems(callerItemsOf, items, parts));
+    const through = (items: ItemsOf) => (callerItemsOf === undefined ? items : wrapItems(callerItemsOf, items, agent));
     const whole = { sessionId: id, store, family: family(), itemsOf, through, from, tellsRest: false };
     if (!follow) return yield* streamFamily({ ...whole, live: null });
     const controller = new AbortController();

@@ -69,9 +69,9 @@ export type SessionDeps = {
   readonly replay: (options: ReplayOptions) => Promise<Replay>;
 };
 
-export function createSession(id: string, parts: CompiledAgent, deps: SessionDeps): Session {
+export function createSession(id: string, agent: CompiledAgent, deps: SessionDeps): Session {
   const { live, itemsOf, fork, replay, isStarting, afterRequests, interrupted } = deps;
-  const { store, clock, makeId } = parts;
+  const { store, clock, makeId } = agent;
   const load = async () => (await store.load(id))?.state ?? initialState;
   const known = async () => deps.drivenState() ?? loadExistingState(store, id, isStarting);
   const post = (messageId: string, body: InboxBody, known: State) =>
@@ -86,13 +86,13 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
   }
 
   async function send(given: Input, options: SendOptions = {}) {
-    checkGraph(parts);
-    checkSendOptions(options, parts);
+    checkGraph(agent);
+    checkSendOptions(options, agent);
     checkNoteAndBy({ by: options.by });
     const { mode = "queue", runId = makeId(), signal } = options;
     signal?.throwIfAborted();
     const input = hasBlobs(given) ? await readBlobs(given) : given;
-    const body = createInputBody(input, options, parts, runId, mode === "reject" ? "queue" : mode, options);
+    const body = createInputBody(input, options, agent, runId, mode === "reject" ? "queue" : mode, options);
     const at = parseDelay(options, clock.now());
     if (at !== null) return { runId, isNew: await sendLater(store, id, { message: body, at }) };
     const message = { id: `run/${runId}`, at: clock.now(), body };
@@ -113,7 +113,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
       throw new PawlError("bad_input", "The history is empty, so there is nothing to add.");
     await refuseUnlessNew(id, store);
     const history = await seedHistory(checked, live());
-    const session = createSessionInfo(parts, createHistoryTitle(checked));
+    const session = createSessionInfo(agent, createHistoryTitle(checked));
     const message = {
       id: `history/${makeId()}`,
       at: clock.now(),
@@ -124,8 +124,8 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
   }
 
   const childSession = (name: string, childId: string, state: State) =>
-    findChildAgent(name, getSessionFamily(parts, state))?.session(childId);
-  const partsAt = (state: State) => getSessionAgent(parts, state);
+    findChildAgent(name, getSessionFamily(agent, state))?.session(childId);
+  const partsAt = (state: State) => getSessionAgent(agent, state);
   const answering = createAnswerMethods(id, { store, clock, makeId, partsAt }, known, post, childSession);
 
   async function resume(options: ResumeOptions = {}): Promise<RunResult> {
@@ -133,11 +133,11 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     const { follow = true, onTaken = () => {}, onLeft = () => {}, seen } = options;
     const resumeRun = () => resumeCurrentRun({ follow, onTaken, onLeft }, seen);
     const locals = compileLocalOptions(options);
-    checkRunTools(locals?.tools, parts);
+    checkRunTools(locals?.tools, agent);
     const ended = await findEndedRun(interrupted, store, id);
     if (ended !== null && locals === undefined) return deepFreeze(ended);
     if (ended !== null && locals !== undefined)
-      return runWithOutput(id, ended.runId, locals, parts, async () => deepFreeze(ended));
+      return runWithOutput(id, ended.runId, locals, agent, async () => deepFreeze(ended));
     if (locals === undefined) return resumeRun();
     const state = await load();
     const queued = state.queue.find((one) => one.kind === "run");
@@ -149,24 +149,24 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     }
     return currentRun?.runId === undefined
       ? resumeRun()
-      : runWithOutput(id, currentRun.runId, locals, parts, resumeRun);
+      : runWithOutput(id, currentRun.runId, locals, agent, resumeRun);
   }
 
   async function resumeCurrentRun(resumeActions: ResumeActions, seen?: SessionLook): Promise<RunResult> {
-    checkGraph(parts);
+    checkGraph(agent);
     const { state, isPosted, binding } = seen ?? (await readLook(store, id));
     if (state.session === null && !isPosted) throwNoSession(id);
-    const isOwn = binding?.parent === undefined || binding.agent === parts.name;
-    const childAgent = isOwn ? null : await findAgentOfChild(id, parts);
+    const isOwn = binding?.parent === undefined || binding.agent === agent.name;
+    const childAgent = isOwn ? null : await findAgentOfChild(id, agent);
     if (childAgent !== null) return childAgent.session(id).resume(resumeActions);
-    checkAgent(id, { session: binding }, parts);
+    checkAgent(id, { session: binding }, agent);
     const due = dueAt(state);
     const hasQueued = state.queue.some((one) => one.kind === "run");
     if (isResting(state) && !isPosted && !hasQueued && due === null) throw runFinishedError(id, state);
     const mayWait = isSuspended(state) && !isPosted && (due === null || due > clock.now());
     const waits = mayWait && !(await isChildDue(store, state, clock.now()));
     // A child may be due although other children wait for answers. It continues while they wait.
-    const hasLostChild = waits && (await takeUpChildren(id, state, parts));
+    const hasLostChild = waits && (await takeUpChildren(id, state, agent));
     const waiting = waits && !hasLostChild ? await result() : null;
     return waiting ?? deepFreeze(recordInterrupted(interrupted, await resumeLive(live(), state.seq, resumeActions)));
   }
@@ -177,7 +177,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     const left = deps.leave(graceMs);
     try {
       const state = await load();
-      const family = getSessionFamily(parts, state);
+      const family = getSessionFamily(agent, state);
       const childSessions = findChildSessions(state).map(({ name, childId }) =>
         findChildAgent(name, family)?.session(childId),
       );
@@ -194,7 +194,7 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
     return deepFreeze(await loadRunResult(store, id, state, runId));
   }
 
-  const events = createSessionEvents(id, parts, {
+  const events = createSessionEvents(id, agent, {
     live,
     itemsOf,
     known,
@@ -210,10 +210,10 @@ export function createSession(id: string, parts: CompiledAgent, deps: SessionDep
       await send(input, { ...options, mode: "steer" });
     },
     ...answering,
-    ...createDelayed(id, parts),
-    ...createDataAccess(id, parts, known, postChange),
-    ...createRenaming(parts, known, postChange),
-    ...createRedacting(id, parts),
+    ...createDelayed(id, agent),
+    ...createDataAccess(id, agent, known, postChange),
+    ...createRenaming(agent, known, postChange),
+    ...createRedacting(id, agent),
     compact: createCompact(id, {
       makeId,
       load: known,

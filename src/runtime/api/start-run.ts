@@ -50,24 +50,24 @@ export function startRun(
   what: "run()" | "runStream()" | "iterate()",
   input: Input,
   options: StartOptions,
-  parts: CompiledAgent,
+  agent: CompiledAgent,
   getLocalSession: (sessionId: string) => LocalSession,
   interrupted: InterruptedRuns,
 ): StartedRun {
-  checkGraph(parts);
-  checkStartOptions(what, options, parts);
-  const { signal, sessionId = parts.makeId(), runId = parts.makeId() } = options;
-  const toBody = (read: Input) => createInputBody(read, options, parts, runId, "queue");
+  checkGraph(agent);
+  checkStartOptions(what, options, agent);
+  const { signal, sessionId = agent.makeId(), runId = agent.makeId() } = options;
+  const toBody = (read: Input) => createInputBody(read, options, agent, runId, "queue");
   // An input without blobs is checked immediately.
   const known = hasBlobs(input) ? undefined : toBody(input);
   const locals = compileLocalOptions(options);
-  checkRunTools(locals?.tools, parts);
+  checkRunTools(locals?.tools, agent);
   const shared = options.runId !== undefined;
   let history = checkRunHistory(options);
   const begin = (subscription?: Tail): Promise<RunResult> => {
     const act = async () => {
       const body = known ?? (await readBlobsOrEnd(input, toBody, subscription));
-      const message = { id: `run/${runId}`, at: parts.clock.now(), body };
+      const message = { id: `run/${runId}`, at: agent.clock.now(), body };
       if (history !== undefined) {
         const seeded = await seedRunHistory(history, getLocalSession(sessionId), runId, subscription);
         if ("status" in seeded) return deepFreeze(recordInterrupted(interrupted, seeded));
@@ -81,7 +81,7 @@ export function startRun(
       });
       return deepFreeze(recordInterrupted(interrupted, result));
     };
-    return locals === undefined ? act() : runWithOutput(sessionId, runId, locals, parts, act);
+    return locals === undefined ? act() : runWithOutput(sessionId, runId, locals, agent, act);
   };
   return { sessionId, runId, begin };
 }
@@ -117,9 +117,9 @@ async function seedRunHistory(
   runId: string,
   subscription: Tail | undefined,
 ): Promise<SeededHistory | RunResult> {
-  const { sessionId, parts } = session;
+  const { sessionId, agent } = session;
   try {
-    await refuseUnlessNew(sessionId, parts.store, runId);
+    await refuseUnlessNew(sessionId, agent.store, runId);
     return await seedHistory(history, session);
   } catch (error) {
     if (subscription !== undefined) endTail(subscription);

@@ -49,7 +49,7 @@ function* findDenial(
 ): Coroutine<Denial | undefined> {
   const record = context.transcript.calls.get(callKey);
   if (record === undefined || findAskingCall(context.state, callKey) === undefined) return undefined;
-  const tool = context.parts.tools.get(toolNameOf(record))?.tool ?? { name: toolNameOf(record) };
+  const tool = context.agent.tools.get(toolNameOf(record))?.tool ?? { name: toolNameOf(record) };
   const { permission, records } = yield* checkPermission(record, tool, context, cancellation);
   return permission.verdict === "deny" ? { permission, records } : undefined;
 }

@@ -17,11 +17,11 @@ export function cancelChildren(
   sessionId: string,
   state: State,
   messages: readonly InboxMessage[],
-  parts: Pick<CompiledAgent, "store" | "clock" | "family">,
+  agent: Pick<CompiledAgent, "store" | "clock" | "family">,
 ): Promise<unknown> | undefined {
-  const { store, clock } = parts;
+  const { store, clock } = agent;
   const cancelEffects = effects(state).filter((effect) => effect.type === "cancel_child");
-  const uncertainCalls = isStopping(state, messages) ? findStartingCalls(state, parts) : [];
+  const uncertainCalls = isStopping(state, messages) ? findStartingCalls(state, agent) : [];
   if (cancelEffects.length + uncertainCalls.length === 0) return undefined;
   return Promise.all([
     ...cancelEffects.map((effect) => postAbort(effect, store, clock.now())),

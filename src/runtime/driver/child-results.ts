@@ -25,35 +25,35 @@ export function* runAfterToolCallHooks(
   message: InboxMessage,
   context: EffectContext,
 ): Coroutine<MessageChange | undefined> {
-  const { parts, sessionId } = context;
+  const { agent, sessionId } = context;
   const { body } = message;
-  if (body.type !== "result" || parts.hooks.afterToolCall.length === 0) return undefined;
+  if (body.type !== "result" || agent.hooks.afterToolCall.length === 0) return undefined;
   const call = yield* wait(findCall(body.callKey, context));
   const wholeOutput = yield* wait(loadWhole(body.output, context));
   const outcome = { outcome: body.isError === true ? "error" : "ok", output: wholeOutput } as const;
   const after = yield* callAfterToolResult(outcome, { ...call, durationMs: 0, source: "agent" }, context);
   const isUnchanged = after.output === wholeOutput;
-  const output = isUnchanged ? body.output : yield* wait(capOutput(after.output, call.name, sessionId, parts));
+  const output = isUnchanged ? body.output : yield* wait(capOutput(after.output, call.name, sessionId, agent));
   const { isError: _, ...rest } = body;
   const changed = { ...rest, output, ...(after.outcome === "ok" ? {} : { isError: true }) };
   return { message: { ...message, body: changed }, events: (events) => attachRecords(events, after.records) };
 }
 
 /** Loads the full text of an answer that the child has truncated. Hooks see all of it, because the model may read the rest later. */
-async function loadWhole(output: ToolOutput, { parts, sessionId }: EffectContext): Promise<ToolOutput> {
+async function loadWhole(output: ToolOutput, { agent, sessionId }: EffectContext): Promise<ToolOutput> {
   if (output.type === "json" || output.full === undefined) return output;
-  const bytes = await parts.store.getBlob(sessionId, output.full.blob);
+  const bytes = await agent.store.getBlob(sessionId, output.full.blob);
   return bytes === null ? output : { type: "text", text: decodeText(bytes) };
 }
 
 /** Finds the call, which may be in an earlier step that only the log has. */
 async function findCall(
   callKey: string,
-  { transcript, parts, sessionId }: EffectContext,
+  { transcript, agent, sessionId }: EffectContext,
 ): Promise<Omit<FinishedCall, "durationMs" | "source">> {
   const record = transcript.calls.get(callKey);
   if (record !== undefined) return callOf(record);
-  for await (const { event } of readEntries(parts.store, sessionId, 0)) {
+  for await (const { event } of readEntries(agent.store, sessionId, 0)) {
     if (event.type !== "model_finished" || !isCallOfStep(callKey, event.runId, event.modelCallIndex)) continue;
     const calls = toolCallsOf(event.message);
     const part = calls.find((_, index) => callKeyOf(event.runId, event.modelCallIndex, index + 1) === callKey);

@@ -31,7 +31,7 @@ type CommitOptions = {
 /** The parts of the driver that the committer uses. */
 export type Committer = {
   readonly sessionId: string;
-  readonly parts: Pick<CompiledAgent, "store" | "clock">;
+  readonly agent: Pick<CompiledAgent, "store" | "clock">;
   readonly hold: LeaseHold;
   readonly kept: KeptLease;
   readonly memory: { readonly texts: PromptBlobs };
@@ -55,8 +55,8 @@ export async function commit(
   state: State,
   options: CommitOptions,
 ): Promise<WriteResult> {
-  const { parts, hold, kept, memory, seq, sessionId } = committer;
-  const { store, clock } = parts;
+  const { agent, hold, kept, memory, seq, sessionId } = committer;
+  const { store, clock } = agent;
   const { dueAt, consume, record, release, onUnsure } = options;
   const at = clock.now();
   const notices = findNotices(sessionId, entries, at);
@@ -116,8 +116,8 @@ function changedWaits(entries: readonly CommittedEntry[]): Pick<Commit, "waits">
 }
 
 /** Retries while the store is busy, up to `busyRetries` times. */
-async function retryWhileBusy({ parts, kept }: Committer, row: Commit): Promise<CommitResult> {
-  const { store, clock } = parts;
+async function retryWhileBusy({ agent, kept }: Committer, row: Commit): Promise<CommitResult> {
+  const { store, clock } = agent;
   for (let attempt = 1; ; attempt += 1) {
     await new Promise<void>((resolve) => clock.after(busyWaitMs, resolve));
     const result = await store.commit(kept.lease, row);

@@ -11,26 +11,26 @@ type EffectSource = Omit<EffectContext, "now" | "runMemory">;
 
 /** Null if the session belongs to an agent that this process does not have: another process handed the session over to it. */
 export function createEffectContext(
-  { sessionId, parts: localAgent, transcript, memory, hold, recorder, subscribers }: EffectSource,
+  { sessionId, agent: localAgent, transcript, memory, hold, recorder, subscribers }: EffectSource,
   state: State,
 ): EffectContext | null {
-  const agent = findSessionAgent(localAgent, state);
-  if (agent === null) return null;
-  const parts = withRunTools(agent, sessionId, transcript.run);
+  const sessionAgent = findSessionAgent(localAgent, state);
+  if (sessionAgent === null) return null;
+  const agent = withRunTools(sessionAgent, sessionId, transcript.run);
   const runMemory = openRunMemory(memory, transcript.run?.runId ?? null);
-  return { sessionId, parts, state, transcript, memory, runMemory, now: parts.clock.now, hold, recorder, subscribers };
+  return { sessionId, agent, state, transcript, memory, runMemory, now: agent.clock.now, hold, recorder, subscribers };
 }
 
 /** Leaves the session to a process that has its agent. */
 export function agentMissingClosing({
   sessionId,
   state,
-  parts,
+  agent,
 }: {
   readonly sessionId: string;
   readonly state: State;
-  readonly parts: CompiledAgent;
+  readonly agent: CompiledAgent;
 }): Closing {
-  const error = agentMismatch(sessionId, state.session?.agent ?? "", parts);
+  const error = agentMismatch(sessionId, state.session?.agent ?? "", agent);
   return { type: "interrupted", reason: "lease_lost", error };
 }

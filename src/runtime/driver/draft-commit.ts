@@ -26,7 +26,7 @@ export type Draft = {
 
 export type DraftOptions = {
   readonly sessionId: string;
-  readonly parts: CompiledAgent;
+  readonly agent: CompiledAgent;
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;
   readonly questions: KnownQuestions;
@@ -37,11 +37,11 @@ export type DraftOptions = {
 export function createDraft(
   committed: State,
   at: number,
-  { sessionId, parts, transcript, memory, questions, subscribers }: DraftOptions,
+  { sessionId, agent, transcript, memory, questions, subscribers }: DraftOptions,
 ): Draft {
   const entries: CommittedEntry[] = [];
   const getQuestions = createQuestionLookup(questions);
-  const isTraced = parts.listeners.length > 0;
+  const isTraced = agent.listeners.length > 0;
   let state = committed;
 
   function apply(body: EventBody): void {
@@ -68,7 +68,7 @@ export function createDraft(
   function appendEvent(original: Event): void {
     const before = state;
     const event =
-      original.type === "run_finished" && hasEndHooks(getSessionAgent(parts, before))
+      original.type === "run_finished" && hasEndHooks(getSessionAgent(agent, before))
         ? { ...original, afterRunHooksPending: true as const }
         : original;
     const after = transition(before, event);

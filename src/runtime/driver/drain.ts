@@ -10,7 +10,7 @@ export async function drain(driver: Driver, graceMs: number, reason: "shutdown" 
   let cancel = () => {};
   await new Promise<void>((settled) => {
     driver.draining = settled;
-    cancel = driver.parts.clock.after(graceMs, settled);
+    cancel = driver.agent.clock.after(graceMs, settled);
     for (const listener of driver.onDraining ?? []) listener();
     void dispatch(driver, () => []);
   });
@@ -18,6 +18,6 @@ export async function drain(driver: Driver, graceMs: number, reason: "shutdown" 
   if (driver.closed) return;
   // A commit may still be in progress. It has no further effect in this process.
   driver.released = true;
-  await releaseLease(driver.parts.store, driver.kept.lease);
+  await releaseLease(driver.agent.store, driver.kept.lease);
   close(driver, { type: "interrupted", reason });
 }

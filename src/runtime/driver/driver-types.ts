@@ -20,7 +20,7 @@ import type { LeaseKeeper } from "./lease-keeper.js";
 import type { PendingCommit } from "./pending-commit.js";
 
 export type DriverOptions = Omit<Committer, "hold"> & {
-  readonly parts: CompiledAgent;
+  readonly agent: CompiledAgent;
   readonly keeper: LeaseKeeper;
   readonly transcript: Transcript;
   readonly memory: ProcessMemory;

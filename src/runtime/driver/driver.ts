@@ -68,7 +68,7 @@ export function createDriver(options: DriverOptions): Driver {
   const onStoreFailed = (error: unknown) => close(driver, { type: "interrupted", reason: "store_failed", error });
   const driver: Driver = {
     sessionId: options.sessionId,
-    parts: options.parts,
+    agent: options.agent,
     kept,
     hold: createLeaseHold(keeper, kept, onStoreFailed),
     recorder: createRecorder(() => driver, recorderActions),
@@ -205,12 +205,12 @@ function canRelease(driver: Driver, state: State): boolean {
   for (const { early } of driver.jobs.values()) if (early !== undefined) return false;
   const due = findDueTime(wantedEffects(driver, state));
   const keptMs = isAsleep(state) ? shortWaitMs : 0;
-  return due === null || (isWaiting(state) && due > driver.parts.clock.now() + keptMs);
+  return due === null || (isWaiting(state) && due > driver.agent.clock.now() + keptMs);
 }
 
 /** The draft of a batch, with all its immediate consequences. */
 function composeDraft(driver: Driver, batch: readonly PendingCommit[]): Draft {
-  const draft = createDraft(driver.state, driver.parts.clock.now(), driver);
+  const draft = createDraft(driver.state, driver.agent.clock.now(), driver);
   for (const { events } of batch)
     for (const body of typeof events === "function" ? events(draft.state()) : events) draft.apply(body);
   let applied = driver.draining === null;
@@ -337,7 +337,7 @@ function takeMessage(driver: Driver, message: InboxMessage): Promise<boolean> {
   return new Promise((done) => {
     const toCommit = (change?: MessageChange): PendingCommit => ({
       events(state) {
-        const given = eventsOf(change?.message ?? message, state, holderDefaults(driver.parts, state));
+        const given = eventsOf(change?.message ?? message, state, holderDefaults(driver.agent, state));
         return change === undefined ? given : change.events(given, state);
       },
       ids: { consume: message.id },

@@ -91,11 +91,11 @@ async function isLost(
 export async function reportOwnLoss(
   sessionId: string,
   { session }: State,
-  parts: Pick<CompiledAgent, "store" | "clock">,
+  agent: Pick<CompiledAgent, "store" | "clock">,
 ): Promise<void> {
   const parent = session?.parent;
-  const awaited = parent === undefined ? null : await findAwaitedChild(parts.store, sessionId, parent);
-  if (awaited !== null) await reportIfLost(awaited, parts);
+  const awaited = parent === undefined ? null : await findAwaitedChild(agent.store, sessionId, parent);
+  if (awaited !== null) await reportIfLost(awaited, agent);
 }
 
 /** Reports a child that a state waits for if it no longer exists. */
@@ -103,10 +103,10 @@ export async function reportLostChild(
   sessionId: string,
   state: State,
   childId: string,
-  parts: Pick<CompiledAgent, "store" | "clock">,
+  agent: Pick<CompiledAgent, "store" | "clock">,
 ): Promise<void> {
   const awaited = listChildren(sessionId, state).find(({ child }) => child.childId === childId);
-  if (awaited !== undefined) await reportIfLost(awaited, parts);
+  if (awaited !== undefined) await reportIfLost(awaited, agent);
 }
 
 function listChildren(sessionId: string, state: State): readonly AwaitedChild[] {
@@ -128,16 +128,16 @@ function listChildren(sessionId: string, state: State): readonly AwaitedChild[] 
 export async function takeUpStartedChildren(
   state: State,
   callKeys: readonly string[],
-  parts: CompiledAgent,
+  agent: CompiledAgent,
 ): Promise<void> {
-  const family = getSessionFamily(parts, state);
+  const family = getSessionFamily(agent, state);
   const idle = findIdleChildren(state);
   const started = [...findChildCalls(state), ...findBackgroundChildren(state)].filter(
     ({ callKey, childId }) => callKeys.includes(callKey) && !idle.has(childId),
   );
   await Promise.allSettled(
     started.map(async ({ name, childId }) => {
-      if ((await parts.store.describe(childId)) !== null) await findChildAgent(name, family)?.takeUp(childId);
+      if ((await agent.store.describe(childId)) !== null) await findChildAgent(name, family)?.takeUp(childId);
     }),
   );
 }
@@ -150,14 +150,14 @@ export async function takeUpStartedChildren(
 export async function takeUpChildren(
   sessionId: string,
   state: State,
-  parts: CompiledAgent,
+  agent: CompiledAgent,
   { atWork = false }: { readonly atWork?: boolean } = {},
 ): Promise<boolean> {
-  const family = getSessionFamily(parts, state);
+  const family = getSessionFamily(agent, state);
   const idle = findIdleChildren(state);
   const settled = await Promise.allSettled(
     listChildren(sessionId, state).map(async (awaited) => {
-      const outcome = await reportIfLost(awaited, parts);
+      const outcome = await reportIfLost(awaited, agent);
       const { name, childId } = awaited.child;
       if (outcome === "exists" && !(atWork && idle.has(childId))) await findChildAgent(name, family)?.takeUp(childId);
       return outcome;

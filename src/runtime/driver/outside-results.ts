@@ -25,15 +25,15 @@ export function* createModelResult(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<MessageChange | undefined> {
-  const { parts, sessionId, transcript, state } = context;
+  const { agent, sessionId, transcript, state } = context;
   const { body } = message;
   const record = body.type === "result" && hasCalls(state) ? transcript.calls.get(body.callKey) : undefined;
-  const compiled = record === undefined ? undefined : parts.tools.get(toolNameOf(record));
+  const compiled = record === undefined ? undefined : agent.tools.get(toolNameOf(record));
   if (body.type !== "result" || record === undefined || compiled?.tool.toModelOutput === undefined) return undefined;
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
   const call = { toolCallId: record.part.toolCallId, input: input.ok ? input.value : record.input };
   const { outcome, ...outputs } = yield* createOutsideOutput(compiled.tool, body.output, call, context);
-  const cut = yield* wait(capResult(outputs, toolNameOf(record), sessionId, parts));
+  const cut = yield* wait(capResult(outputs, toolNameOf(record), sessionId, agent));
   const changed = { ...body, ...cut, ...(outcome === "ok" ? {} : { isError: true }) };
   return { message: { ...message, body: changed }, events: (events) => events };
 }

@@ -9,7 +9,7 @@ import { type LoadedHistories, readHistories } from "../log/posted-history.js";
 
 type InboxReader = {
   readonly sessionId: string;
-  readonly parts: { readonly store: Store };
+  readonly agent: { readonly store: Store };
   readonly questions: KnownQuestions;
   readonly state: State;
 };
@@ -19,8 +19,8 @@ type InboxReader = {
  * @throws PawlError `store_failed`, `store_corrupt`
  */
 export async function readInbox(reader: InboxReader): Promise<readonly InboxMessage[]> {
-  const { sessionId, parts, questions } = reader;
-  const { store } = parts;
+  const { sessionId, agent, questions } = reader;
+  const { store } = agent;
   let histories: LoadedHistories | undefined;
   for (;;) {
     const messages = await store.inbox(sessionId);

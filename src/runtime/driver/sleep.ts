@@ -8,11 +8,11 @@ import type { Driver } from "./driver-types.js";
 
 /** Starts a timer. `add` is called with the event that the effect settles with. */
 export function sleep(
-  driver: Pick<Driver, "parts" | "jobs" | "checks">,
+  driver: Pick<Driver, "agent" | "jobs" | "checks">,
   { key, runId, timer, until, ms, callKey, attempt, questionId }: Extract<Effect, { type: "sleep" }>,
   add: (event: EventBody) => void,
 ): void {
-  const { clock } = driver.parts;
+  const { clock } = driver.agent;
   const remainingMs = Math.max(0, until - clock.now());
   const cancellation = createCancellation();
   const fire = () => {

@@ -14,7 +14,7 @@ import type { EffectContext } from "../work/effect-context.js";
 
 /** @param startedAt when the attempt began, epoch milliseconds */
 export function decideAfterFailure(failure: ModelFailure, startedAt: number, context: EffectContext): AfterFailure {
-  const { parts, state, now } = context;
+  const { agent, state, now } = context;
   if (failure.kind === "context_overflow" && state.status === "model_running" && canCompact(state, context))
     return { type: "compact" };
   const { since, attempts } = getFailing(state) ?? { since: startedAt, attempts: 0 };
@@ -23,7 +23,7 @@ export function decideAfterFailure(failure: ModelFailure, startedAt: number, con
   // If a hook chose a model for this call, the run's current model is tried next.
   const isChosen = state.status === "model_running" && state.model !== undefined;
   const next = getFallback(state) + (isChosen ? 0 : 1);
-  return next < parts.models.length
+  return next < agent.models.length
     ? { type: "fallback", index: next }
     : { type: "give_up", reason: toReason(failure) };
 }

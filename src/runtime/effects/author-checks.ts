@@ -57,7 +57,7 @@ export function checkWithAuthor(
   cancellation: Cancellation,
 ): Awaitable<AuthorVerdict> {
   const { needsApproval } = call.tool;
-  if (context.parts.canExecuteTool !== undefined || typeof needsApproval === "function")
+  if (context.agent.canExecuteTool !== undefined || typeof needsApproval === "function")
     return runAuthorChecks(call, context, cancellation);
   // The fast path for almost every call: there is no author's code to run.
   return wait(call.isEdited || !needsApproval ? allowedVerdict : approvalVerdict);
@@ -68,7 +68,7 @@ function* runAuthorChecks(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<AuthorVerdict> {
-  const { clock } = context.parts;
+  const { clock } = context.agent;
   const startedAt = clock.elapsed();
   const records: HookRecord[] = [];
   const recordFailure = (name: string, failure: CheckFailure | undefined) => {
@@ -97,7 +97,7 @@ export function* checkPermission(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<Pick<AuthorVerdict, "permission" | "records">> {
-  const { clock, canExecuteTool } = context.parts;
+  const { clock, canExecuteTool } = context.agent;
   if (canExecuteTool === undefined) return { permission: allowPermission, records: noRecords };
   const startedAt = clock.elapsed();
   const sent = yield* resolveSentMessages(context);
@@ -124,7 +124,7 @@ function callCanExecuteTool(
   cancellation: Cancellation,
   sent: ResolvedList | null,
 ): MaybePromise<SettledCall> {
-  const { canExecuteTool, hasDeferredTools } = context.parts;
+  const { canExecuteTool, hasDeferredTools } = context.agent;
   if (canExecuteTool === undefined) return allowedCall;
   const request: PermissionRequest = {
     callKey: record.callKey,

@@ -53,7 +53,7 @@ export async function callModel(
   const built = request instanceof Promise ? await request : request;
   if (built.type === "missing") return createRestart(effect, built.message, context);
   while (!context.hold.isFresh()) if (!(await context.hold.refresh())) return undefined;
-  const { parts, memory, now, subscribers } = context;
+  const { agent, memory, now, subscribers } = context;
   const { model, timeouts } = chooseModel(context);
   const assembly = createAssembly(built.request);
   let firstDeltaMs: number | undefined;
@@ -65,13 +65,13 @@ export async function callModel(
       output?.take(delta);
     }
   };
-  const guard = parts.hooks.besideLLMCall.length === 0 ? null : guardCall(effect, built.request, context, cancellation);
+  const guard = agent.hooks.besideLLMCall.length === 0 ? null : guardCall(effect, built.request, context, cancellation);
   // Subscribers must not see the beginning of an answer that is held back.
   if (guard?.holds !== true) memory.partial = assembly;
   const options: StreamOptions = {
-    stream: findStream(parts, model),
+    stream: findStream(agent, model),
     timeouts,
-    clock: parts.clock,
+    clock: agent.clock,
     cancellation: guard?.cancellation ?? cancellation,
     publish: guard === null ? publish : (deltas) => guard.pass(assembly, deltas, publish),
     isLeaseFresh: context.hold.isFresh,
@@ -126,11 +126,11 @@ const unseenFailure: ModelFailure = {
 /** Only an answer with a schema is parsed while it streams. It may continue earlier answers. */
 function createOutputReader(
   identity: ModelRequest,
-  { transcript, parts, subscribers }: EffectContext,
+  { transcript, agent, subscribers }: EffectContext,
 ): PartialOutputReader | undefined {
   if (identity.responseFormat === undefined) return undefined;
   const publish = (item: PartialOutput) => publishPartialOutput(subscribers, item);
-  return readPartialOutput({ identity, before: continuedText(transcript), clock: parts.clock, publish });
+  return readPartialOutput({ identity, before: continuedText(transcript), clock: agent.clock, publish });
 }
 
 /** The step is prepared again, and counts as a restart, so a blob that is lost again and again ends the run. */
@@ -210,7 +210,7 @@ type Mutable<Event> = { -readonly [Key in keyof Event]: Event[Key] };
 /** Adds the cost to usage. If a provider omits counts, the usage is partial: a lower bound. */
 function priceUsage(usage: Usage, context: EffectContext): Usage {
   const isKnown = usage.inputTokens !== undefined && usage.outputTokens !== undefined;
-  return addCost(isKnown ? usage : { ...usage, partial: true }, chooseModel(context).model.id, context.parts.services);
+  return addCost(isKnown ? usage : { ...usage, partial: true }, chooseModel(context).model.id, context.agent.services);
 }
 
 /**

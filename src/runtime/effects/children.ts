@@ -49,15 +49,15 @@ export async function startChild(
   input: unknown,
   context: EffectContext,
 ): Promise<EventBody> {
-  const { sessionId, state, parts, transcript, now } = context;
+  const { sessionId, state, agent, transcript, now } = context;
   const span = parseTraceparent(transcript.run?.traceparent);
   const childId = deriveChildId(sessionId, callKey);
   // A child session waits for its own children. After its end, their answers would be lost and their usage would not be counted.
   const wantsBackground = state.session?.parent === undefined && child.background(input);
-  const refused = findReachedChildLimit(callKey, wantsBackground, state, parts.family);
+  const refused = findReachedChildLimit(callKey, wantsBackground, state, agent.family);
   if (refused !== undefined)
     return { type: "tool_finished", runId, callKey, outcome: "blocked", output: errorOutput(refused) };
-  const reserved = reserveBudget(callKey, state, parts.family);
+  const reserved = reserveBudget(callKey, state, agent.family);
   if (reserved === "nothing")
     return { type: "tool_finished", runId, callKey, outcome: "error", output: errorOutput(budgetUsedUp) };
   const text = child.request(input);
@@ -100,10 +100,10 @@ export async function startChild(
 async function findReport(
   childId: string,
   callKey: string,
-  { sessionId, state, parts }: EffectContext,
+  { sessionId, state, agent }: EffectContext,
 ): Promise<"waiting" | "background" | null> {
   if (state.background?.some((child) => child.callKey === callKey) === true) return "background";
-  const ids = (await parts.store.inbox(sessionId)).map(({ id }) => id);
+  const ids = (await agent.store.inbox(sessionId)).map(({ id }) => id);
   if (ids.includes(resultMessageId(childId, deriveChildId(childId, callKey)))) return "waiting";
   return ids.includes(`run/${deriveEndRunId(childId, callKey)}`) ? "background" : null;
 }
@@ -114,7 +114,7 @@ async function postRequest(
   message: InboxMessage,
   context: EffectContext,
 ): Promise<boolean> {
-  const { store } = context.parts;
+  const { store } = context.agent;
   if ((await store.post(child.childId, message)).type === "posted") return wantsBackground;
   const isBackground = await wasStartedInBackground(child.childId, message.id, store);
   await repeatReport({ ...child, isBackground }, context);
@@ -126,12 +126,12 @@ async function postRequest(
  * have reported to an earlier session with the id of this one, which was deleted without its children, and no other message would end this
  * session's wait. A session that has got a report already refuses it.
  */
-async function repeatReport(child: ChildOfCall, { sessionId, state, parts, now }: EffectContext): Promise<void> {
+async function repeatReport(child: ChildOfCall, { sessionId, state, agent, now }: EffectContext): Promise<void> {
   const { callKey, name, childId, isBackground } = child;
-  const { store } = parts;
+  const { store } = agent;
   const childState = (await store.load(childId))?.state;
-  const agent = state.session?.agent;
-  if (childState === undefined || agent === undefined) return;
+  const ownName = state.session?.agent;
+  if (childState === undefined || ownName === undefined) return;
   const [runId, at] = [deriveChildId(childId, callKey), now()];
   const result = await loadRunResult(store, childId, childState, runId);
   if (result === null || !("reason" in result)) {
@@ -141,10 +141,13 @@ async function repeatReport(child: ChildOfCall, { sessionId, state, parts, now }
   }
   if (isBackground) {
     const text = endedInBackground(name, childId, describeEnd(result));
-    return void (await store.post(sessionId, createEndMessage(child, { agent, text, usage: result.usage, at })));
+    return void (await store.post(
+      sessionId,
+      createEndMessage(child, { agent: ownName, text, usage: result.usage, at }),
+    ));
   }
   const outcome = toChildOutput(result, await readTranscript(store, childId, childState), name);
-  const body = await createResultBody(outcome, result.usage, sessionId, parts);
+  const body = await createResultBody(outcome, result.usage, sessionId, agent);
   await store.post(sessionId, createResultMessage({ childId, runId, at }, callKey, body));
 }
 
@@ -188,28 +191,28 @@ export async function postAbort(
 }
 
 /** Aborts a child. Its result arrives like that of any child. */
-export async function cancelChild(effect: EffectOf<"cancel_child">, { parts, now }: EffectContext): Promise<undefined> {
-  if (await postAbort(effect, parts.store, now()))
-    await findChildAgent(effect.name, parts.family)?.takeUp(effect.childId);
+export async function cancelChild(effect: EffectOf<"cancel_child">, { agent, now }: EffectContext): Promise<undefined> {
+  if (await postAbort(effect, agent.store, now()))
+    await findChildAgent(effect.name, agent.family)?.takeUp(effect.childId);
   return undefined;
 }
 
 /** Posts the result of the call that started this session to the parent. */
 export async function notifyParent(
   { parent, runId }: EffectOf<"notify_parent">,
-  { sessionId, state, transcript, parts, now }: EffectContext,
+  { sessionId, state, transcript, agent, now }: EffectContext,
 ): Promise<EventBody> {
   const result = resultOf(sessionId, state, transcript);
   if (parent.background === true) {
-    if (runId === deriveChildId(sessionId, parent.callKey)) await reportEnd(parent, result, { sessionId, parts, now });
+    if (runId === deriveChildId(sessionId, parent.callKey)) await reportEnd(parent, result, { sessionId, agent, now });
     return { type: "parent_notified", runId };
   }
-  const outcome = toChildOutput(result, transcript, parts.name);
-  const body = await createResultBody(outcome, result?.usage ?? {}, parent.sessionId, parts);
+  const outcome = toChildOutput(result, transcript, agent.name);
+  const body = await createResultBody(outcome, result?.usage ?? {}, parent.sessionId, agent);
   const message = createResultMessage({ childId: sessionId, runId, at: now() }, parent.callKey, body);
   // A message to a parent that was deleted would begin a session that no agent can continue.
-  if ((await parts.store.describe(parent.sessionId)) !== null) await parts.store.post(parent.sessionId, message);
-  await takeUpParent(parent.sessionId, parts.family);
+  if ((await agent.store.describe(parent.sessionId)) !== null) await agent.store.post(parent.sessionId, message);
+  await takeUpParent(parent.sessionId, agent.family);
   return { type: "parent_notified", runId };
 }
 
@@ -219,10 +222,10 @@ async function createResultBody(
   { output, isError, cut }: ChildOutput,
   usage: Usage,
   parentId: string,
-  parts: EffectContext["parts"],
+  agent: EffectContext["agent"],
 ): Promise<ResultBody> {
   return {
-    output: await capOrKeepWhole(output, parentId, parts),
+    output: await capOrKeepWhole(output, parentId, agent),
     ...(isError ? { isError } : {}),
     child: { usage, ...defined({ cut }) },
   };
@@ -253,21 +256,21 @@ function deriveEndRunId(childId: string, callKey: string): string {
 async function reportEnd(
   parent: NonNullable<SessionInfo["parent"]>,
   result: RunResult | null,
-  { sessionId, parts, now }: Pick<EffectContext, "sessionId" | "parts" | "now">,
+  { sessionId, agent, now }: Pick<EffectContext, "sessionId" | "agent" | "now">,
 ): Promise<void> {
-  const agent = (await parts.store.load(parent.sessionId))?.state.session?.agent;
-  if (agent === undefined) return;
-  const text = endedInBackground(parts.name, sessionId, describeEnd(result));
-  const child = { callKey: parent.callKey, name: parts.name, childId: sessionId };
+  const parentAgent = (await agent.store.load(parent.sessionId))?.state.session?.agent;
+  if (parentAgent === undefined) return;
+  const text = endedInBackground(agent.name, sessionId, describeEnd(result));
+  const child = { callKey: parent.callKey, name: agent.name, childId: sessionId };
   const message = createEndMessage(child, {
-    agent,
+    agent: parentAgent,
     text,
     usage: result?.usage ?? {},
     ...(result !== null && "reason" in result && result.status !== "interrupted" ? { reason: result.reason } : {}),
     at: now(),
   });
-  await parts.store.post(parent.sessionId, message);
-  await takeUpParent(parent.sessionId, parts.family);
+  await agent.store.post(parent.sessionId, message);
+  await takeUpParent(parent.sessionId, agent.family);
 }
 
 /** The message that a child in the background has ended. The parent's inbox accepts one. */
@@ -335,17 +338,17 @@ export function describeEnd(result: RunResult | null): string {
  */
 export async function reportToParent(
   { parent, runId, askedAt, asleep, seq }: EffectOf<"tell_parent">,
-  { sessionId, parts, now }: EffectContext,
+  { sessionId, agent, now }: EffectContext,
 ): Promise<EventBody> {
   // Whoever lists the questions of the family reads those of a child in the background from its own state.
   if (parent.background === true) return { type: "parent_told", runId, askedAt, toldSeq: seq };
-  if ((askedAt !== null || asleep !== undefined) && !(await isCallOpen(parent, parts.store)))
+  if ((askedAt !== null || asleep !== undefined) && !(await isCallOpen(parent, agent.store)))
     return { type: "abort_requested", runId, note: "the parent waits for it no more" };
   const message = createWaitMessage({ childId: sessionId, seq, at: now() }, parent.callKey, {
     askedAt,
     ...defined({ asleep }),
   });
-  if ((await parts.store.describe(parent.sessionId)) !== null) await parts.store.post(parent.sessionId, message);
+  if ((await agent.store.describe(parent.sessionId)) !== null) await agent.store.post(parent.sessionId, message);
   return { type: "parent_told", runId, askedAt, toldSeq: seq };
 }
 

@@ -36,8 +36,8 @@ export async function compact(
   context: EffectContext,
   cancellation: Cancellation,
 ): Promise<CompactedBody | undefined> {
-  const { state, parts } = context;
-  const { compaction } = parts.services;
+  const { state, agent } = context;
+  const { compaction } = agent.services;
   if (state.status !== "preparing" && !isTerminal(state)) return undefined;
   const runFields = isTerminal(state) ? {} : { runId: effect.runId };
   const size = measureContext(context);
@@ -50,13 +50,13 @@ export async function compact(
   if (skipped !== undefined)
     return { type: "compacted", ...runFields, tokensBefore, fault: createFault(skipped.code, skipped.why), ...hooks };
   const stepModel = chooseModel(context);
-  const summaryModel = parts.compaction.model === null ? stepModel : { ...stepModel, model: parts.compaction.model };
+  const summaryModel = agent.compaction.model === null ? stepModel : { ...stepModel, model: agent.compaction.model };
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation, cancellation.reason));
   const last = summaryModel.model === stepModel.model ? await findLastRequest(effect, context, size) : null;
   const summarizer = createSummarizer(effect, summaryModel, context, ownCancellation, last);
   const startedAt = context.now();
-  const budget = parts.compaction.computeBudget(summaryModel.model).tokens;
+  const budget = agent.compaction.computeBudget(summaryModel.model).tokens;
   const made = await summarize({ cut, keep }, summarizer, budget, compaction, context);
   stopListening();
   // A service that took too long must not call the model again.
@@ -83,9 +83,9 @@ async function planCompaction(
   context: EffectContext,
   cancellation: Cancellation,
 ): Promise<CompactionPlan> {
-  const { state, parts, transcript } = context;
+  const { state, agent, transcript } = context;
   const keep = transcript.asked?.keep;
-  if (parts.hooks.beforeCompaction.length === 0 || state.status === "idle")
+  if (agent.hooks.beforeCompaction.length === 0 || state.status === "idle")
     return { records: [], ...defined({ keep }) };
   const isManual = isTerminal(state) || (isCompactionRequested(state) && !isContextFull(size, context));
   const subject: CompactionStartSubject = {
@@ -110,10 +110,10 @@ async function findLastRequest(
   context: EffectContext,
   { tokens, budget }: ContextSize,
 ): Promise<LastRequest | null> {
-  const { state, transcript, parts, now } = context;
+  const { state, transcript, agent, now } = context;
   if (state.status !== "preparing" || state.failing !== null) return null;
   if (state.for !== "compaction" || state.purpose === "unpause") return null;
-  if (chooseModel(context).model.cachesPrompts !== true || parts.promptCache === "off") return null;
+  if (chooseModel(context).model.cachesPrompts !== true || agent.promptCache === "off") return null;
   if (transcript.sentList !== null || !isCached(transcript, now()) || tokens >= budget) return null;
   const made = await buildRequest({ runId, modelCallIndex: state.modelCallIndex, attempt: 0 }, context);
   return made.type === "request" ? { request: made.request, room: budget - tokens } : null;
@@ -143,19 +143,19 @@ async function summarize(
   service: CompactionService,
   context: EffectContext,
 ): Promise<Summary | Fault> {
-  const { parts, transcript } = context;
+  const { agent, transcript } = context;
   const earlier = transcript.compaction;
   const task: CompactionTask = {
     messages: transcript.messages.slice(earlier === null ? 0 : 1, cut),
     earlier: deepFreeze(earlier),
     size: measureContext(context),
     summariserBudget,
-    estimator: parts.services.tokens,
+    estimator: agent.services.tokens,
     kept: transcript.messages.length - cut,
     ...defined({ keep, askBehind }),
     ask,
   };
-  const settled = await callInTime(() => service.sumUp(task), { timeoutMs: sumUpTimeoutMs, clock: parts.clock });
+  const settled = await callInTime(() => service.sumUp(task), { timeoutMs: sumUpTimeoutMs, clock: agent.clock });
   if (settled.type !== "returned") return createFault("summariser_failed", settled.message);
   try {
     const { summary, retained } = settled.value as Summary;
@@ -175,9 +175,9 @@ function applySummary(
   context: EffectContext,
   tokensBefore: number,
 ): Partial<CompactedBody> {
-  const { parts, transcript, memory } = context;
+  const { agent, transcript, memory } = context;
   const { messages, seqs } = transcript;
-  const { message } = parts.services.tokens;
+  const { message } = agent.services.tokens;
   const replaced = messages.slice(0, cut).reduce((sum, old) => sum + message(old), 0);
   const replacement = message(summaryMessage(summary, retained));
   if (replacement >= replaced)

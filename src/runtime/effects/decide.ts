@@ -58,7 +58,7 @@ export function* decide(
     const { decision, records } = yield* decideForProvider(requested, context, cancellation);
     return settle(decision, { records });
   }
-  const findOffered = (name: string) => (isActive(name, context) ? context.parts.tools.get(name) : undefined);
+  const findOffered = (name: string) => (isActive(name, context) ? context.agent.tools.get(name) : undefined);
   const repaired =
     call.edited === undefined ? yield* repairCall(requested, findOffered, context, cancellation) : undefined;
   const { record = requested, name = call.name } = repaired ?? {};
@@ -115,13 +115,13 @@ function isActive(name: string, { transcript }: EffectContext): boolean {
 
 function formatNotOffered(name: string, context: EffectContext): string {
   const isMissing =
-    isActive(name, context) && listMissingRunTools(context.parts, context.transcript.run).includes(name);
+    isActive(name, context) && listMissingRunTools(context.agent, context.transcript.run).includes(name);
   return isMissing ? `${missingTool(name)}.` : unknownToolWithNames(name, listKnownNames(name, context));
 }
 
 /** The names to suggest for an unknown tool. There are too many deferred tools to list, so only the nearest of them is included. */
 function listKnownNames(unknown: string, context: EffectContext): readonly string[] {
-  const { tools, specifications, hasDeferredTools } = context.parts;
+  const { tools, specifications, hasDeferredTools } = context.agent;
   const active = [...tools.keys()].filter((name) => isActive(name, context));
   if (!hasDeferredTools) return active;
   const offeredNames = new Set(specifications.map(({ name }) => name));
@@ -151,12 +151,12 @@ function* decideInput(
   const changed = input === undefined ? {} : { input };
   const { tool } = compiled;
   const checked = validateInput(compiled, record, context, cancellation);
-  const startedAt = checked instanceof Promise ? context.parts.clock.elapsed() : 0;
+  const startedAt = checked instanceof Promise ? context.agent.clock.elapsed() : 0;
   const validated = yield* wait(checked);
   if (!validated.ok) {
     const decision = rejectInvalidInput(call, record, tool, validated.message, context);
     if (validated.failure === undefined) return { decision, records: noRecords };
-    const ms = context.parts.clock.elapsed() - startedAt;
+    const ms = context.agent.clock.elapsed() - startedAt;
     return { decision, records: [createFailureRecord(`input schema of ${tool.name}`, validated.failure, ms)] };
   }
   context.memory.validated = (context.memory.validated ?? new Map()).set(record.callKey, validated.value);

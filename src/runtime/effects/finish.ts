@@ -25,12 +25,12 @@ type FinishingState = Extract<Preparing, { for: "finish" }>;
 
 function* checkOutput(
   { runId, reason, counters }: FinishingState,
-  { sessionId, transcript, parts }: EffectContext,
+  { sessionId, transcript, agent }: EffectContext,
 ): Coroutine<EventBody> {
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { type: "run_finished", runId, reason };
   const answer = transcript.run?.doneMessage ?? transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, findOwnSchema(sessionId, runId, schema, parts), parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, findOwnSchema(sessionId, runId, schema, agent), agent.clock));
   if (checked.ok) return { type: "run_finished", runId, reason, output: checked.value };
   if (counters.outputRetries < maxOutputRetries) {
     const text = formatRepairRequest(checked.message);

@@ -64,7 +64,7 @@ export function guardCall(
   context: EffectContext,
   outerCancellation: Cancellation,
 ): GuardedCall {
-  const { hooks, clock } = context.parts;
+  const { hooks, clock } = context.agent;
   const cancellation = createCancellation();
   const stopListening = onCancel(outerCancellation, () => abort(cancellation, outerCancellation.reason));
   const buffered: MessageDelta[] = [];

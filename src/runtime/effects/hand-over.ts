@@ -12,7 +12,7 @@ import type { EffectContext } from "../work/effect-context.js";
 import { applyHandoffFilter } from "../work/handoff-filter.js";
 
 export function* prepareHandoff(context: EffectContext, cancellation: Cancellation): Coroutine<EventBody | undefined> {
-  const { state, memory, runMemory, transcript, parts } = context;
+  const { state, memory, runMemory, transcript, agent } = context;
   if (state.status !== "preparing" || state.for !== "handoff") return undefined;
   const { runId, modelCallIndex, handoff, session } = state;
   if (handoff === undefined || session === null) return undefined;
@@ -28,12 +28,12 @@ export function* prepareHandoff(context: EffectContext, cancellation: Cancellati
   const name = call === undefined ? "" : toolNameOf(call);
   const filter = findFilter(name, to, context);
   // A filter may have side effects, and a replay must not have any.
-  if (parts.isReplay === true && typeof filter === "function") return undefined;
-  const startedAt = parts.clock.elapsed();
+  if (agent.isReplay === true && typeof filter === "function") return undefined;
+  const startedAt = agent.clock.elapsed();
   const filterResult = yield* applyHandoffFilter(filter, state, context, cancellation);
   if (!filterResult.ok) {
     const { outcome, message } = filterResult;
-    const ms = Math.max(0, parts.clock.elapsed() - startedAt);
+    const ms = Math.max(0, agent.clock.elapsed() - startedAt);
     const record: HookRecord = { name: `filter of ${name}`, hook: "afterStep", ms, outcome, message };
     return failed(`the filter of the handoff to "${to}" failed: ${message}`, [...records, record]);
   }
@@ -45,11 +45,11 @@ export function* prepareHandoff(context: EffectContext, cancellation: Cancellati
 }
 
 /** Finds the filter by tool name, or else by target, because the tool may have been renamed since the call was decided. */
-function findFilter(toolName: string, to: string, { parts }: EffectContext): HandoffFilter | undefined {
-  const named = parts.tools.get(toolName)?.tool;
+function findFilter(toolName: string, to: string, { agent }: EffectContext): HandoffFilter | undefined {
+  const named = agent.tools.get(toolName)?.tool;
   const found = named === undefined ? undefined : findHandoff(named);
   if (found !== undefined) return found.filter;
-  for (const { tool } of parts.tools.values()) {
+  for (const { tool } of agent.tools.values()) {
     const handoff = findHandoff(tool);
     if (handoff?.to === to) return handoff.filter;
   }

@@ -48,7 +48,7 @@ export function* createFinalOutcome<Given extends ToolOutcome & { readonly raw?:
 ): Coroutine<AfterToolCall<Given>> {
   const whole = yield* callAfterToolCall(given, record, durationMs, context);
   const { raw } = given;
-  const tool = context.parts.tools.get(toolNameOf(record))?.tool;
+  const tool = context.agent.tools.get(toolNameOf(record))?.tool;
   if (raw === undefined || tool?.toModelOutput === undefined) return whole;
   const call: FinishedCall = { ...callOf(record), durationMs, source: "tool" };
   return { ...whole, ...(yield* createModelOutcome(tool, { ...given, raw }, whole, call, context)) };
@@ -73,7 +73,7 @@ function* createModelOutcome(
   // `toModelOutput` may fail on a value that a hook has changed. The model may then read the changed value.
   const shown = yield* createShownOutput(tool, result, context, isChanged ? returned : undefined);
   const final =
-    context.parts.hooks.afterToolCall.length === 0
+    context.agent.hooks.afterToolCall.length === 0
       ? { ...shown, records: [] }
       : yield* callAfterToolResult(shown, { ...call, source: "toModelOutput" }, context);
   const both = { outcome: final.outcome, output: final.output, records: [...records, ...final.records] };
@@ -117,7 +117,7 @@ type Made =
   | { readonly type: "error"; readonly text: string }
   | { readonly type: "failed"; readonly message: string };
 
-function* callToModelOutput(tool: AnyTool, result: ToolResult, { parts: { clock } }: EffectContext): Coroutine<Made> {
+function* callToModelOutput(tool: AnyTool, result: ToolResult, { agent: { clock } }: EffectContext): Coroutine<Made> {
   const settled = yield* wait(
     callInTime(() => tool.toModelOutput?.(result), { timeoutMs: toModelOutputTimeoutMs, clock }),
   );

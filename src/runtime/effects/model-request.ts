@@ -30,14 +30,14 @@ export function buildRequest(effect: CallIdentity, context: EffectContext): Mayb
 }
 
 function* assembleRequest(effect: CallIdentity, context: EffectContext): Coroutine<RequestResult> {
-  const { state, parts, transcript, memory, sessionId } = context;
+  const { state, agent, transcript, memory, sessionId } = context;
   const { model } = chooseModel(context);
   const prompt = yield* wait(resolvePrompt(memory.texts, transcript, currentPrompt(context)));
   if (prompt.type === "missing") return prompt;
   const { sentList } = transcript;
   const list = sentList === null ? null : yield* wait(resolveList(sentList, memory.texts));
   if (list?.type === "missing") return { ...list, message: `${list.message}: the step is prepared anew.` };
-  const source = { sessionId, store: parts.store };
+  const source = { sessionId, store: agent.store };
   const messages = yield* wait(buildRequestMessages(transcript, list?.messages ?? null, model, source));
   const texts = model.takesDeferredTools === true ? prompt : { ...prompt, specifications: withoutDeferred(prompt) };
   const request = createRequest({ sessionId, effect, state, transcript, messages, texts });

@@ -61,13 +61,13 @@ function prepareStep(
   if (missing.length > 0) return prepareStep(state, context, cancellation, [...earlier, ...missing]);
   const { runId, modelCallIndex } = state;
   // Whether a compaction is due depends on what an author's context manager would send.
-  const firstBuild = context.parts.context.manager === defaultContextManager ? null : buildContext(state, context);
+  const firstBuild = context.agent.context.manager === defaultContextManager ? null : buildContext(state, context);
   const list = firstBuild?.type === "built" ? firstBuild.list : null;
   if (isCompactionDue(state, context, list))
     return { type: "compaction_started", runId, modelCallIndex, ...pickHookRecords(earlier) };
   const built = firstBuild ?? buildContext(state, context);
   if (built.type === "failed") return { ...createManagerFailure(state, built.message), ...pickHookRecords(earlier) };
-  const { conditionalHandoffs } = context.parts;
+  const { conditionalHandoffs } = context.agent;
   const offered = conditionalHandoffs === null ? allHandoffs : selectHandoffs(conditionalHandoffs, state, context);
   const earlierRecords = offered.records.length === 0 ? earlier : [...earlier, ...offered.records];
   const records = earlierRecords.length === 0 ? built.records : [...earlierRecords, ...built.records];
@@ -78,11 +78,11 @@ function prepareStep(
 }
 
 /** Recorded once per run and process: the model was offered these tools before and no longer is. */
-function missingToolRecords({ parts, transcript, runMemory }: EffectContext): readonly HookRecord[] {
+function missingToolRecords({ agent, transcript, runMemory }: EffectContext): readonly HookRecord[] {
   if (transcript.run?.options.tools === undefined || runMemory.hasReportedTools) return noRecords;
-  if (parts.isReplay === true) return noRecords;
+  if (agent.isReplay === true) return noRecords;
   runMemory.hasReportedTools = true;
-  return listMissingRunTools(parts, transcript.run).map((name) => ({
+  return listMissingRunTools(agent, transcript.run).map((name) => ({
     name: `tool ${name}`,
     hook: "beforeLLMCall",
     ms: 0,
@@ -168,9 +168,9 @@ function createPreparedEvent(
   context: EffectContext,
 ): EventBody {
   const { runId, modelCallIndex, seq, purpose } = state;
-  const { memory, parts, transcript } = context;
-  const callSettings = mergeSettings(parts.settings, transcript.run?.options.settings, settings);
-  const resultBytes = parts.services.output?.maxTotalBytes;
+  const { memory, agent, transcript } = context;
+  const callSettings = mergeSettings(agent.settings, transcript.run?.options.settings, settings);
+  const resultBytes = agent.services.output?.maxTotalBytes;
   const sources = getSources(state, context);
   const systemPrompt = sources === null ? built : adjustPrompt(built, list, sources, transcript);
   return {
@@ -201,13 +201,13 @@ const keepsTools: Pick<EventOf<"prepared">, "summaryKeepsTools"> = { summaryKeep
  * Writing a cache entry that lasts an hour costs more, which pays off in a session that pauses repeatedly. After one pause, most sessions
  * do not pause a second time.
  */
-function choosePromptCache({ parts, transcript, now }: EffectContext): Pick<EventOf<"prepared">, "promptCache"> {
-  switch (parts.promptCache) {
+function choosePromptCache({ agent, transcript, now }: EffectContext): Pick<EventOf<"prepared">, "promptCache"> {
+  switch (agent.promptCache) {
     case "5m":
       return {};
     case "1h":
     case "off":
-      return { promptCache: parts.promptCache };
+      return { promptCache: agent.promptCache };
     case "auto": {
       const { pauses } = transcript;
       const count = pauses.count + (isPause(pauses, now()) ? 1 : 0);

@@ -50,7 +50,7 @@ export function* reconcileTool(
           question: `It had started, and its outcome is unknown (${why}). Run it again, give its result, or count it as failed?`,
         },
   });
-  const compiled = context.parts.tools.get(call.name);
+  const compiled = context.agent.tools.get(call.name);
   const recover = compiled?.tool.recover;
   if (compiled === undefined || typeof recover !== "object") return ask("its tool can no longer tell");
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
@@ -84,7 +84,7 @@ function callReconcile(
   context: EffectContext,
   cancellation: Cancellation,
 ): MaybePromise<SettledCall> {
-  const { sessionId, parts, state } = context;
+  const { sessionId, agent, state } = context;
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation));
   const request = {
@@ -95,13 +95,13 @@ function callReconcile(
     sessionId,
     runId,
     ...pickPrincipal(state),
-    deps: resolveDeps(parts, sessionId, runId),
+    deps: resolveDeps(agent, sessionId, runId),
     params: getParams(context),
     steps,
   };
   const { timeoutMs = defaultToolTimeoutMs } = tool;
   const onGivenUp = () => abort(ownCancellation);
-  const called = callInTime(() => reconcile(request), { timeoutMs, clock: parts.clock, onGivenUp });
+  const called = callInTime(() => reconcile(request), { timeoutMs, clock: agent.clock, onGivenUp });
   if (!(called instanceof Promise)) {
     stopListening();
     return called;
@@ -123,7 +123,7 @@ function* toFinishedEvent(
     raw: { input, output: found.output },
   } as const;
   const { outcome, output, returned, records } = yield* createFinalOutcome<Reported>(reported, record, 0, context);
-  const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), context.sessionId, context.parts));
+  const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), context.sessionId, context.agent));
   return { type: "tool_finished", runId, callKey, outcome, ...cut, ...pickHookRecords(records) };
 }
 

@@ -59,8 +59,8 @@ export function repairCall(
 }
 
 /** Replaces a call of `call_tool` with its inner call, even if repairs are disabled: such a call is not a mistake. */
-function unwrapCallTool(call: RepairedCall, { parts }: EffectContext): RepairedCall {
-  if (call.name !== callToolName || !parts.hasDeferredTools) return call;
+function unwrapCallTool(call: RepairedCall, { agent }: EffectContext): RepairedCall {
+  if (call.name !== callToolName || !agent.hasDeferredTools) return call;
   const { input, invalid } = call.record.part;
   const text = invalid === undefined ? undefined : repairJson(rawTextOf(input) ?? "");
   const repaired = text === undefined ? undefined : parseJson(text);
@@ -78,7 +78,7 @@ function* repairWithAuthor(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<RepairedCall> {
-  const { tools } = context.parts;
+  const { tools } = context.agent;
   const known = [...tools.keys()].filter((name) => findTool(name) !== undefined);
   const repaired = fitCallInput(repairJsonInput(repairName(initial, known, findTool), findTool), findTool);
   if (repairToolCall === undefined) return repaired;
@@ -89,7 +89,7 @@ function* repairWithAuthor(
 }
 
 /** Undefined in a replay, which reads the result of the author's function from the log. Null if repairs are disabled. */
-function findAuthorRepair({ parts: { repairToolCall, isReplay } }: EffectContext): RepairToolCall | null | undefined {
+function findAuthorRepair({ agent: { repairToolCall, isReplay } }: EffectContext): RepairToolCall | null | undefined {
   return isReplay === true && repairToolCall !== null ? undefined : repairToolCall;
 }
 
@@ -170,7 +170,7 @@ function* askRepairFunction(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<RepairedCall> {
-  const { repairToolCall, clock, hasDeferredTools } = context.parts;
+  const { repairToolCall, clock, hasDeferredTools } = context.agent;
   if (repairToolCall === undefined || repairToolCall === null) return call;
   const specification = findTool(call.name)?.specification;
   const request: RepairRequest = {

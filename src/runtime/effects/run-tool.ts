@@ -41,7 +41,7 @@ export function* runTool(
 ): Coroutine<EventBody | undefined> {
   const record = context.transcript.calls.get(effect.callKey);
   if (record === undefined) return undefined;
-  const child = findChildAgent(toolNameOf(record), context.parts.family);
+  const child = findChildAgent(toolNameOf(record), context.agent.family);
   if (child !== undefined) return yield* delegateToChild(effect, record, child, context, cancellation);
   const { runId, callKey, attempt } = effect;
   const startedAt = context.now();
@@ -88,8 +88,8 @@ export function* runTool(
 }
 
 /** Whether a call's changes of the data are kept although the call ended in an error. */
-function shouldKeepData(record: CallRecord, { parts }: EffectContext): boolean {
-  return parts.tools.get(toolNameOf(record))?.tool.keepDataOnError === true;
+function shouldKeepData(record: CallRecord, { agent }: EffectContext): boolean {
+  return agent.tools.get(toolNameOf(record))?.tool.keepDataOnError === true;
 }
 
 /** Records a step that the tool did not wait for: the log cannot store its result. */
@@ -123,7 +123,7 @@ function planRetry(
   cancellation: Cancellation,
 ): { readonly next: NextAttempt | undefined; readonly records: readonly HookRecord[] } {
   const records: HookRecord[] = isMisuse(error) ? [createMisuseRecord(toolNameOf(record), error)] : [];
-  const tool = context.parts.tools.get(toolNameOf(record))?.tool;
+  const tool = context.agent.tools.get(toolNameOf(record))?.tool;
   return { next: findNextAttempt(error, tool, effect, context, cancellation, records), records };
 }
 
@@ -146,7 +146,7 @@ function* delegateToChild(
   cancellation: Cancellation,
 ): Coroutine<EventBody | undefined> {
   const { runId, callKey, attempt } = effect;
-  const compiled = context.parts.tools.get(toolNameOf(record));
+  const compiled = context.agent.tools.get(toolNameOf(record));
   if (compiled === undefined)
     return { type: "tool_finished", runId, callKey, attempt, ...failedOutcome(unknownTool(toolNameOf(record))) };
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
@@ -177,10 +177,10 @@ type Outcome = FinishedOutcome & {
 function* capOutcome(
   { outcome, output, returned, done, isFinalText }: Outcome,
   record: CallRecord,
-  { sessionId, parts }: EffectContext,
+  { sessionId, agent }: EffectContext,
 ): Coroutine<FinishedOutcome> {
   try {
-    const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), sessionId, parts));
+    const cut = yield* wait(capResult({ output, returned }, toolNameOf(record), sessionId, agent));
     if (done === undefined) return { outcome, ...cut };
     return { outcome, ...cut, done: isFinalText === true ? { message: textOfOutput(cut.output) } : {} };
   } catch (error) {
@@ -218,7 +218,7 @@ function* admitCall(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<AdmittedCall | FinishedOutcome | null> {
-  const compiled = context.parts.tools.get(toolNameOf(record));
+  const compiled = context.agent.tools.get(toolNameOf(record));
   if (compiled === undefined) return failedOutcome(formatMissingTool(toolNameOf(record), context));
   if (!isApprovedInput(record, context)) return failedOutcome(inputNotApproved);
   const input = yield* wait(validateInput(compiled, record, context, cancellation));
@@ -251,8 +251,8 @@ function* settleSteps(
     : { outcome: "interrupted", output: errorOutput(ending.message) };
 }
 
-function formatMissingTool(name: string, { parts, transcript }: EffectContext): string {
-  return listMissingRunTools(parts, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
+function formatMissingTool(name: string, { agent, transcript }: EffectContext): string {
+  return listMissingRunTools(agent, transcript.run).includes(name) ? missingTool(name) : unknownTool(name);
 }
 
 function* executeTool(
@@ -292,7 +292,7 @@ function runInPlace(
   record: CallRecord,
   validated: Extract<ValidatedInput, { ok: true }>,
   toolContext: ToolContext,
-  { parts: { name, tools, runTool } }: EffectContext,
+  { agent: { name, tools, runTool } }: EffectContext,
 ): unknown {
   const own = () => callExecute(tool, record, validated, toolContext);
   if (runTool === undefined || tools.get(tool.name)?.isBuiltIn === true) return own();

@@ -101,7 +101,7 @@ export async function runStep(
     idempotencyKey: `${host.call.idempotencyKey}/${key}`,
     options,
     signal: shutdown === null ? signal : AbortSignal.any([signal, shutdown.signal]),
-    clock: context.parts.clock,
+    clock: context.agent.clock,
     mayTryAgain: async () => (await findStepAccess(host, isCleanup)) === "here",
   });
   shutdown?.end();
@@ -175,10 +175,10 @@ function unwrapValue(key: string, { recorded, value }: StoredValue): unknown {
 
 export function createStepHost(call: StepCall) {
   const { effect, record, tool, context, cancellation, signal } = call;
-  const { recorder, parts } = context;
+  const { recorder, agent } = context;
   const { callKey, attempt: number } = effect;
   const done: readonly StepRecord[] = [...(record.steps?.done ?? [])];
-  const order = createStepOrder(done, parts.clock, (next, asked) => void failStuck(next, asked));
+  const order = createStepOrder(done, agent.clock, (next, asked) => void failStuck(next, asked));
   const names = createStepNames();
   let attempt = initialAttempt;
   let questions: QuestionListener = { tryAsking() {}, commit() {} };

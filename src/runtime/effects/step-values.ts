@@ -33,7 +33,7 @@ export type StoredValue = {
 export async function storeValue(
   body: StepBody,
   usedBytes: number,
-  { sessionId, parts }: EffectContext,
+  { sessionId, agent }: EffectContext,
 ): Promise<StoredValue> {
   if (body.outcome === "error") return { recorded: { outcome: "error", fault: body.fault }, bytes: 0 };
   const { value } = body;
@@ -45,7 +45,7 @@ export async function storeValue(
     return tooLargeValue(`the steps of this call would take more than ${maxOfCall} bytes`);
   if (bytes <= maxInEntry) return { recorded: { outcome: "ok", value }, value: copyJson(value), bytes };
   try {
-    const blob = await parts.store.putBlob(sessionId, json);
+    const blob = await agent.store.putBlob(sessionId, json);
     return { recorded: { outcome: "ok", valueBlob: { blob, bytes } }, value, bytes };
   } catch (error) {
     const why = getErrorMessage(error);
@@ -59,8 +59,8 @@ function tooLargeValue(message: string): StoredValue {
 
 type LoadedValue = { readonly found: true; readonly value: Json } | { readonly found: false };
 
-export async function loadValue({ blob }: ValueBlob, { sessionId, parts }: EffectContext): Promise<LoadedValue> {
-  const bytes = await parts.store.getBlob(sessionId, blob);
+export async function loadValue({ blob }: ValueBlob, { sessionId, agent }: EffectContext): Promise<LoadedValue> {
+  const bytes = await agent.store.getBlob(sessionId, blob);
   const parsed = bytes === null ? undefined : parseJson(decodeText(bytes), { maxBytes: maxOfStep });
   return parsed?.ok === true ? { found: true, value: parsed.value } : { found: false };
 }

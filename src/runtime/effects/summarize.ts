@@ -56,7 +56,7 @@ export function createSummarizer(
   cancellation: Cancellation,
   last: LastRequest | null,
 ): Summarizer {
-  const { sessionId, parts, state, now } = context;
+  const { sessionId, agent, state, now } = context;
   const { model, retry, timeouts } = calledModel;
   const modelCallIndex = state.status === "idle" ? 0 : state.modelCallIndex;
   let totalUsage: Usage | undefined;
@@ -69,9 +69,9 @@ export function createSummarizer(
     asking.attempts += 1;
     const assembly = createAssembly(request);
     await streamMessage(assembly, request, {
-      stream: findStream(parts, model),
+      stream: findStream(agent, model),
       timeouts,
-      clock: parts.clock,
+      clock: agent.clock,
       cancellation,
       publish() {},
       isLeaseFresh: context.hold.isFresh,
@@ -79,7 +79,7 @@ export function createSummarizer(
     const end = findEnd(assembly);
     const isWhole = end.type === "done" && end.usage.inputTokens !== undefined && end.usage.outputTokens !== undefined;
     const usage = { ...end.usage, ...(isWhole ? {} : { partial: true }) };
-    totalUsage = addUsage(totalUsage ?? {}, addCost(usage, model.id, parts.services));
+    totalUsage = addUsage(totalUsage ?? {}, addCost(usage, model.id, agent.services));
     if (end.type !== "done") return end.failure;
     const message = toMessage(assembly);
     return asking.behind && toolCallsOf(message).length > 0 ? calledToolsFailure : textOf(message);
@@ -104,7 +104,7 @@ export function createSummarizer(
   const identity = { sessionId, runId, modelCallIndex };
 
   async function askBehind({ request, room }: LastRequest, instruction: string): Promise<string | null> {
-    if (parts.services.tokens.text(instruction) > room) return null;
+    if (agent.services.tokens.text(instruction) > room) return null;
     const answer = await requestSummary({
       prompt: queueText(texts, request.systemPrompt ?? ""),
       text: queueText(texts, instruction),
@@ -199,10 +199,10 @@ export function createSummaryRequest(
 }
 
 /** Resolves early if the compaction is cancelled. */
-function sleep(ms: number, { parts }: EffectContext, cancellation: Cancellation): Promise<void> {
+function sleep(ms: number, { agent }: EffectContext, cancellation: Cancellation): Promise<void> {
   return new Promise((resolve) => {
     let stopListening = () => {};
-    const stopTimer = parts.clock.after(ms, () => {
+    const stopTimer = agent.clock.after(ms, () => {
       stopListening();
       resolve();
     });

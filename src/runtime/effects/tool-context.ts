@@ -46,7 +46,7 @@ type ContextCall = Omit<StepCall, "fail" | "pauseTimeLimit">;
 
 export function createToolContext(call: ContextCall, work: ToolWork): ToolContext {
   const { effect, record, context, idempotencyKey, signal } = call;
-  const { sessionId, parts, subscribers, transcript, state } = context;
+  const { sessionId, agent, subscribers, transcript, state } = context;
   const { callKey, runId, attempt } = effect;
   // The getters come last, and nothing is spread after them: V8 adds all members after a getter one by one, as to a dictionary.
   const made: ToolContext = {
@@ -56,9 +56,9 @@ export function createToolContext(call: ContextCall, work: ToolWork): ToolContex
     attempt,
     sessionId,
     runId,
-    deps: resolveDeps(parts, sessionId, runId),
+    deps: resolveDeps(agent, sessionId, runId),
     params: getParams(context),
-    services: parts.services,
+    services: agent.services,
     progress: (note) => publishProgress(subscribers, callKey, note),
     step: ((...step) => getToolSteps(call, work).step(...step)) as ToolSteps["step"] as ToolContext["step"],
     ask: ((question) => getToolSteps(call, work).ask(question)) as ToolSteps["ask"] as ToolContext["ask"],

@@ -134,7 +134,7 @@ export function createQuestions(host: StepHost): ToolQuestions {
 
   /** Without this check, the run would wait forever. */
   function refuseWithoutSignals(): void {
-    if (context.parts.store.signals !== undefined || context.recorder.isReplay === true) return;
+    if (context.agent.store.signals !== undefined || context.recorder.isReplay === true) return;
     throw new PawlError(
       "store_lacks",
       "This store does not support signals, so no tool can wait for one. Use one of Pawl's stores, or implement `signals` in your own.",

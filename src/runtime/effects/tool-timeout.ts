@@ -50,7 +50,7 @@ export function withTimeout(
       const left = work.asking === null ? work.askedMs : timeoutMs;
       work.askedMs = 0;
       if (left > 0) {
-        stopTimer = context.parts.clock.after(left, onTime);
+        stopTimer = context.agent.clock.after(left, onTime);
         return;
       }
       isTimedOut = true;
@@ -58,7 +58,7 @@ export function withTimeout(
       endReading();
       reject(createTimeoutError(toolTimedOut(timeoutMs)));
     };
-    let stopTimer = context.parts.clock.after(timeoutMs, onTime);
+    let stopTimer = context.agent.clock.after(timeoutMs, onTime);
     // A cancelled call has its grace period instead, and a timer would keep the process alive.
     const stopListening = onCancel(cancellation, () => {
       stopTimer();
@@ -66,8 +66,8 @@ export function withTimeout(
     });
     const follow = (given: unknown): unknown => {
       if (reading !== undefined || !isStream(given)) return given;
-      const { subscribers, memory, parts } = context;
-      reading = readStream(given, parts.clock, (output) => publishPreliminary(subscribers, memory, callKey, output));
+      const { subscribers, memory, agent } = context;
+      reading = readStream(given, agent.clock, (output) => publishPreliminary(subscribers, memory, callKey, output));
       if (isTimedOut || cancellation.isCancelled) reading.stop();
       return reading.result;
     };

@@ -68,7 +68,7 @@ type HookSequence<Value> = {
 /** A plain loop while hooks return synchronously: a generator for each point would be most of their cost. */
 function callHooksFrom<Value>(first: number, sequence: HookSequence<Value>): MaybePromise<HookCallResult<Value>> {
   const { call, context, cancellation } = sequence;
-  const { hooks, clock } = context.parts;
+  const { hooks, clock } = context.agent;
   for (let index = first; ; index += 1) {
     const hook = hooks[call.point][index];
     if (hook === undefined) return { value: sequence.value, records: sequence.records };
@@ -103,7 +103,7 @@ function applyAnswer<Value>(
   const { call, context, records, value } = sequence;
   const { point } = call;
   const { outcome, message, to, isSettled } = judgeAnswer(settled, value, call);
-  const ms = Math.max(0, Math.round((context.parts.clock.elapsed() - startedAt) * 1_000) / 1_000);
+  const ms = Math.max(0, Math.round((context.agent.clock.elapsed() - startedAt) * 1_000) / 1_000);
   records.push(
     message === undefined ? { name, hook: point, ms, outcome } : { name, hook: point, ms, outcome, message },
   );
@@ -149,14 +149,14 @@ function currentRunId({ transcript }: EffectContext): string {
 
 /** Creates the signal only if code reads it. */
 function createHookContext(context: EffectContext): CancellableHookContext {
-  const { sessionId, parts, transcript, state } = context;
+  const { sessionId, agent, transcript, state } = context;
   const runId = currentRunId(context);
   const cancellation = createCancellation();
   const hookContext: HookContext = Object.freeze({
     sessionId,
     runId,
     ...pickPrincipal(state),
-    deps: resolveDeps(parts, sessionId, runId),
+    deps: resolveDeps(agent, sessionId, runId),
     params: getParams(context),
     get signal() {
       return getSignal(cancellation);
@@ -176,7 +176,7 @@ export function callWithContext(
   cancellation: Cancellation | undefined,
   ownContext = createHookContext(context),
 ): MaybePromise<SettledCall> {
-  const { clock } = context.parts;
+  const { clock } = context.agent;
   const onGivenUp = () =>
     abort(ownContext.cancellation, cancellation?.isCancelled === true ? cancellation.reason : timedOut);
   return callInTime(() => call(ownContext.hookContext), { timeoutMs, clock, cancellation, onGivenUp });

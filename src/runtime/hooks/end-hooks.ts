@@ -33,7 +33,7 @@ export function* callBeforeStop(
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
   if (afterStep?.failure !== undefined) return refuseForFailure(afterStep.failure, state, context, earlier);
-  if (context.parts.hooks.beforeStop.length === 0) return { type: "ends", records: earlier };
+  if (context.agent.hooks.beforeStop.length === 0) return { type: "ends", records: earlier };
   const beforeStop = yield* callHooks(createBeforeStopCall(state, context), context, cancellation);
   const records = [...earlier, ...beforeStop.records];
   if (beforeStop.failure !== undefined) return refuseForFailure(beforeStop.failure, state, context, records);
@@ -78,9 +78,9 @@ type BeforeStopResult =
 function createBeforeStopCall(state: FinishingState, context: EffectContext): HookCall<BeforeStopResult> {
   const { reason, counters } = state;
   const { transcript } = context;
-  const goesOn = canGoOn(state, context);
+  const canContinue = canGoOn(state, context);
   const text = (reason === "done" ? transcript.run?.doneMessage : undefined) ?? transcript.run?.answer ?? "";
-  const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions, mayGoOn: goesOn };
+  const subject: StopSubject = { reason, text, stopPreventions: counters.stopPreventions, mayGoOn: canContinue };
   return {
     point: "beforeStop",
     initial: { type: "ends" },
@@ -89,7 +89,7 @@ function createBeforeStopCall(state: FinishingState, context: EffectContext): Ho
       const member = pickOnlyMember(answer, ["message", "refuse"]);
       if (member?.key === "message") {
         const input = toUserMessages(member.value as Parameters<typeof toUserMessages>[0]);
-        return goesOn ? { type: "settled", to: { type: "goes_on", input } } : { type: "ignored" };
+        return canContinue ? { type: "settled", to: { type: "goes_on", input } } : { type: "ignored" };
       }
       const why = readReason(member?.value);
       if (why === undefined) return refuseAnswer(answer, "{ message } or { refuse: reason }");
@@ -118,7 +118,7 @@ export function* callAfterRun(context: EffectContext, cancellation: Cancellation
   const afterStep = yield* callAfterStep(context, cancellation);
   const earlier = afterStep?.records ?? [];
   const result = resultOf(context.sessionId, context.state, context.transcript);
-  if (result === null || context.parts.hooks.afterRun.length === 0) return earlier;
+  if (result === null || context.agent.hooks.afterRun.length === 0) return earlier;
   // A copy: the subject of a hook is frozen, and the result belongs to the caller of the run.
   const call = createNotification("afterRun", structuredClone(result));
   const { records } = yield* callHooks(call, context, cancellation);

@@ -23,7 +23,7 @@ export function callAfterAttempt(
   context: EffectContext,
   cancellation: Cancellation,
 ): MaybePromise<SettledAttempt> {
-  const { afterLLMCall, onError } = context.parts.hooks;
+  const { afterLLMCall, onError } = context.agent.hooks;
   if (afterLLMCall.length + onError.length === 0) return event;
   if (event.type === "model_failed" && event.failure.kind === "cancelled") return event;
   return runCoroutine(runHooks(event, context, cancellation));
@@ -34,7 +34,7 @@ function* runHooks(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<SettledAttempt> {
-  const { onError } = context.parts.hooks;
+  const { onError } = context.agent.hooks;
   const afterCall = yield* callHooks(createNotification("afterLLMCall", toAnswerSubject(event)), context, cancellation);
   const known = event.hooks === undefined ? afterCall.records : [...event.hooks, ...afterCall.records];
   if (afterCall.failure !== undefined) return createHookFailure(afterCall.failure, event, known);

@@ -25,13 +25,13 @@ export function selectHandoffs(
   state: StepPreparing,
   context: EffectContext,
 ): OfferedHandoffs {
-  const { parts, transcript } = context;
+  const { agent, transcript } = context;
   const view = createStepView(state, context);
   const records: HookRecord[] = [];
   const hidden = new Set<string>();
   for (const { toolName, when } of conditional) if (!isOffered(when, toolName, view, records)) hidden.add(toolName);
   if (hidden.size === 0) return { choices: {}, records };
-  const names = transcript.run?.options.activeTools ?? [...parts.tools.keys()];
+  const names = transcript.run?.options.activeTools ?? [...agent.tools.keys()];
   return { choices: { activeTools: names.filter((name) => !hidden.has(name)) }, records };
 }
 

@@ -19,7 +19,7 @@ export function runHooksOnProviderResults(
   context: EffectContext,
   maxBytes: number,
 ): MaybePromise<SettledAttempt> {
-  if (context.parts.hooks.afterToolCall.length === 0 || event.type !== "model_finished") return event;
+  if (context.agent.hooks.afterToolCall.length === 0 || event.type !== "model_finished") return event;
   if (!event.message.parts.some(isProviderResult)) return event;
   return runCoroutine(processResults(event, context, maxBytes));
 }

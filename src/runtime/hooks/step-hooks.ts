@@ -45,7 +45,7 @@ export type Preparation = Omit<Extract<BuiltContext, { type: "built" }>, "type">
 type Choices = Pick<RunOptions, "activeTools" | "providerOptions" | "model"> & { readonly toolChoice?: ToolChoice };
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
-export function hasStepHooks({ parts: { hooks } }: EffectContext): boolean {
+export function hasStepHooks({ agent: { hooks } }: EffectContext): boolean {
   const { onCompacted, afterStep, beforeRun, beforeStep, beforeLLMCall } = hooks;
   return onCompacted.length + afterStep.length + beforeRun.length + beforeStep.length + beforeLLMCall.length > 0;
 }
@@ -59,7 +59,7 @@ export function* prepareWithHooks(
 ): Coroutine<Preparation> {
   let preparation = initial;
   for (const [point, stage] of stages) {
-    if (context.parts.hooks[point].length === 0) continue;
+    if (context.agent.hooks[point].length === 0) continue;
     preparation = yield* stage(state, preparation, context, cancellation);
     if (preparation.end !== undefined) break;
   }
@@ -174,11 +174,11 @@ function createModelCallSubject(
   showing: Showing,
   context: EffectContext,
 ): ModelCallSubject {
-  const { transcript, parts } = context;
+  const { transcript, agent } = context;
   const options = { ...transcript.run?.options, ...choices };
   const { activeTools = listOfferedTools(context).map(({ name }) => name), providerOptions, model } = options;
   const toolChoice = choices.toolChoice ?? resolveToolChoice(transcript.run?.options.toolChoice, modelCallIndex);
-  const all = mergeSettings(parts.settings, transcript.run?.options.settings, settings);
+  const all = mergeSettings(agent.settings, transcript.run?.options.settings, settings);
   // Frozen member by member: freezing everything would visit every message, even if no hook reads them.
   return Object.freeze({
     modelCallIndex,
@@ -237,7 +237,7 @@ function chooseOption(
   { context }: ChoiceContext,
 ): ModelCallChoices | string {
   const { choices } = chosen;
-  const isTool = (name: unknown) => typeof name === "string" && context.parts.tools.has(name);
+  const isTool = (name: unknown) => typeof name === "string" && context.agent.tools.has(name);
   if (key === "systemPrompt" && typeof value === "string" && value.length <= maxPrompt)
     return { ...chosen, systemPrompt: value };
   if (key === "activeTools" && Array.isArray(value) && value.every(isTool))
@@ -248,7 +248,7 @@ function chooseOption(
     const providerOptions = toCheckedJson(value, maxOptionBytes) as ProviderOptions;
     return { ...chosen, choices: { ...choices, providerOptions } };
   }
-  if (key === "model" && typeof value === "string" && context.parts.named.has(value))
+  if (key === "model" && typeof value === "string" && context.agent.named.has(value))
     return { ...chosen, choices: { ...choices, model: value } };
   if (key === "settings" && typeof value === "object" && value !== null)
     return { ...chosen, settings: { ...chosen.settings, ...compileSettings(value) } };
@@ -276,7 +276,7 @@ export function* callAfterStep(
   cancellation: Cancellation,
 ): Coroutine<HookCallResult<undefined> | null> {
   const { run } = context.transcript;
-  if (context.parts.hooks.afterStep.length === 0 || run === null || run.leftSteps >= run.steps) return null;
+  if (context.agent.hooks.afterStep.length === 0 || run === null || run.leftSteps >= run.steps) return null;
   return yield* callHooks(createNotification("afterStep", createStepResult(context)), context, cancellation);
 }
 

@@ -26,8 +26,8 @@ import { createStepResult, pickHookRecords } from "./step-hooks.js";
 type StepPreparing = Extract<Preparing, { for: "step" }>;
 
 /** Whether there are conditions to evaluate before this step. */
-export function canStop(state: StepPreparing, { parts, transcript }: EffectContext): boolean {
-  if (parts.stopWhen === null && transcript.run?.options.stopWhen === undefined) return false;
+export function canStop(state: StepPreparing, { agent, transcript }: EffectContext): boolean {
+  if (agent.stopWhen === null && transcript.run?.options.stopWhen === undefined) return false;
   if (state.counters.totalSteps === 0 || state.purpose === "summary") return false;
   return state.attempt === 0 && state.compactionsInRow === 0;
 }
@@ -63,19 +63,19 @@ const missingText =
   "This process does not have the function that the run was started with. The conditions of the agent are used instead. Pass stopWhen to resume() to restore it.";
 
 /** The conditions of the run, or else of the agent. `missing`: functions of the run that this process does not have. */
-function collectConditions({ sessionId, parts, transcript }: EffectContext): {
+function collectConditions({ sessionId, agent, transcript }: EffectContext): {
   readonly conditions: CompiledConditions;
   readonly missing: readonly string[];
 } {
   const { run } = transcript;
   const recorded = run?.options.stopWhen;
-  const agentConditions = parts.stopWhen ?? [];
+  const agentConditions = agent.stopWhen ?? [];
   const isPlain = ({ type }: CompiledCondition) => type === "plain";
   if (run === null || recorded === undefined)
-    return { conditions: parts.isReplay === true ? agentConditions.filter(isPlain) : agentConditions, missing: none };
+    return { conditions: agent.isReplay === true ? agentConditions.filter(isPlain) : agentConditions, missing: none };
   const plain = compileRecorded(recorded);
-  if (parts.isReplay === true || plain.length === recorded.length) return { conditions: plain, missing: none };
-  const local = findLocals(parts.locals, sessionId, run.runId)?.stopWhen;
+  if (agent.isReplay === true || plain.length === recorded.length) return { conditions: plain, missing: none };
+  const local = findLocals(agent.locals, sessionId, run.runId)?.stopWhen;
   if (local !== undefined) return { conditions: local, missing: none };
   const missing = recorded.flatMap((one) => ("function" in one ? [one.function] : []));
   return { conditions: [...plain, ...agentConditions], missing };
@@ -108,7 +108,7 @@ function* evaluateCondition(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<boolean> {
-  const { clock } = context.parts;
+  const { clock } = context.agent;
   const startedAt = clock.elapsed();
   const recordFailure = (outcome: "threw" | "timed_out" | "refused", message: string): false => {
     const ms = Math.max(0, Math.round((clock.elapsed() - startedAt) * 1_000) / 1_000);
@@ -150,13 +150,13 @@ function createRecord(
 function* createEnd(
   { runId, modelCallIndex }: StepPreparing,
   condition: string,
-  { sessionId, transcript, parts }: EffectContext,
+  { sessionId, transcript, agent }: EffectContext,
 ): Coroutine<EventBody> {
   const end = { type: "run_finished", runId, modelCallIndex, condition } as const;
   const schema = transcript.run?.options.output;
   if (schema === undefined) return { ...end, reason: "stop_condition" };
   const answer = transcript.run?.answer ?? "";
-  const checked = yield* wait(checkAnswer(answer, schema, findOwnSchema(sessionId, runId, schema, parts), parts.clock));
+  const checked = yield* wait(checkAnswer(answer, schema, findOwnSchema(sessionId, runId, schema, agent), agent.clock));
   if (checked.ok) return { ...end, reason: "stop_condition", output: checked.value };
   const message = `The stop condition ${condition} held, and the text so far cannot be used: ${checked.message}`;
   return { ...end, reason: "invalid_output", fault: { code: "invalid_output", message, retryable: false } };

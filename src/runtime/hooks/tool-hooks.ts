@@ -32,7 +32,7 @@ export function callBeforeToolCall(
   context: EffectContext,
   cancellation: Cancellation,
 ): Awaitable<BeforeToolCall> {
-  if (context.parts.hooks.beforeToolCall.length === 0) return wait(noHooks);
+  if (context.agent.hooks.beforeToolCall.length === 0) return wait(noHooks);
   return runBeforeHooks(createBeforeToolCall(record, tool), context, cancellation);
 }
 
@@ -89,7 +89,7 @@ export function callAfterToolCall<Outcome extends FinalToolOutcome>(
   durationMs: number,
   context: EffectContext,
 ): Awaitable<AfterToolCall<Outcome>> {
-  if (context.parts.hooks.afterToolCall.length === 0) return wait({ records: noHooks.records, ...outcome });
+  if (context.agent.hooks.afterToolCall.length === 0) return wait({ records: noHooks.records, ...outcome });
   return callAfterToolResult(outcome, { ...callOf(record), durationMs, source: "tool" }, context);
 }
 

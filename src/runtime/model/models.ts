@@ -72,7 +72,7 @@ function checkFallback<ModelLike>(fallback: Fallback<ModelLike>): Fallback<Model
 
 /** The state and the run's options in the log, which determine the model to call. */
 type ModelCallState = {
-  readonly parts: ModelsOfAgent;
+  readonly agent: ModelsOfAgent;
   readonly state: State;
   readonly transcript: { readonly run: { readonly options: { readonly model?: string } } | null };
 };
@@ -81,8 +81,8 @@ type ModelCallState = {
  * The model to call now: the model that was chosen for this call, or else the run's current model. If the agent does not know the chosen
  * name, it is ignored. If an agent with fewer fallbacks continues the session, its last fallback is used.
  */
-export function chooseModel({ parts, state, transcript }: ModelCallState): CalledModel {
-  const { models, named } = parts;
+export function chooseModel({ agent, state, transcript }: ModelCallState): CalledModel {
+  const { models, named } = agent;
   const own = state.status === "model_running" && state.model !== undefined ? named.get(state.model) : undefined;
   if (own !== undefined) return own;
   const index = state.status === "idle" ? 0 : state.fallback;

@@ -43,7 +43,7 @@ import { isOfRunAlone, type Recorded, withRecordedTools } from "./recorded-tools
 
 export type EventReplayOptions = {
   readonly sessionId: string;
-  readonly parts: CompiledAgent;
+  readonly agent: CompiledAgent;
   /** A scratch store, which receives the messages that the current code would post to other sessions. */
   readonly store: Store;
   /** Whether `canExecuteTool` is called again, or its recorded decisions are used. */
@@ -61,17 +61,17 @@ export type EventReplay = {
 
 export function createEventReplay({
   sessionId,
-  parts,
+  agent,
   store,
   policy,
   durable,
   model,
 }: EventReplayOptions): EventReplay {
-  const resetMemory = () => createProcessMemory(sessionId, parts.store, "replay");
+  const resetMemory = () => createProcessMemory(sessionId, agent.store, "replay");
   /** Reads what the session stored, for example the large values of tool steps. Nothing is written to its store. */
   const readable: Store = {
     ...store,
-    getBlob: async (id, hash) => (await store.getBlob(id, hash)) ?? parts.store.getBlob(id, hash),
+    getBlob: async (id, hash) => (await store.getBlob(id, hash)) ?? agent.store.getBlob(id, hash),
   };
   let memory = resetMemory();
   let now = 0;
@@ -80,7 +80,7 @@ export function createEventReplay({
   const shouldRunAgain = ({ tool }: CompiledTool) => durable === "present" && tool.durable === true;
   const getTools = cacheTools((tool) => (shouldRunAgain(tool) ? tool : wrapTool(tool, () => (wasToolReached = true))));
   /** A durable tool that runs again may wait for a timer, and may be stuck. */
-  const waitingClock: Clock = { ...clock, after: parts.clock.after };
+  const waitingClock: Clock = { ...clock, after: agent.clock.after };
 
   async function performEffect(
     effect: ActiveEffect,
@@ -94,7 +94,7 @@ export function createEventReplay({
       runTool: _,
       runModel: __,
       ...own
-    } = (recorded ?? (await withRecorded(getSessionAgent(parts, state), transcript))).own;
+    } = (recorded ?? (await withRecorded(getSessionAgent(agent, state), transcript))).own;
     const tools = getTools(own);
     const context = { ...own.context, sources: own.context.sources.map(withoutLoading) };
     const present: CompiledAgent = {
@@ -110,7 +110,7 @@ export function createEventReplay({
     };
     const work: EffectContext = {
       sessionId,
-      parts: present,
+      agent: present,
       state,
       transcript,
       memory,
@@ -118,7 +118,7 @@ export function createEventReplay({
       now: clock.now,
       hold: { isFresh: () => true, refresh: async () => true },
       recorder: replayRecorder,
-      subscribers: { sessionId, parts: present, subscriptions: [] },
+      subscribers: { sessionId, agent: present, subscriptions: [] },
     };
     wasToolReached = false;
     const made = await perform(effect, work, createCancellation());
@@ -127,7 +127,7 @@ export function createEventReplay({
   }
 
   const withRecorded = (own: CompiledAgent, transcript: Transcript, named = transcript.toolsHash) =>
-    withRecordedTools(own, transcript.run, (hash) => readPromptBlob(sessionId, hash, parts.store), named);
+    withRecordedTools(own, transcript.run, (hash) => readPromptBlob(sessionId, hash, agent.store), named);
 
   async function callAgain(event: EventOf<"model_finished" | "model_failed">, state: State, transcript: Transcript) {
     if (model === undefined && !canBeReplayed(event)) return undefined;
@@ -143,9 +143,9 @@ export function createEventReplay({
       },
     };
     const withRecordedModel = (one: CalledModel): CalledModel => ({ ...one, model: recorded });
-    const [first, ...others] = getSessionAgent(parts, state).models;
+    const [first, ...others] = getSessionAgent(agent, state).models;
     const effect = { type: "call_model", key: "replay", runId, modelCallIndex, attempt } as const;
-    const named = new Map([...parts.named].map(([name, one]) => [name, withRecordedModel(one)]));
+    const named = new Map([...agent.named].map(([name, one]) => [name, withRecordedModel(one)]));
     return performEffect(effect, state, transcript, {
       models: [withRecordedModel(first), ...others.map(withRecordedModel)],
       named,
@@ -168,7 +168,7 @@ export function createEventReplay({
 
   /** Also for an entry that is not computed again: later calls of the run have the same texts and params. */
   async function restoreFromEvent(event: EventOf<"prepared">, state: State): Promise<void> {
-    const { name, context } = getSessionAgent(parts, state);
+    const { name, context } = getSessionAgent(agent, state);
     const runMemory = openRunMemory(memory, event.runId);
     if (event.sources !== undefined && context.sources.length > 0)
       await restoreSources(name, event, { memory, runMemory });
@@ -180,7 +180,7 @@ export function createEventReplay({
     const { runId, contextSeq } = event;
     // How many entries the preparation had seen depends on timing, so the recorded number is used.
     const named = event.toolsHash === undefined ? transcript.toolsHash : event.toolsHash;
-    const recorded = await withRecorded(getSessionAgent(parts, state), transcript, named);
+    const recorded = await withRecorded(getSessionAgent(agent, state), transcript, named);
     const effect = { type: "prepare", key: "replay", runId } as const;
     const made = await performEffect(effect, { ...state, seq: contextSeq }, transcript, {}, recorded);
     if (made?.type !== "prepared") return made;
@@ -197,11 +197,11 @@ export function createEventReplay({
       return performEffect(createCallEffect("reconcile", event, call), state, transcript);
     if (event.type === "tool_decided" && event.decision.repair?.by === "custom") return undefined;
     // The log does not show what a tool of a single run does, or whether it asks.
-    if (isOfRunAlone(event, getSessionAgent(parts, state), transcript)) return undefined;
+    if (isOfRunAlone(event, getSessionAgent(agent, state), transcript)) return undefined;
     if (event.type === "tool_decided") return decideAgain(event, state, transcript);
     // A result without an attempt came from another program.
     const isOurs = call?.status === "running" && (event.type !== "tool_finished" || event.attempt !== undefined);
-    const compiled = call === undefined ? undefined : getSessionAgent(parts, state).tools.get(call.name);
+    const compiled = call === undefined ? undefined : getSessionAgent(agent, state).tools.get(call.name);
     if (compiled !== undefined && shouldRunAgain(compiled) && wasCutOff(event, state, compiled)) return undefined;
     const realClock = { clock: waitingClock };
     return isOurs ? performEffect(createCallEffect("run_tool", event, call), state, transcript, realClock) : undefined;
@@ -301,7 +301,7 @@ type ActiveEffect = Parameters<typeof perform>[0];
 const noHooks = compileHooks([]);
 
 /** The tools of each agent, in the form in which a replay calls them. */
-function cacheTools(of: (tool: CompiledTool) => CompiledTool): (parts: CompiledAgent) => CompiledAgent["tools"] {
+function cacheTools(of: (tool: CompiledTool) => CompiledTool): (agent: CompiledAgent) => CompiledAgent["tools"] {
   const known = new Map<CompiledAgent["tools"], CompiledAgent["tools"]>();
   return ({ tools }) => {
     const found = known.get(tools) ?? new Map([...tools].map(([name, tool]) => [name, of(tool)]));

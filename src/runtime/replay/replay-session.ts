@@ -29,16 +29,16 @@ import { createEventReplay, type EventReplay } from "./replay-events.js";
 /** @throws PawlError `no_session`, `agent_mismatch`, `root_mismatch` */
 export async function replaySession(
   sessionId: string,
-  parts: CompiledAgent,
+  agent: CompiledAgent,
   scratch: Store,
   options: ReplayOptions = {},
 ): Promise<Replay> {
-  const loaded = await parts.store.load(sessionId);
+  const loaded = await agent.store.load(sessionId);
   if (loaded === null) return throwNoSession(sessionId);
-  checkAgent(sessionId, loaded.state, parts);
+  checkAgent(sessionId, loaded.state, agent);
   const { policy = "present", prompt = "present", durable = "recorded", model } = options;
   const own = model === undefined ? {} : { model };
-  const recall = createEventReplay({ sessionId, parts, store: scratch, policy, durable, ...own });
+  const recall = createEventReplay({ sessionId, agent, store: scratch, policy, durable, ...own });
   const children: Children = new Map();
   const transcript = createTranscript();
   let state: State = initialState;
@@ -52,19 +52,19 @@ export async function replaySession(
     ...(redactedFrom === undefined ? {} : { redactedFrom }),
   });
 
-  for await (const entry of readEntries(parts.store, sessionId, 0)) {
+  for await (const entry of readEntries(agent.store, sessionId, 0)) {
     if (entry.event.redacted !== undefined) redactedFrom ??= entry.seq;
     const activeReplay = redactedFrom === undefined ? recall : recorded;
     const difference = await compareEntry(entry, state, transcript, activeReplay, prompt);
     if (difference !== undefined) return replayWith(difference);
-    recordChild(entry, state, parts, children);
+    recordChild(entry, state, agent, children);
     state = transition(state, entry.event);
     appendFrozen(transcript, entry);
     entries += 1;
   }
   const difference = compareEnd(state, loaded.state);
   if (difference !== undefined) return replayWith(difference);
-  return replayChildren(replayWith(undefined), children, parts, options);
+  return replayChildren(replayWith(undefined), children, agent, options);
 }
 
 /** Accepts every entry as recorded. */
@@ -175,10 +175,10 @@ function compareEnd(state: State, stored: State): Finding | undefined {
 type Children = Map<string, ChildAgent | undefined>;
 
 /** Records the agent of the tool that started a child session. */
-function recordChild({ event }: Entry, state: State, parts: CompiledAgent, children: Children): void {
+function recordChild({ event }: Entry, state: State, agent: CompiledAgent, children: Children): void {
   if (event.type !== "tool_waiting" || event.childId === undefined || !("calls" in state)) return;
   const call = state.calls.find(({ callKey }) => callKey === event.callKey);
-  if (call !== undefined) children.set(event.childId, findChildAgent(call.name, getSessionFamily(parts, state)));
+  if (call !== undefined) children.set(event.childId, findChildAgent(call.name, getSessionFamily(agent, state)));
 }
 
 async function replayChildren(

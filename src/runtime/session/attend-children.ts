@@ -29,7 +29,7 @@ import {
 export type AttendedChildren = Map<string, () => void>;
 
 type WatchingParent = HasWaiters & {
-  readonly parts: CompiledAgent;
+  readonly agent: CompiledAgent;
   /** Not null: the session is driven here. */
   readonly driver: object | null;
   readonly following: object | null;
@@ -39,9 +39,9 @@ type WatchingParent = HasWaiters & {
 
 /** Settles the waiters if the run waits for a person, and attends to the children for the waiters that are left. */
 export async function settleWaitingRun(session: WatchingParent, state: State): Promise<void> {
-  if (isSuspended(state) && session.waiters.some(endsOnQuestion) && !(await goesOn(session, state))) {
-    await releaseAskingChildren(state, getSessionFamily(session.parts, state));
-    const result = await loadCurrentResult(session.parts.store, session.sessionId, state);
+  if (isSuspended(state) && session.waiters.some(endsOnQuestion) && !(await isAboutToContinue(session, state))) {
+    await releaseAskingChildren(state, getSessionFamily(session.agent, state));
+    const result = await loadCurrentResult(session.agent.store, session.sessionId, state);
     if (result !== null && session.driver === null) {
       settleRunWaiters(session, result, Number.MAX_SAFE_INTEGER);
       holdBackQueuedRuns(session, state, createTranscript());
@@ -53,14 +53,14 @@ export async function settleWaitingRun(session: WatchingParent, state: State): P
 }
 
 /** Whether a child's sleep is over: the parent continues, although its log does not show that yet. */
-function goesOn({ parts: { store, clock } }: WatchingParent, state: State): Promise<boolean> {
+function isAboutToContinue({ agent: { store, clock } }: WatchingParent, state: State): Promise<boolean> {
   return isChildDue(store, state, clock.now());
 }
 
 /** Dismisses waiters for messages that have joined another run. A message that is still in the inbox may begin a run. */
 async function dismissStrayWaiters(session: WatchingParent, state: State): Promise<void> {
   if (!session.waiters.some((waiter) => isUnrelated(waiter, state))) return;
-  const posted = await session.parts.store.inbox(session.sessionId);
+  const posted = await session.agent.store.inbox(session.sessionId);
   const isPosted = ({ awaited }: Waiter) =>
     "runId" in awaited && posted.some(({ id }) => id === `run/${awaited.runId}`);
   const isStray = (waiter: Waiter) => isUnrelated(waiter, state) && !isPosted(waiter);
@@ -82,14 +82,14 @@ function attendChildren(session: WatchingParent, state: State): void {
       detach();
     }
   for (const { name, childId } of children) {
-    const child = findChildAgent(name, getSessionFamily(session.parts, state));
+    const child = findChildAgent(name, getSessionFamily(session.agent, state));
     if (child === undefined || session.attended?.has(childId) === true) continue;
     session.attended ??= new Map();
     const detach = child.attend(childId, (error) => {
       session.attended?.delete(childId);
-      // A child that was deleted has no result. If the report fails, the next look at the parent repeats it.
+      // A child that was deleted has no result. If the report fails, the next poll of the parent repeats it.
       if (error === undefined)
-        return void reportLostChild(session.sessionId, state, childId, session.parts).catch(() => {});
+        return void reportLostChild(session.sessionId, state, childId, session.agent).catch(() => {});
       if (session.driver !== null) return;
       closeWaiters(session, { type: "interrupted", reason: "store_failed", error }, state, createTranscript());
     });

@@ -104,7 +104,7 @@ async function deliverNow(
   { shared, known, looksForResult = false }: DeliveryOptions,
   fate: Fate,
 ): Promise<Delivery> {
-  const { sessionId, parts } = localSession;
+  const { sessionId, agent } = localSession;
   while (!shared && (await openLocalSession(localSession)) === "driving") {
     const { driver } = localSession;
     if (await dispatchToDriver(driver, messages)) return "delivered";
@@ -117,11 +117,11 @@ async function deliverNow(
     break;
   }
   // The driver may have committed the message and closed before it could report that. Posting shows it: an id counts once.
-  if (localSession.drained && fate.stored === "no") throw shutDownError(parts.name, sessionId);
-  checkAgent(sessionId, known ?? (await parts.store.load(sessionId))?.state ?? initialState, parts);
+  if (localSession.drained && fate.stored === "no") throw shutDownError(agent.name, sessionId);
+  checkAgent(sessionId, known ?? (await agent.store.load(sessionId))?.state ?? initialState, agent);
   const posted: PostResult[] = [];
   for (const message of messages) {
-    posted.push(await parts.store.post(sessionId, await toPostable(message, localSession)));
+    posted.push(await agent.store.post(sessionId, await toPostable(message, localSession)));
     fate.stored = "perhaps";
   }
   fate.stored = "yes";
@@ -132,9 +132,9 @@ async function deliverNow(
 
 /** A history may be larger than a message of the inbox. */
 function toPostable(message: InboxMessage, localSession: LocalSession): MaybePromise<InboxMessage> {
-  const { sessionId, parts } = localSession;
+  const { sessionId, agent } = localSession;
   if (!("history" in message.body)) return message;
-  return withKnownSession(localSession, () => storeHistoryInBlobs(message, sessionId, parts.store));
+  return withKnownSession(localSession, () => storeHistoryInBlobs(message, sessionId, agent.store));
 }
 
 /** Runs `act` when the session exists in the store, even before its first entry: a blob belongs to a session. */
@@ -153,7 +153,7 @@ export function withKnownSession<T>(localSession: LocalSession, act: () => Promi
 async function dispatchToDriver(driver: Driver | null, messages: readonly InboxMessage[]): Promise<boolean> {
   if (driver === null) return false;
   const delivered = messages.map((message) =>
-    dispatch(driver, (state) => eventsOf(message, state, holderDefaults(driver.parts, state)), {
+    dispatch(driver, (state) => eventsOf(message, state, holderDefaults(driver.agent, state)), {
       record: message.id,
     }),
   );
@@ -180,7 +180,7 @@ async function requestRunNow(
 ): Promise<Delivery> {
   await check?.();
   if (signal === undefined) return deliverAll(localSession, [message], delivery);
-  const abort = () => createAbortMessage(runId, signal, localSession.parts);
+  const abort = () => createAbortMessage(runId, signal, localSession.agent);
   if (signal.aborted) return deliverAll(localSession, [message, abort()], delivery);
   const delivered = await deliverAll(localSession, [message], delivery);
   watchSignal(
@@ -230,7 +230,7 @@ async function awaitResult(
     // A commit whose reply was lost may still be durable.
     const isStored =
       fate.stored === "yes" ||
-      (await isRequested(localSession.parts.store, localSession.sessionId, runId).catch(() => false));
+      (await isRequested(localSession.agent.store, localSession.sessionId, runId).catch(() => false));
     return createStoreFailedResult(localSession.sessionId, waiter.awaited, error, isStored);
   } finally {
     if (subscription !== undefined) endTail(subscription);

@@ -43,23 +43,23 @@ export type FollowOptions = {
   readonly onEnd: (error?: unknown) => void;
 };
 
-export type LookOptions = {
+export type PollOptions = {
   /** Whether the session is also taken over if it is due. */
   readonly takeOver?: boolean;
-  /** Milliseconds until the look, unless the store reports a change before. Default: at once. */
+  /** Milliseconds until the read, unless the store reports a change before. Default: at once. */
   readonly afterMs?: number;
 };
 
 export type Following = {
   /** Reads the log. */
-  readonly look: (options?: LookOptions) => void;
+  readonly poll: (options?: PollOptions) => void;
   readonly stop: () => void;
 };
 
 /** The interval between reads, in milliseconds: while a caller waits for a run, and otherwise. */
-const lookEveryMs = { waiting: 250, watching: 1_500 } as const;
+const pollEveryMs = { waiting: 250, watching: 1_500 } as const;
 
-/** Starts to follow. The caller requests the first read with `look`. */
+/** Starts to follow. The caller requests the first read with `poll`. */
 export function followLog(options: FollowOptions): Following {
   const { sessionId, logs, clock } = options;
   const { store } = logs;
@@ -69,8 +69,8 @@ export function followLog(options: FollowOptions): Following {
   /** Whether the session is known to have existed. If it no longer exists, it was deleted. */
   let hasExisted = options.after > 0;
   let isStopped = false;
-  let isLooking = false;
-  let pendingLook: "look" | "take over" | null = null;
+  let isPolling = false;
+  let pendingPoll: "poll" | "take over" | null = null;
   let cancel = () => {};
 
   /** Without new entries, this reads only one row: the transcript is loaded only if there are events to broadcast. */
@@ -92,7 +92,7 @@ export function followLog(options: FollowOptions): Following {
     if (isStale) follower = null;
   }
 
-  /** The error if the session was deleted. Most looks find a log, which they have just read. */
+  /** The error if the session was deleted. Most polls find a log, which they have just read. */
   async function findDeletion(): Promise<PawlError | null> {
     if (state.seq < publishedSeq)
       return state.session === null ? createNoSessionError(sessionId) : createReplacedSessionError(sessionId);
@@ -110,7 +110,7 @@ export function followLog(options: FollowOptions): Following {
     return (due !== null && due <= clock.now()) || (await store.inbox(sessionId)).length > 0;
   }
 
-  async function lookOnce(mayTakeOver: boolean): Promise<void> {
+  async function pollOnce(mayTakeOver: boolean): Promise<void> {
     await read();
     if (isStopped) return;
     const deletion = await findDeletion();
@@ -121,29 +121,29 @@ export function followLog(options: FollowOptions): Following {
     if (!isStopped && options.mayTakeOver()) await options.onWaitedFor(state);
   }
 
-  async function look(takeOver: boolean): Promise<void> {
+  async function poll(takeOver: boolean): Promise<void> {
     if (isStopped) return;
-    if (isLooking) {
-      if (pendingLook !== "take over") pendingLook = takeOver ? "take over" : "look";
+    if (isPolling) {
+      if (pendingPoll !== "take over") pendingPoll = takeOver ? "take over" : "poll";
       return;
     }
-    isLooking = true;
+    isPolling = true;
     cancel();
     try {
       let mayTakeOver = takeOver;
       do {
-        pendingLook = null;
-        await lookOnce(mayTakeOver);
-        mayTakeOver = pendingLook === "take over";
-      } while (pendingLook !== null && !isStopped);
+        pendingPoll = null;
+        await pollOnce(mayTakeOver);
+        mayTakeOver = pendingPoll === "take over";
+      } while (pendingPoll !== null && !isStopped);
       if (!isStopped && !options.isWanted()) stop();
       if (!options.mayTakeOver()) forgetTranscript();
       const ms = isStopped ? null : intervalMs();
-      if (ms !== null) cancel = clock.after(ms, () => void look(true));
+      if (ms !== null) cancel = clock.after(ms, () => void poll(true));
     } catch (error) {
       stop(error);
     } finally {
-      isLooking = false;
+      isPolling = false;
     }
   }
 
@@ -155,11 +155,11 @@ export function followLog(options: FollowOptions): Following {
 
   /** A waiting session is due at a known time; if it is due earlier, the store sends a notification. Null: no timer. */
   function intervalMs(): number | null {
-    if (!options.mayTakeOver()) return store.tellsAllChanges === true ? null : lookEveryMs.watching;
-    if (!isWaiting(state)) return lookEveryMs.waiting;
+    if (!options.mayTakeOver()) return store.tellsAllChanges === true ? null : pollEveryMs.watching;
+    if (!isWaiting(state)) return pollEveryMs.waiting;
     const due = dueAt(state);
-    const untilDue = due === null ? lookEveryMs.watching : due - clock.now();
-    return Math.min(lookEveryMs.watching, Math.max(lookEveryMs.waiting, untilDue));
+    const untilDue = due === null ? pollEveryMs.watching : due - clock.now();
+    return Math.min(pollEveryMs.watching, Math.max(pollEveryMs.waiting, untilDue));
   }
 
   function stop(error?: unknown): void {
@@ -172,13 +172,13 @@ export function followLog(options: FollowOptions): Following {
 
   const unwatch = watchLog(logs, sessionId, (change) => {
     const isParked = isWaiting(state);
-    if (change.in !== "inbox" || isParked) void look(isParked);
+    if (change.in !== "inbox" || isParked) void poll(isParked);
   });
   return {
-    look({ takeOver = false, afterMs } = {}) {
-      if (afterMs === undefined || isLooking) return void look(takeOver);
+    poll({ takeOver = false, afterMs } = {}) {
+      if (afterMs === undefined || isPolling) return void poll(takeOver);
       cancel();
-      cancel = clock.after(afterMs, () => void look(takeOver));
+      cancel = clock.after(afterMs, () => void poll(takeOver));
     },
     stop: () => stop(),
   };

@@ -53,13 +53,13 @@ export function createFollowedSource(sessionId: string, sessions: FollowedSessio
 
 const none: readonly never[] = [];
 /** Followed runs have no local options in this process. */
-const noLocals: FollowedSession["parts"]["locals"] = new Map();
+const noLocals: FollowedSession["agent"]["locals"] = new Map();
 
 function createFollowedSession(sessionId: string, store: Store, publishedSeq: number): FollowedSession {
   return {
     ...sourceMethods,
     sessionId,
-    parts: { store, listeners: none, locals: noLocals },
+    agent: { store, listeners: none, locals: noLocals },
     memory: null,
     waiters: none,
     signals: none,
@@ -95,7 +95,7 @@ function follow(session: FollowedSession, sessions: FollowedSessions): void {
       evictIfIdle(session, sessions);
     },
   });
-  if (isNew) session.following.look();
+  if (isNew) session.following.poll();
 }
 
 function evictIfIdle(session: FollowedSession, { byId }: FollowedSessions): void {

@@ -18,19 +18,19 @@ import { addWaiter, type HasWaiters, removeWaiter, unwrapOutcome } from "../subs
  * @throws PawlError `bad_input` if the id does not belong to a run, `no_session` if the session was deleted
  */
 export async function awaitKnownResult(
-  session: HasWaiters & { readonly parts: { readonly store: Store } },
+  session: HasWaiters & { readonly agent: { readonly store: Store } },
   runId: string,
   subscription: Tail | undefined,
   settle: () => Promise<void>,
 ): Promise<RunResult> {
-  const { sessionId, parts } = session;
+  const { sessionId, agent } = session;
   for (;;) {
-    const ended = await findFinalEvent(parts.store, sessionId, runId);
+    const ended = await findFinalEvent(agent.store, sessionId, runId);
     if (ended !== null) {
       if (subscription !== undefined) pushKnownEnd(subscription, ended);
       return ended.result;
     }
-    await refuseUnrequested(parts.store, sessionId, runId);
+    await refuseUnrequested(agent.store, sessionId, runId);
     const waiter = addWaiter(session, { runId });
     try {
       await settle();

@@ -40,13 +40,13 @@ import { whileValidatorLoads } from "../tools/schema.js";
 import { createTracing } from "../trace/tracing.js";
 import { createProcessMemory } from "../work/effect-context.js";
 import { type AttendedChildren, detachChildren, settleWaitingRun } from "./attend-children.js";
-import { type Following, followLog, type LookOptions } from "./follow.js";
+import { type Following, followLog, type PollOptions } from "./follow.js";
 import { type InboxWatch, unwatchInbox, watchInbox } from "./watch-inbox.js";
 import type { WatchedLogs } from "./watch-logs.js";
 
 export type LocalSession = Broadcast &
   TurnQueue & {
-    readonly parts: CompiledAgent;
+    readonly agent: CompiledAgent;
     readonly host: SessionHost;
     /** The epoch of the last lease that was claimed here; 0 before the first claim. */
     epoch: number;
@@ -73,18 +73,18 @@ export type SessionHost = {
 
 const none: readonly never[] = [];
 
-export function createLocalSession(sessionId: string, parts: CompiledAgent, host: SessionHost): LocalSession {
+export function createLocalSession(sessionId: string, agent: CompiledAgent, host: SessionHost): LocalSession {
   return {
     ...sourceMethods,
     sessionId,
-    parts,
+    agent,
     host,
     memory: null,
     waiters: none,
     signals: none,
     subscriptions: none,
     entryListeners: none,
-    tracing: parts.listeners.some(({ trace }) => trace !== undefined) ? createTracing(sessionId, parts) : null,
+    tracing: agent.listeners.some(({ trace }) => trace !== undefined) ? createTracing(sessionId, agent) : null,
     publishedSeq: 0,
     lastTurn: null,
     epoch: 0,
@@ -172,8 +172,8 @@ export function claimSession(localSession: LocalSession): Promise<"driving" | "h
 }
 
 async function claimLease(localSession: LocalSession): Promise<"driving" | "held"> {
-  const { sessionId, parts } = localSession;
-  const { store, clock } = parts;
+  const { sessionId, agent } = localSession;
+  const { store, clock } = agent;
   const { holder, leaseMs, isDead: isKnownDead } = localSession.host.keeper;
   // A lease of this process without a driver is left over from a driver whose store failed.
   const isDead = (other: Holder) => other.id === holder.id || isKnownDead?.(other) === true;
@@ -185,7 +185,7 @@ async function claimLease(localSession: LocalSession): Promise<"driving" | "held
   localSession.following?.stop();
   try {
     const state = claimed.state ?? initialState;
-    checkAgent(sessionId, state, parts);
+    checkAgent(sessionId, state, agent);
     await startDriver(localSession, claimed.lease, claimedAt, claimed.seq, state);
   } catch (error) {
     await releaseLease(store, claimed.lease);
@@ -202,21 +202,21 @@ async function startDriver(
   seq: number,
   state: State,
 ): Promise<void> {
-  const { sessionId, parts } = localSession;
+  const { sessionId, agent } = localSession;
   const { keeper, inboxes } = localSession.host;
-  const transcript = await loadTranscript(parts.store, sessionId, state);
+  const transcript = await loadTranscript(agent.store, sessionId, state);
   await catchUpTo(localSession, state);
   await whileValidatorLoads();
   const questions: KnownQuestions = new Map();
-  const messages = await readInbox({ sessionId, parts, questions, state });
-  const cancelling = cancelChildren(sessionId, state, messages, getSessionAgent(parts, state));
+  const messages = await readInbox({ sessionId, agent, questions, state });
+  const cancelling = cancelChildren(sessionId, state, messages, getSessionAgent(agent, state));
   if (cancelling !== undefined) await cancelling;
   // No `await` from here until the watch begins: a message that arrives in between waits for the next read of the inbox.
-  const memory = createProcessMemory(sessionId, parts.store, keeper.holder.id);
+  const memory = createProcessMemory(sessionId, agent.store, keeper.holder.id);
   const kept = trackLease(keeper, lease, claimedAt, () => loseLease(driver));
   const driver = createDriver({
     sessionId,
-    parts,
+    agent,
     keeper,
     kept,
     seq,
@@ -256,8 +256,8 @@ function beginDriving(localSession: LocalSession, driver: Driver, messages: read
 
 /** Resumes the children that are at work. If one of them no longer exists, the session handles the message about it. */
 async function continueChildren(localSession: LocalSession, state: State): Promise<void> {
-  const { sessionId, parts, drained } = localSession;
-  const hasLostChild = await takeUpChildren(sessionId, state, parts, { atWork: true });
+  const { sessionId, agent, drained } = localSession;
+  const hasLostChild = await takeUpChildren(sessionId, state, agent, { atWork: true });
   // If this fails, the message makes the session due for another process.
   if (hasLostChild && !drained) await whileInUse(localSession, () => settleLocally(localSession)).catch(() => {});
 }
@@ -272,45 +272,45 @@ function handleCommitted(localSession: LocalSession, driver: Driver, entries: re
       ? [event.callKey]
       : [],
   );
-  if (started.length > 0) void takeUpStartedChildren(state, started, localSession.parts);
+  if (started.length > 0) void takeUpStartedChildren(state, started, localSession.agent);
   const parent = state.session?.parent;
   if (
     parent !== undefined &&
     parent.background !== true &&
     entries.some(({ entry }) => entry.event.type === "parent_told")
   )
-    void takeUpParent(parent.sessionId, localSession.parts.family);
+    void takeUpParent(parent.sessionId, localSession.agent.family);
 }
 
 /** Posts a result that arrives after the run. If the lease was lost, drops it: the new holder reports the result. */
-function handleLate({ lastClosing, parts, host, sessionId }: LocalSession, event: EventBody): void {
-  const message = lastClosing?.type === "parked" ? createLateMessage(event, parts) : undefined;
+function handleLate({ lastClosing, agent, host, sessionId }: LocalSession, event: EventBody): void {
+  const message = lastClosing?.type === "parked" ? createLateMessage(event, agent) : undefined;
   if (message !== undefined) host.postLate(sessionId, message);
 }
 
 function handleClosed(localSession: LocalSession, driver: Driver, closing: Closing): void {
-  const { sessionId, parts, host } = localSession;
+  const { sessionId, agent, host } = localSession;
   const { state, transcript, kept, flushing } = driver;
   untrackLease(host.keeper, kept);
   unwatchInbox(host.inboxes, driver);
-  if (closing.type !== "parked") void releaseLease(parts.store, kept.lease);
+  if (closing.type !== "parked") void releaseLease(agent.store, kept.lease);
   if (closing.type !== "parked" && flushing !== null) void whileInUse(localSession, () => flushing);
   localSession.driver = null;
   localSession.memory = null;
   localSession.lastClosing = closing;
   // The lease of a session that was deleted is lost. If the report fails, the parent finds out when it is opened.
   if (closing.type === "interrupted" && closing.reason === "lease_lost")
-    void reportOwnLoss(sessionId, state, parts).catch(() => {});
+    void reportOwnLoss(sessionId, state, agent).catch(() => {});
   closeWaiters(localSession, closing, state, transcript);
   // Most watchers leave with the end of a run. For the others, a change that is reported is read at once.
   const isWatchedOnly = closing.type === "parked" && localSession.waiters.length === 0;
   if (shouldFollow(localSession))
-    followSession(localSession, { takeOver: true, ...(isWatchedOnly ? { afterMs: lookLaterMs } : {}) });
+    followSession(localSession, { takeOver: true, ...(isWatchedOnly ? { afterMs: pollDelayMs } : {}) });
   else evictIfIdle(localSession);
 }
 
 /** The delay before the log of a watched session is read if it has not begun, or if this process has just released it; milliseconds. */
-export const lookLaterMs = 100;
+export const pollDelayMs = 100;
 
 /**
  * Consumes the messages in the inbox, settles waiters, and releases an idle session. Repeats if the driver parks
@@ -332,7 +332,7 @@ function shouldFollow(localSession: LocalSession): boolean {
 }
 
 /** Follows the session. If it is already followed, reads its log at once, because there may be a new waiter. */
-export function followSession(localSession: LocalSession, first: LookOptions = {}): void {
+export function followSession(localSession: LocalSession, first: PollOptions = {}): void {
   if (localSession.drained) {
     closeForShutdown(localSession);
     return;
@@ -340,7 +340,7 @@ export function followSession(localSession: LocalSession, first: LookOptions = {
   localSession.following ??= followLog({
     sessionId: localSession.sessionId,
     logs: localSession.host.logs,
-    clock: localSession.parts.clock,
+    clock: localSession.agent.clock,
     after: localSession.publishedSeq,
     onEvents: (seq, events) => broadcastFollowed(localSession, seq, events),
     onWaitedFor: (state) => settleWaitingRun(localSession, state),
@@ -362,7 +362,7 @@ export function followSession(localSession: LocalSession, first: LookOptions = {
       evictIfIdle(localSession);
     },
   });
-  localSession.following.look(first);
+  localSession.following.poll(first);
 }
 
 /**
@@ -372,7 +372,7 @@ export function followSession(localSession: LocalSession, first: LookOptions = {
 async function skipToCurrent(localSession: LocalSession): Promise<void> {
   const isWatched = () => localSession.following !== null || hasLastingSubscriber(localSession);
   if (isWatched()) return;
-  const { state, seq } = (await localSession.parts.store.load(localSession.sessionId)) ?? {
+  const { state, seq } = (await localSession.agent.store.load(localSession.sessionId)) ?? {
     state: initialState,
     seq: 0,
   };

@@ -25,7 +25,7 @@ export type ItemSource = {
 };
 
 export function createItemSource(live: LocalSession): ItemSource {
-  return { sessionId: live.sessionId, store: live.parts.store, subscribe: (options) => subscribe(live, options) };
+  return { sessionId: live.sessionId, store: live.agent.store, subscribe: (options) => subscribe(live, options) };
 }
 
 /** @param seq the last entry of the session, as far as the caller knows */

@@ -3,7 +3,7 @@
  */
 import type { Tail, TailOptions } from "../../stream/tail/tail.js";
 import { addSubscription, hasLastingSubscriber, removeSubscription } from "../subscribers/broadcast.js";
-import { evictIfIdle, followSession, isInactive, type LocalSession, lookLaterMs } from "./local-session.js";
+import { evictIfIdle, followSession, isInactive, type LocalSession, pollDelayMs } from "./local-session.js";
 
 export type SubscribeOptions = Omit<TailOptions, "stays" | "onLeave"> & {
   /**
@@ -34,7 +34,7 @@ export function subscribe(localSession: LocalSession, { stayAfter, ...options }:
  * was just read and is empty, a driver is about to be opened, here or elsewhere.
  */
 function followUnlessOpening(localSession: LocalSession, after: number): void {
-  const first = after === 0 ? { afterMs: lookLaterMs } : {};
+  const first = after === 0 ? { afterMs: pollDelayMs } : {};
   const follow = () => {
     if (localSession.driver === null && hasLastingSubscriber(localSession)) followSession(localSession, first);
   };

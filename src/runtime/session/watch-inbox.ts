@@ -27,13 +27,13 @@ export type InboxWatch = {
   readonly clock: Clock;
   /** By session. */
   readonly drivers: Map<string, Driver>;
-  readonly looks: Readonly<Record<ChangeKind, PendingRead>>;
+  readonly pendingReads: Readonly<Record<ChangeKind, PendingRead>>;
   stop: (() => void) | null;
 };
 
 export function createInboxWatch(store: Store, clock: Clock): InboxWatch {
-  const looks = { inbox: createPendingRead(), either: createPendingRead(), log: createPendingRead() };
-  return { store, clock, drivers: new Map(), looks, stop: null };
+  const pendingReads = { inbox: createPendingRead(), either: createPendingRead(), log: createPendingRead() };
+  return { store, clock, drivers: new Map(), pendingReads, stop: null };
 }
 
 function createPendingRead(): PendingRead {
@@ -48,7 +48,7 @@ export function watchInbox(inboxes: InboxWatch, driver: Driver): void {
 export function unwatchInbox(inboxes: InboxWatch, { sessionId }: Driver): void {
   inboxes.drivers.delete(sessionId);
   if (inboxes.drivers.size > 0) return;
-  for (const pendingRead of Object.values(inboxes.looks)) cancelRead(pendingRead);
+  for (const pendingRead of Object.values(inboxes.pendingReads)) cancelRead(pendingRead);
   inboxes.stop?.();
   inboxes.stop = null;
 }
@@ -59,11 +59,11 @@ function cancelRead(pendingRead: PendingRead): void {
   pendingRead.sessionIds.clear();
 }
 
-function scheduleRead({ clock, drivers, looks }: InboxWatch, change: StoreChange): void {
+function scheduleRead({ clock, drivers, pendingReads }: InboxWatch, change: StoreChange): void {
   const { sessionId } = change;
   if (sessionId !== undefined && !drivers.has(sessionId)) return;
   const changeKind: ChangeKind = change.in ?? "either";
-  const pendingRead = looks[changeKind];
+  const pendingRead = pendingReads[changeKind];
   for (const id of sessionId === undefined ? drivers.keys() : [sessionId]) pendingRead.sessionIds.add(id);
   pendingRead.cancel ??= clock.after(readDelaysMs[changeKind], () => {
     const drivenNow = [...pendingRead.sessionIds].map((id) => drivers.get(id)).filter((driver) => driver !== undefined);

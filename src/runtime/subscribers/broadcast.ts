@@ -43,7 +43,7 @@ export type EntryListener = (committed: CommittedEntry, transcript: Transcript) 
 /** The subscribers and listeners of a session. */
 export type Subscribers = {
   readonly sessionId: string;
-  readonly parts: Pick<CompiledAgent, "listeners">;
+  readonly agent: Pick<CompiledAgent, "listeners">;
   subscriptions: readonly Tail[];
 };
 
@@ -51,7 +51,7 @@ export type Broadcast = Subscribers &
   HasWaiters &
   RunSignals &
   StreamSource & {
-    readonly parts: Pick<CompiledAgent, "store" | "listeners" | "locals">;
+    readonly agent: Pick<CompiledAgent, "store" | "listeners" | "locals">;
     entryListeners: readonly EntryListener[];
     /** Null if no listener wants traces. */
     readonly tracing: Tracing | null;
@@ -60,8 +60,8 @@ export type Broadcast = Subscribers &
   };
 
 /** Whether anybody in this process wants the session's events. */
-export function isHeard({ subscriptions, parts }: Subscribers): boolean {
-  return subscriptions.length > 0 || parts.listeners.length > 0;
+export function isHeard({ subscriptions, agent }: Subscribers): boolean {
+  return subscriptions.length > 0 || agent.listeners.length > 0;
 }
 
 function broadcast({ subscriptions }: Subscribers, item: StreamItem): void {
@@ -73,7 +73,7 @@ function settleEndedRuns(audience: Broadcast, events: readonly PublicEvent[]): v
   for (const event of events)
     if (event.type === "final") {
       removeSignals(audience, event.runId);
-      forgetLocals(audience.parts.locals, audience.sessionId, event.runId);
+      forgetLocals(audience.agent.locals, audience.sessionId, event.runId);
       settleRunWaiters(audience, event.result, event.seq);
     }
 }
@@ -84,7 +84,7 @@ export function broadcastCommitted(
   entries: readonly CommittedEntry[],
   transcript: Transcript,
 ): void {
-  const { listeners } = audience.parts;
+  const { listeners } = audience.agent;
   // Once for the commit, all of which is in the log.
   if (entries.some(({ events }) => events === unheard))
     for (const subscription of audience.subscriptions) readFromLog(subscription);
@@ -123,10 +123,10 @@ function endStreamedCall(audience: Broadcast): void {
 
 /** A delta with only one consumer belongs to that consumer: only its nested objects, which others may share, are frozen. */
 export function publishDelta(subscribers: Subscribers, delta: MessageDelta): void {
-  const { parts, subscriptions, sessionId } = subscribers;
+  const { agent, subscriptions, sessionId } = subscribers;
   if (subscriptions.length > 1) deepFreeze(delta);
   else if (!hasOnlyScalars(delta)) freezeMembers(delta);
-  for (const listener of parts.listeners) listener.delta?.(deepFreeze(delta), sessionId);
+  for (const listener of agent.listeners) listener.delta?.(deepFreeze(delta), sessionId);
   for (const subscription of subscriptions) pushItem(subscription, { type: "delta", delta });
 }
 
@@ -183,7 +183,7 @@ export async function catchUpTo(audience: Broadcast, state: State): Promise<void
   if (seq < audience.publishedSeq) restart(audience, seq, createReplacedSessionError(audience.sessionId));
   await audience.tracing?.begin(state);
   if (hasLastingSubscriber(audience) && audience.publishedSeq < seq) {
-    const { store } = audience.parts;
+    const { store } = audience.agent;
     for await (const { entry, events } of readCommittedEntries(store, audience.sessionId, audience.publishedSeq)) {
       // A subscriber that was added meanwhile has a follower, which may have published the entry.
       if (entry.seq > seq || entry.seq <= audience.publishedSeq) continue;

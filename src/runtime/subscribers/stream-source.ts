@@ -12,7 +12,7 @@ import type { MessageAssembly } from "../model/message-assembly.js";
 /** A session that is driven here, or followed. */
 export type StreamSource = TailSource & {
   readonly sessionId: string;
-  readonly parts: { readonly store: LogStore };
+  readonly agent: { readonly store: LogStore };
   /** The memory of the driver in this process, with the message that is being streamed. */
   memory: StreamedWork | null;
 };
@@ -26,7 +26,7 @@ export type StreamedWork = {
 /** The methods of every source. */
 export const sourceMethods: TailSource & ThisType<StreamSource> = {
   logged(after) {
-    return readEvents(this.parts.store, this.sessionId, after);
+    return readEvents(this.agent.store, this.sessionId, after);
   },
   inProgress() {
     if (this.memory === null) return nothing;

@@ -45,8 +45,8 @@ export function buildContext(
   context: EffectContext,
   input?: readonly UserMessage[],
 ): BuiltContext {
-  const { parts, transcript } = context;
-  const { manager } = parts.context;
+  const { agent, transcript } = context;
+  const { manager } = agent.context;
   const run = toRunData(state, context);
   const { hints, records } = collectHints(state, run, context);
   // The built-in manager changes nothing. Any other manager gets copies, because the transcript grows.
@@ -71,7 +71,7 @@ export function buildContext(
       tools: listOfferedTools(context),
     });
     const { systemPrompt, tools: specifications } = built;
-    if (!specifications.every(({ name }) => parts.tools.has(name)))
+    if (!specifications.every(({ name }) => agent.tools.has(name)))
       return { type: "failed", message: "it named a tool that the agent does not have" };
     const sources = getSources(state, context);
     const append = pickAdditions(built, sources, state);
@@ -128,21 +128,21 @@ function appendSources(systemPrompt: string | undefined, texts = ""): string | u
   return systemPrompt === undefined ? texts : `${systemPrompt}\n\n${texts}`;
 }
 
-export function toRunData({ runId, startedAt }: Preparing, { sessionId, parts }: EffectContext): RunData {
-  const { root, context } = parts;
+export function toRunData({ runId, startedAt }: Preparing, { sessionId, agent }: EffectContext): RunData {
+  const { root, context } = agent;
   return { sessionId, runId, startedAt, ...(root === undefined ? {} : { root }), data: context.data };
 }
 
 /** Only a normal step gets hints; a continued answer and the final summary do not. */
-function collectHints({ purpose }: StepPreparing, run: RunData, { parts, transcript }: EffectContext) {
+function collectHints({ purpose }: StepPreparing, run: RunData, { agent, transcript }: EffectContext) {
   const hints: { readonly name: string; readonly text: string }[] = [];
   const records: HookRecord[] = [];
   if (purpose !== "step") return { hints, records };
   const toolsHint =
-    parts.hasDeferredTools && transcript.compaction !== null ? createFoundToolsHint(transcript.data) : undefined;
+    agent.hasDeferredTools && transcript.compaction !== null ? createFoundToolsHint(transcript.data) : undefined;
   if (toolsHint !== undefined) hints.push(toolsHint);
   const session = Object.freeze({ data: transcript.data });
-  for (const { name, text } of parts.context.hints) {
+  for (const { name, text } of agent.context.hints) {
     try {
       const hint = text(run, session);
       if (hint !== undefined) hints.push({ name, text: String(hint) });

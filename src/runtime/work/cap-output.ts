@@ -32,10 +32,10 @@ export function capResult(
   { output, returned }: { readonly output: ToolOutput; readonly returned?: ToolOutput | undefined },
   toolName: string,
   sessionId: string,
-  parts: CappingDeps,
+  agent: CappingDeps,
 ): MaybePromise<ResultOutputs> {
-  const cut = capOutput(output, toolName, sessionId, parts);
-  if (returned !== undefined) return capBoth(cut, returned, sessionId, parts);
+  const cut = capOutput(output, toolName, sessionId, agent);
+  if (returned !== undefined) return capBoth(cut, returned, sessionId, agent);
   return isThenable(cut) ? cut.then((done) => ({ output: done })) : { output: cut };
 }
 
@@ -45,10 +45,10 @@ async function capBoth(
   cutting: MaybePromise<ToolOutput>,
   returned: ToolOutput,
   sessionId: string,
-  parts: CappingDeps,
+  agent: CappingDeps,
 ): Promise<ResultOutputs> {
   const output = await cutting;
-  return { output, returned: await capReturned(returned, output, sessionId, parts) };
+  return { output, returned: await capReturned(returned, output, sessionId, agent) };
 }
 
 /**

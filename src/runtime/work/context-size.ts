@@ -21,22 +21,22 @@ type StartedState = Exclude<State, Idle>;
 
 /** The size of the next request: the provider's last count, and an estimate of the messages since then (CTX-7). */
 export function measureContext(context: EffectContext): ContextSize {
-  const { parts, transcript } = context;
-  const { tokens: estimator } = parts.services;
+  const { agent, transcript } = context;
+  const { tokens: estimator } = agent.services;
   const { countedTokens, later } = transcript;
   const messages = trimMessages(transcript);
   const counted = estimator.context({ messages, ...pickPromptAndTools(context) }, countedTokens).tokens;
   const uncounted = countedTokens === null ? estimateSourceTokens(transcript) : 0;
   const tokens = later.reduce((sum, { message }) => sum + estimator.message(message), counted + uncounted);
-  return { tokens, budget: parts.compaction.computeBudget(chooseModel(context).model).tokens };
+  return { tokens, budget: agent.compaction.computeBudget(chooseModel(context).model).tokens };
 }
 
 /** The size of a request with a list instead of the conversation, which no provider has counted before. */
 function measureList(messages: readonly Message[], context: EffectContext): ContextSize {
-  const { parts, transcript } = context;
+  const { agent, transcript } = context;
   const sourceTokens = estimateSourceTokens(transcript);
-  const tokens = sourceTokens + parts.services.tokens.request({ ...pickPromptAndTools(context), messages });
-  return { tokens, budget: parts.compaction.computeBudget(chooseModel(context).model).tokens };
+  const tokens = sourceTokens + agent.services.tokens.request({ ...pickPromptAndTools(context), messages });
+  return { tokens, budget: agent.compaction.computeBudget(chooseModel(context).model).tokens };
 }
 
 /** An estimate of the context source texts that the log refers to, so that a replay computes the same size. */
@@ -77,8 +77,8 @@ export function canCompact(run: StartedState, context: EffectContext): boolean {
 
 /** Whether a model that stopped at a token limit has filled the context window, and not just its limit for an answer. */
 export function isNearContextLimit(inputTokens: number | undefined, context: EffectContext): boolean {
-  const { parts } = context;
-  const budget = parts.compaction.computeBudget(chooseModel(context).model);
+  const { agent } = context;
+  const budget = agent.compaction.computeBudget(chooseModel(context).model);
   if (!budget.isKnown && !isCompactionEnabled(context)) return false;
   return (inputTokens ?? measureContext(context).tokens) >= nearLimitRatio * budget.tokens;
 }
@@ -88,8 +88,8 @@ export function isNearContextLimit(inputTokens: number | undefined, context: Eff
  * rejected the request, the cut must make it smaller.
  */
 export function findCut(run: StartedState, context: EffectContext, { tokens, budget }: ContextSize): number | null {
-  const { parts, transcript } = context;
-  const { tokens: estimator } = parts.services;
+  const { agent, transcript } = context;
+  const { tokens: estimator } = agent.services;
   const isForced = !isDue({ tokens, budget }, context);
   const cuts = listCuts(transcript, run, isForced && !isCompactionRequested(run));
   if (cuts.length === 0) return null;
@@ -102,7 +102,7 @@ export function findCut(run: StartedState, context: EffectContext, { tokens, bud
     fixed,
     estimator,
   };
-  const cut = tryOr(null, () => parts.services.compaction?.cutOf(view) ?? null);
+  const cut = tryOr(null, () => agent.services.compaction?.cutOf(view) ?? null);
   return cut !== null && cuts.includes(cut) ? cut : null;
 }
 
@@ -163,8 +163,8 @@ export function isCompactionRequested({ compactionAsked, seq, failing }: Started
   return compactionAsked.seq <= seq && failing === null;
 }
 
-function isCompactionEnabled({ parts }: EffectContext): boolean {
-  return parts.compaction.auto && parts.services.compaction !== null;
+function isCompactionEnabled({ agent }: EffectContext): boolean {
+  return agent.compaction.auto && agent.services.compaction !== null;
 }
 
 /** Whether the conversation would be compacted even if no person had requested it. */
@@ -172,8 +172,8 @@ export function isContextFull(size: ContextSize, context: EffectContext): boolea
   return isCompactionEnabled(context) && isDue(size, context);
 }
 
-function isDue(size: ContextSize, { parts }: EffectContext): boolean {
-  return tryOr(false, () => parts.services.compaction?.isDue(size) === true);
+function isDue(size: ContextSize, { agent }: EffectContext): boolean {
+  return tryOr(false, () => agent.services.compaction?.isDue(size) === true);
 }
 
 /** A service may be third-party code: if it throws, it counts as returning the fallback. */

@@ -20,7 +20,7 @@ import { createPromptBlobs, type PromptBlobs } from "./prompt-blobs.js";
 
 export type EffectContext = {
   readonly sessionId: string;
-  readonly parts: CompiledAgent;
+  readonly agent: CompiledAgent;
   /** The state that wants the effect. */
   readonly state: State;
   readonly transcript: Transcript;

@@ -45,7 +45,7 @@ export function* applyHandoffFilter(
   if (filter === "last_turn") return checkAndReference(sliceLastTurn(state, context), context);
   if (filter === "text") return referenceTexts(context);
   const view = createView(state, context);
-  const { clock } = context.parts;
+  const { clock } = context.agent;
   const settled = yield* wait(callInTime(() => filter(view), { timeoutMs: defaultHookTimeoutMs, clock, cancellation }));
   if (settled.type !== "returned") return { ok: false, outcome: settled.type, message: settled.message };
   return checkAndReference(settled.value, context);

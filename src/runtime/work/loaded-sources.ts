@@ -37,19 +37,19 @@ const maxPathCharacters = 4_096;
 /** A longer message would take as much of the context window as the prompt. In that case, the prompt gets the new texts instead. */
 const maxReportCharacters = 64 * 1024;
 
-type SourcesContext = Pick<EffectContext, "parts" | "runMemory" | "transcript">;
+type SourcesContext = Pick<EffectContext, "agent" | "runMemory" | "transcript">;
 type CallOfRun = Pick<Extract<Preparing, { for: "step" }>, "purpose">;
 
 /** Whether this process still has to load or read texts that the run needs. */
 export function needsSources(context: SourcesContext): boolean {
-  if (context.parts.context.sources.length === 0) return false;
+  if (context.agent.context.sources.length === 0) return false;
   const loaded = findLoaded(context);
   return loaded === null || listPromptTexts(context.transcript).some(({ blob }) => !loaded.words.has(blob));
 }
 
 /** Null if this process has not loaded the texts yet, or has those of the agent that handed the run over. */
-function findLoaded({ parts, runMemory: { sources } }: SourcesContext): LoadedSources | null {
-  return sources?.agent === parts.name ? sources : null;
+function findLoaded({ agent, runMemory: { sources } }: SourcesContext): LoadedSources | null {
+  return sources?.agent === agent.name ? sources : null;
 }
 
 /** The texts in the system prompt of the previous call. */
@@ -135,20 +135,24 @@ export function* loadRunSources(
   context: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<string | null> {
-  const { parts, transcript, runMemory } = context;
+  const { agent, transcript, runMemory } = context;
   const loaded = findLoaded(context);
   const fromLog = transcript.sources?.runId === run.runId ? transcript.sources.list : null;
   const list = loaded?.list ?? fromLog;
   const words = yield* loadWords([...listPromptTexts(transcript), ...(list ?? listLastTexts(transcript))], context);
-  const agent = parts.name;
   if (list !== null && (loaded !== null || hasWords(list, words))) {
-    runMemory.sources = { ...loaded, agent, list, words, cached: null };
+    runMemory.sources = { ...loaded, agent: agent.name, list, words, cached: null };
     return null;
   }
   const texts = yield* callSources(run, listEarlierTexts(context.transcript, words), context, cancellation);
   if (typeof texts === "string") return texts;
   for (const { blob, text } of texts) words.set(blob, text);
-  runMemory.sources = { agent, list: texts.map(({ text: _, ...reference }) => reference), words, cached: null };
+  runMemory.sources = {
+    agent: agent.name,
+    list: texts.map(({ text: _, ...reference }) => reference),
+    words,
+    cached: null,
+  };
   return null;
 }
 
@@ -235,17 +239,17 @@ function* loadWords(
 function* callSources(
   run: RunData,
   earlier: readonly SourceText[] | undefined,
-  { parts, memory }: EffectContext,
+  { agent, memory }: EffectContext,
   cancellation: Cancellation,
 ): Coroutine<readonly ReferencedText[] | string> {
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation, cancellation.reason));
   const settled = yield* wait(
     callInTime(
-      () => callAllSources(parts.context.sources, run, { signal: getSignal(ownCancellation), ...defined({ earlier }) }),
+      () => callAllSources(agent.context.sources, run, { signal: getSignal(ownCancellation), ...defined({ earlier }) }),
       {
         timeoutMs: loadTimeoutMs,
-        clock: parts.clock,
+        clock: agent.clock,
         cancellation,
         onGivenUp: () => abort(ownCancellation),
       },

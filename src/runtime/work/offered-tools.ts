@@ -12,12 +12,12 @@ import type { EffectContext } from "./effect-context.js";
  * change of the list would invalidate the cache of the whole conversation. Each of the two lists stays the same array.
  */
 export function listOfferedTools(
-  context: Pick<EffectContext, "parts" | "transcript" | "state">,
+  context: Pick<EffectContext, "agent" | "transcript" | "state">,
 ): readonly ToolSpecification[] {
-  const { parts, transcript } = context;
+  const { agent, transcript } = context;
   const { model } = chooseModel(context);
-  const takesAll = parts.hasDeferredTools && model.takesDeferredTools === true;
-  const { specifications, specificationsAtFirst } = takesAll ? parts.withDeferred : parts;
+  const takesAll = agent.hasDeferredTools && model.takesDeferredTools === true;
+  const { specifications, specificationsAtFirst } = takesAll ? agent.withDeferred : agent;
   if (specifications === specificationsAtFirst || model.cachesPrompts === true) return specifications;
   const seesTruncated = transcript.shownResults.keptSeq > 0 || trimMessages(transcript) !== transcript.messages;
   return seesTruncated ? specifications : specificationsAtFirst;

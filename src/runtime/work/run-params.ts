@@ -18,19 +18,19 @@ export function getParams({ transcript: { run }, runMemory }: RunContext): RunPa
 }
 
 /** Whether the params have not been validated yet, neither by this process nor by an earlier one. */
-export function needsParams({ parts, transcript: { run }, runMemory }: EffectContext): boolean {
-  if (parts.params === null || parts.isReplay === true || run === null || run.params !== null) return false;
+export function needsParams({ agent, transcript: { run }, runMemory }: EffectContext): boolean {
+  if (agent.params === null || agent.isReplay === true || run === null || run.params !== null) return false;
   return run.preparedSeq === run.startSeq && runMemory.params === null;
 }
 
 /** Validates the params, and stores the result in memory. @returns why they do not match; null if they do */
-export function* validateParams({ parts, transcript, runMemory }: EffectContext): Coroutine<string | null> {
+export function* validateParams({ agent, transcript, runMemory }: EffectContext): Coroutine<string | null> {
   const given = transcript.run?.options.params ?? noParams;
-  const checked = yield* wait(parts.params?.validate(given) ?? { ok: true as const, value: given });
-  if (!checked.ok) return formatParamsProblem(parts.name, checked.issues);
+  const checked = yield* wait(agent.params?.validate(given) ?? { ok: true as const, value: given });
+  if (!checked.ok) return formatParamsProblem(agent.name, checked.issues);
   const stored = checkJson(checked.value);
   if (!stored.ok || typeof stored.value !== "object" || stored.value === null || Array.isArray(stored.value))
-    return formatParamsProblem(parts.name, [
+    return formatParamsProblem(agent.name, [
       { path: "", message: "the schema turns them into something other than a plain JSON object" },
     ]);
   runMemory.params = deepFreeze(structuredClone(stored.value)) as RunParams;
@@ -52,12 +52,12 @@ export function pickChangedParams({
  * validate them again, perhaps with a changed schema.
  */
 export function pickValidatedParams(context: EffectContext): Pick<EventOf<"compacted">, "params"> {
-  const { state, parts, transcript } = context;
+  const { state, agent, transcript } = context;
   const { run } = transcript;
   if (run === null || isTerminal(state)) return {};
   // After a handoff, the current agent may not have a schema.
   if (run.params !== null) return { params: run.params };
-  return parts.params === null || needsParams(context) ? {} : { params: getParams(context) };
+  return agent.params === null || needsParams(context) ? {} : { params: getParams(context) };
 }
 
 /** Restores the params of a recorded run, for a replay. */

@@ -20,53 +20,53 @@ import { getParams } from "./run-params.js";
 const timeoutMs = 10_000;
 const maxCharacters = 1024 * 1024;
 
-type RunContext = Pick<EffectContext, "parts" | "transcript" | "runMemory">;
+type RunContext = Pick<EffectContext, "agent" | "transcript" | "runMemory">;
 
 /** The agent's system prompt for this run, before run options and hooks change it. */
-export function getAgentPrompt({ parts, runMemory: { prompt } }: RunContext): string | undefined {
-  if (typeof parts.systemPrompt !== "function") return parts.systemPrompt;
-  return prompt !== null && prompt.agent === parts.name && prompt.text !== "" ? prompt.text : undefined;
+export function getAgentPrompt({ agent, runMemory: { prompt } }: RunContext): string | undefined {
+  if (typeof agent.systemPrompt !== "function") return agent.systemPrompt;
+  return prompt !== null && prompt.agent === agent.name && prompt.text !== "" ? prompt.text : undefined;
 }
 
 /** Whether this process still has to load the prompt that the run needs. */
-export function needsRunPrompt({ parts, transcript: { run }, runMemory: { prompt } }: RunContext): boolean {
-  if (typeof parts.systemPrompt !== "function" || run === null || run.options.systemPrompt !== undefined) return false;
-  return prompt === null || prompt.agent !== parts.name;
+export function needsRunPrompt({ agent, transcript: { run }, runMemory: { prompt } }: RunContext): boolean {
+  if (typeof agent.systemPrompt !== "function" || run === null || run.options.systemPrompt !== undefined) return false;
+  return prompt === null || prompt.agent !== agent.name;
 }
 
 /** Loads the prompt, or calls the function, and stores the result in memory. @returns why that failed; null if it did not */
 export function* loadRunPrompt(context: EffectContext, cancellation: Cancellation): Coroutine<string | null> {
-  const { sessionId, parts, transcript, memory, runMemory } = context;
+  const { sessionId, agent, transcript, memory, runMemory } = context;
   const named = transcript.run?.prompt ?? null;
   const stored = named === null ? null : yield* wait(readPromptBlob(sessionId, named.blob, memory.texts.store));
   if (named !== null && stored !== null) {
-    runMemory.prompt = { agent: parts.name, text: stored, reference: named };
+    runMemory.prompt = { agent: agent.name, text: stored, reference: named };
     return null;
   }
   // A replay never calls the function.
-  if (parts.isReplay === true) {
-    runMemory.prompt = { agent: parts.name, text: "", reference: null };
+  if (agent.isReplay === true) {
+    runMemory.prompt = { agent: agent.name, text: "", reference: null };
     return null;
   }
   const made = yield* callPromptFunction(context, cancellation);
   if (made.type === "failed") return made.message;
   const { text, blob, bytes } = queueTextOnce(memory.texts, made.text);
-  runMemory.prompt = { agent: parts.name, text, reference: { blob, bytes } };
+  runMemory.prompt = { agent: agent.name, text, reference: { blob, bytes } };
   return null;
 }
 
 type Made = { readonly type: "made"; readonly text: string } | { readonly type: "failed"; readonly message: string };
 
 function* callPromptFunction(context: EffectContext, cancellation: Cancellation): Coroutine<Made> {
-  const { parts } = context;
-  const make = parts.systemPrompt;
+  const { agent } = context;
+  const make = agent.systemPrompt;
   if (typeof make !== "function") return { type: "made", text: make ?? "" };
   const ownCancellation = createCancellation();
   const stopListening = onCancel(cancellation, () => abort(ownCancellation, cancellation.reason));
   const settled = yield* wait(
     callInTime(() => make(createPromptContext(context, getSignal(ownCancellation))), {
       timeoutMs,
-      clock: parts.clock,
+      clock: agent.clock,
       cancellation,
       onGivenUp: () => abort(ownCancellation),
     }),
@@ -80,13 +80,13 @@ function* callPromptFunction(context: EffectContext, cancellation: Cancellation)
 }
 
 function createPromptContext(context: EffectContext, signal: AbortSignal): RunPromptContext<unknown, unknown> {
-  const { sessionId, parts, state, transcript } = context;
+  const { sessionId, agent, state, transcript } = context;
   const runId = transcript.run?.runId ?? "";
   return Object.freeze({
     sessionId,
     runId,
     ...pickPrincipal(state),
-    deps: resolveDeps(parts, sessionId, runId),
+    deps: resolveDeps(agent, sessionId, runId),
     params: getParams(context),
     data: transcript.data,
     signal,
@@ -95,11 +95,11 @@ function createPromptContext(context: EffectContext, signal: AbortSignal): RunPr
 
 /** The reference that a `prepared` event has to store: none if the log has it already. */
 export function pickNewRunPrompt({
-  parts,
+  agent,
   transcript: { run },
   runMemory: { prompt },
 }: RunContext): Pick<EventOf<"prepared">, "runPrompt"> {
-  if (prompt === null || run === null || prompt.agent !== parts.name) return {};
+  if (prompt === null || run === null || prompt.agent !== agent.name) return {};
   return prompt.reference === null || run.prompt?.blob === prompt.reference.blob ? {} : { runPrompt: prompt.reference };
 }
 

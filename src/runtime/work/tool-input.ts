@@ -41,7 +41,7 @@ export function validateInput(
   // A copy: a tool may change its input, and the log must not change.
   const result = compiled.validate(copyJson(record.input));
   if (!(result instanceof Promise)) return toValidatedInput(result);
-  const { clock } = context.parts;
+  const { clock } = context.agent;
   return awaitInTime(result, { timeoutMs: defaultHookTimeoutMs, clock, cancellation }).then((call) =>
     call.type === "returned" ? toValidatedInput(call.value) : toUncheckedInput(call.message),
   );

@@ -1,5 +1,5 @@
 /**
- * Polling for due schedules: each look fires what is due.
+ * Polls for due schedules, and fires them.
  */
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
@@ -10,23 +10,23 @@ import { fireDue } from "./schedules/fire-due.js";
 import { refreshSlots } from "./schedules/refresh-slots.js";
 import type { WorkerReport } from "./worker-options.js";
 
-export type ScheduleLooks = {
+export type SchedulePoller = {
   /**
    * Fires what is due. The first call also recomputes the next slots, because time zone rules may have changed since they were stored.
    * Returns whether a run was posted. Rejects if the store fails.
    */
   readonly fire: () => Promise<boolean>;
-  /** Fires if the last look was `pollMs` ago, or something has become due since. */
+  /** Fires if the last poll was `pollMs` ago, or something has become due since. */
   readonly fireIfDue: () => Promise<void>;
-  /** `fireIfDue` for a worker that keeps running: if the store fails, returns the failure, and the next look comes after `retryInMs`. */
-  readonly look: () => Promise<LookFailure | null>;
-  /** Milliseconds until the next look is needed. */
+  /** `fireIfDue` for a worker that keeps running: if the store fails, returns the failure, and the next poll comes after `retryInMs`. */
+  readonly poll: () => Promise<PollFailure | null>;
+  /** Milliseconds until the next poll is due. */
   readonly msToNext: () => number;
 };
 
-export type LookFailure = { readonly error: unknown; readonly retryInMs: number };
+export type PollFailure = { readonly error: unknown; readonly retryInMs: number };
 
-type LookOptions = {
+type PollerOptions = {
   readonly store: Store;
   readonly clock: Clock;
   readonly pollMs: number;
@@ -34,20 +34,20 @@ type LookOptions = {
   readonly isStopped: () => boolean;
 };
 
-export function createScheduleLooks(options: LookOptions): ScheduleLooks {
+export function createSchedulePoller(options: PollerOptions): SchedulePoller {
   const { schedules } = options.store;
-  return schedules === undefined ? noLooks(options) : createLooks(options, schedules);
+  return schedules === undefined ? createIdlePoller(options) : createPoller(options, schedules);
 }
 
 /** For a store without schedules. */
-function noLooks({ pollMs }: LookOptions): ScheduleLooks {
-  return { fire: async () => false, fireIfDue: async () => {}, look: async () => null, msToNext: () => pollMs };
+function createIdlePoller({ pollMs }: PollerOptions): SchedulePoller {
+  return { fire: async () => false, fireIfDue: async () => {}, poll: async () => null, msToNext: () => pollMs };
 }
 
-function createLooks(
-  { store, clock, pollMs, onReport, isStopped }: LookOptions,
+function createPoller(
+  { store, clock, pollMs, onReport, isStopped }: PollerOptions,
   schedules: ScheduleStore,
-): ScheduleLooks {
+): SchedulePoller {
   const reads = {
     load: (sessionId: string) => store.load(sessionId),
     inbox: (sessionId: string) => store.inbox(sessionId),
@@ -56,10 +56,10 @@ function createLooks(
   /** Rows that failed, and when they are retried, on the scale of the clock's `elapsed`. */
   const failures = new Map<string, { readonly times: number; readonly until: number }>();
   let isRefreshed = false;
-  /** How many looks in a row have failed. */
-  let failedLooks = 0;
-  /** When the next look is due, on the scale of the clock's `elapsed`. */
-  let nextLookAt = Number.NEGATIVE_INFINITY;
+  /** How many polls in a row have failed. */
+  let failedPolls = 0;
+  /** When the next poll is due, on the scale of the clock's `elapsed`. */
+  let nextPollAt = Number.NEGATIVE_INFINITY;
 
   async function fire(): Promise<boolean> {
     const now = clock.now();
@@ -82,29 +82,29 @@ function createLooks(
       isStopped,
     });
     const nextDueAt = await schedules.nextDueAt(now);
-    nextLookAt = clock.elapsed() + Math.min(pollMs, (nextDueAt ?? Number.POSITIVE_INFINITY) - now);
+    nextPollAt = clock.elapsed() + Math.min(pollMs, (nextDueAt ?? Number.POSITIVE_INFINITY) - now);
     return posted > 0;
   }
 
   return {
     fire,
     async fireIfDue() {
-      if (clock.elapsed() >= nextLookAt) await fire();
+      if (clock.elapsed() >= nextPollAt) await fire();
     },
-    async look() {
-      if (clock.elapsed() < nextLookAt) return null;
+    async poll() {
+      if (clock.elapsed() < nextPollAt) return null;
       try {
         await fire();
-        failedLooks = 0;
+        failedPolls = 0;
         return null;
       } catch (error) {
         if (error instanceof PawlError && error.code === "store_closed") throw error;
-        failedLooks += 1;
-        const retryInMs = pauseAfterFailuresMs(failedLooks);
-        nextLookAt = clock.elapsed() + retryInMs;
+        failedPolls += 1;
+        const retryInMs = pauseAfterFailuresMs(failedPolls);
+        nextPollAt = clock.elapsed() + retryInMs;
         return { error, retryInMs };
       }
     },
-    msToNext: () => Math.min(pollMs, Math.max(0, nextLookAt - clock.elapsed())),
+    msToNext: () => Math.min(pollMs, Math.max(0, nextPollAt - clock.elapsed())),
   };
 }

@@ -6,19 +6,19 @@ import type { NoticeFailure } from "../ports/worker-notices.js";
 import { pauseAfterFailuresMs } from "./retries.js";
 import type { WorkerOptions } from "./worker-options.js";
 
-/** If the store fails, the failure is reported, and the next look is delayed. */
-export function createDelivering(
+/** If the store fails, the failure is reported, and the next poll is delayed. */
+export function createNoticeDelivery(
   { store, notices, pollMs = 1_000, onReport = () => {} }: WorkerOptions,
   { clock, random }: { readonly clock: Clock; readonly random: () => number },
 ) {
   const stopping = new AbortController();
   const { signal } = stopping;
-  /** One look may hang on a destination that does not respond. Meanwhile later looks deliver to the others. */
-  const looks = new Set<Promise<void>>();
+  /** A poll may hang on a destination that does not respond. Later polls deliver to the others meanwhile. */
+  const polls = new Set<Promise<void>>();
   let isRegistered = false;
   let failures = 0;
-  /** When the next look is due, on the scale of the clock's `elapsed`. */
-  let nextLookAt = Number.NEGATIVE_INFINITY;
+  /** When the next poll is due, on the scale of the clock's `elapsed`. */
+  let nextPollAt = Number.NEGATIVE_INFINITY;
 
   /** Called before the first session is driven, so that its notices are written. Rejects if the store fails. */
   async function register(): Promise<void> {
@@ -32,30 +32,30 @@ export function createDelivering(
     while (!signal.aborted && (await notices.deliver(store, { signal, clock, random, onFailure })) > 0);
   }
 
-  /** @param isForced looks now, however recent the last look was */
+  /** @param isForced polls now, however recent the last poll was */
   async function catchUp({ isForced = false } = {}): Promise<void> {
-    if (notices === undefined || signal.aborted || (!isForced && clock.elapsed() < nextLookAt)) return;
-    nextLookAt = clock.elapsed() + pollMs;
-    const look = deliverAll()
+    if (notices === undefined || signal.aborted || (!isForced && clock.elapsed() < nextPollAt)) return;
+    nextPollAt = clock.elapsed() + pollMs;
+    const poll = deliverAll()
       .then(() => {
         failures = 0;
       })
       .catch((error: unknown) => {
         failures += 1;
         const retryInMs = pauseAfterFailuresMs(failures);
-        nextLookAt = clock.elapsed() + retryInMs;
+        nextPollAt = clock.elapsed() + retryInMs;
         if (!signal.aborted) onReport({ type: "store_failed", error, retryInMs });
       })
       .finally(() => {
-        looks.delete(look);
+        polls.delete(poll);
       });
-    looks.add(look);
-    await Promise.all(looks);
+    polls.add(poll);
+    await Promise.all(polls);
   }
 
   async function stop(): Promise<void> {
     stopping.abort();
-    await Promise.all(looks);
+    await Promise.all(polls);
   }
 
   return { register, catchUp, stop };
