@@ -133,21 +133,22 @@ async function dispatch(
 ): Promise<{ readonly response: RouteResponse; readonly isRead: boolean }> {
   const { request, principal } = routeRequest;
   const { settings, usage } = context;
-  const countChange = () => {
-    if (route.isSigned !== true) usage.countChange(principal.id, Date.now());
+  const countChanges = (count: number) => {
+    if (route.isSigned !== true) usage.countChanges(principal.id, count, Date.now());
   };
   if (route.scope !== null && !principal.scopes.includes(route.scope))
     throw new ServerError("forbidden", `This request needs the scope ${route.scope}.`, { scope: route.scope });
   if (route.method !== "GET") {
     if (context.isDraining()) throw new ServerError("draining", "The server is shutting down. Try again.");
-    if (route.isRead === undefined) countChange();
+    if (route.countChanges === undefined) countChanges(1);
   }
   const query = parseQuery(
     url.searchParams,
     route.query ?? { type: "object", properties: {}, additionalProperties: false },
   );
   const body = route.body === undefined ? {} : await readBody(request, route.body, settings.limits);
-  const isRead = route.method === "GET" || route.isRead?.(body) === true;
-  if (route.isRead !== undefined && !isRead) countChange();
+  const changes = route.countChanges?.(body);
+  if (changes !== undefined && changes > 0) countChanges(changes);
+  const isRead = route.method === "GET" || changes === 0;
   return { response: await route.handle({ ...routeRequest, query, body }, context), isRead };
 }

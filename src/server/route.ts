@@ -35,8 +35,11 @@ export type Route = {
   readonly summary: string;
   /** Whether the handler itself verifies the request. Such requests do not count as changes of a principal. */
   readonly isSigned?: boolean;
-  /** Whether a request with this body changes nothing, although it is not a GET. Such requests are neither counted nor logged. */
-  readonly isRead?: (body: unknown) => boolean;
+  /**
+   * How many changes a request with this body makes. Requests that make none are not logged. Default: one, which is counted before the body
+   * is read; none for a GET.
+   */
+  readonly countChanges?: (body: unknown) => number;
   /** Whether `:id` is a session, which the principal must be allowed to read. */
   readonly ofSession?: boolean;
   readonly query?: ObjectShape;

@@ -6,8 +6,8 @@ import { ServerError } from "./server-error.js";
 import type { ServerSettings } from "./server-options.js";
 
 export type UsageLimits = {
-  /** Counts a change. @throws ServerError `too_many` */
-  readonly countChange: (principalId: string, now: number) => void;
+  /** Counts the changes of a request. @throws ServerError `too_many`, and counts none of them */
+  readonly countChanges: (principalId: string, count: number, now: number) => void;
   /** Counts a stream; the returned function releases it. @throws ServerError `too_many` */
   readonly acquireStream: (principalId: string) => () => void;
   /** Counts a waiting request; the returned function releases it. @throws ServerError `too_many` */
@@ -41,17 +41,17 @@ export function createUsageLimits({ limits }: Pick<ServerSettings, "limits">): U
   }
 
   return {
-    countChange(principalId, now) {
+    countChanges(principalId, count, now) {
       forgetExpired(now);
       const existing = minutes.get(principalId);
       const minute = existing !== undefined && now - existing.from < minuteMs ? existing : { from: now, changes: 0 };
       minutes.set(principalId, minute);
-      if (minute.changes >= limits.changesPerMinute)
+      if (minute.changes + count > limits.changesPerMinute)
         throw createTooManyError(
           `Too many changes: at most ${limits.changesPerMinute} per minute are allowed. Try again later.`,
           Math.max(1, Math.ceil((minute.from + minuteMs - now) / 1_000)),
         );
-      minute.changes += 1;
+      minute.changes += count;
     },
     acquireStream: createSlots({
       maxTotal: limits.streams,

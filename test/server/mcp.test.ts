@@ -390,3 +390,26 @@ describe("sessions as resources", () => {
     },
   );
 });
+
+test(
+  "a batch counts as many changes as it has messages, and has no effect beyond the limit",
+  verifies("SEC-4"),
+  async () => {
+    const { ask, store } = await rigWith([], { limits: { changesPerMinute: 3 } });
+    const call = (id: number) => ({ jsonrpc: "2.0", id, method: "tools/call", params: called("Go.") });
+    const headers = { accept: "application/json, text/event-stream", "mcp-protocol-version": "2025-03-26" };
+    const send = (count: number) =>
+      ask(
+        "POST",
+        "/mcp",
+        Array.from({ length: count }, (_, id) => call(id)),
+        headers,
+      );
+    expect((await send(4)).json.error.code).toBe("too_many");
+    expect(await store.list()).toEqual([]);
+    expect((await send(2)).status).toBe(200);
+    expect(await store.list()).toHaveLength(2);
+    expect((await send(2)).status).toBe(429);
+    expect((await send(1)).status).toBe(200);
+  },
+);

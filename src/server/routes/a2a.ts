@@ -48,7 +48,7 @@ export const a2aRoutes: readonly Route[] = [
     scope: "run",
     summary: "A2A 1.0 over JSON-RPC, if the server has the option `a2a`: a context is a session, and a task is a run.",
     body: "json",
-    isRead: isPoll,
+    countChanges: (body) => (isPoll(body) ? 0 : 1),
     responses: { 200: "a JSON-RPC response, or text/event-stream" },
     content: { 200: [anyJson, eventStreamContent] },
     handle: handleA2a,

@@ -33,7 +33,7 @@ export const mcpRoutes: readonly Route[] = [
     summary:
       "MCP over HTTP, protocols of 2026 and 2025: each agent is a tool. A call that waits for a person becomes a form.",
     body: "json",
-    isRead: isPoll,
+    countChanges,
     responses: {
       200: "a JSON-RPC response, or text/event-stream",
       202: "the notification was accepted",
@@ -83,9 +83,14 @@ async function handleMcp(routeRequest: RouteRequest, context: ServerContext): Pr
   }
 }
 
+/** Each message of a batch counts. Clients of the 2025 protocols may send batches. */
+function countChanges(body: unknown): number {
+  return [body].flat().filter((message) => !isPoll(message)).length;
+}
+
 /** Clients poll each of their tasks once a second. */
-function isPoll(body: unknown): boolean {
-  return (Object(body) as { readonly method?: unknown }).method === "tasks/get";
+function isPoll(message: unknown): boolean {
+  return (Object(message) as { readonly method?: unknown }).method === "tasks/get";
 }
 
 /** The package sends its own keep-alive comments. Before the stream ends, it sends the response of its call. */
