@@ -51,10 +51,7 @@ export type ServerLimits = {
   readonly waitsPerPrincipal?: number;
   /** The maximum number of requests in this process that wait for a result. Default: 2,000. */
   readonly waits?: number;
-  /**
-   * The maximum number of requests of one principal per minute that change something. A batch of an MCP client counts as many as it has
-   * messages. Default: 60.
-   */
+  /** The maximum number of changing requests of a principal per minute; each message of an MCP batch counts. Default: 60. */
   readonly changesPerMinute?: number;
   /** The maximum number of schedules of one principal. Beyond it, requests get `schedule_full`. Default: 1,000. */
   readonly schedulesPerPrincipal?: number;
