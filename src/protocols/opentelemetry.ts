@@ -207,7 +207,9 @@ function addSpan(
   for (const step of steps) {
     const { output: _, ...withoutContent } = step;
     const stepAttributes = toToolStepAttributes(captureContent ? step : withoutContent);
-    addSpan(stepScope, `tool_step ${step.step}`, api.SpanKind.INTERNAL, step, stepAttributes, step.message);
+    // The message of an error is what the tool says, like its output.
+    const stepError = step.outcome === "ok" || captureContent ? step.message : step.outcome;
+    addSpan(stepScope, `tool_step ${step.step}`, api.SpanKind.INTERNAL, step, stepAttributes, stepError);
   }
   span.end(toHrTime(startedAt + durationMs));
 }

@@ -273,6 +273,31 @@ describe("spans", () => {
     expect(named(told, "invoke_agent agent").attributes["gen_ai.input.messages"]).toContain("The secret plan, with");
   });
 
+  test("carry no message of a tool's step that failed, unless asked for", verifies("SEC-14"), async () => {
+    const [silent, telling] = [await startCollector(), await startCollector()];
+    const charge = defineTool({
+      name: "charge",
+      description: "Charges a card.",
+      input: { type: "object" },
+      durable: true,
+      execute: (_, { step }) =>
+        step("charge", () => {
+          throw new Error("The card of Ada was declined.");
+        }),
+    });
+    await createAgent({
+      model: createScriptedModel([{ calls: [{ name: "charge" }] }, { text: "Sorry." }]),
+      tools: [charge],
+      store: createMemoryStore(),
+      observers: [
+        createOpenTelemetryObserver({ tracer: silent.tracer }),
+        createOpenTelemetryObserver({ tracer: telling.tracer, captureContent: true }),
+      ],
+    }).run("Charge it.");
+    expect(named(await silent.exported(), "tool_step charge").error).toBe("error");
+    expect(named(await telling.exported(), "tool_step charge").error).toContain("The card of Ada was declined.");
+  });
+
   test("of a run that another process takes up are all there, once, in its trace", verifies("TRC-1"), async () => {
     const clock = createTestClock();
     const store = createMemoryStore();
