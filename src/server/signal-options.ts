@@ -53,7 +53,7 @@ export function checkWebhooks(webhooks: { readonly [path: string]: Webhook } = {
       "webhooks must be an object that maps each path to the functions verify and signal.",
     );
   for (const [path, webhook] of Object.entries(webhooks)) {
-    if (!/^(?:\/[\w.-]+)+$/.test(path) || /^\/(?:v1|health|ready|metrics)(?:\/|$)/.test(path))
+    if (!/^(?:\/[\w.-]+)+$/.test(path) || /^\/(?:v1|health|ready|metrics|mcp|a2a)(?:\/|$)/.test(path))
       throw createConfigurationError(
         `Invalid path ${JSON.stringify(path.slice(0, 100))} in webhooks: use a path such as /hooks/stripe.`,
       );

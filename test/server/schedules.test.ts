@@ -506,6 +506,7 @@ describe("a webhook", () => {
   test.each([
     [null],
     [{ "/v1/sessions": webhooks["/hooks/stripe"] }],
+    [{ "/mcp": webhooks["/hooks/stripe"] }],
     [{ hooks: webhooks["/hooks/stripe"] }],
     [{ "/hooks/:id": webhooks["/hooks/stripe"] }],
     [{ "/hooks/x": { verify: stripe(secret) } }],
