@@ -20,6 +20,7 @@ import { createLiveQuestions } from "./live-questions.js";
 import { createLoginFetch } from "./login/login.js";
 import { formatPeer, type McpServerOptions, type McpTransport } from "./options.js";
 import { type ListName, passRawResults, readRawList, readRawTask } from "./raw-results.js";
+import { createRefresher } from "./refresher.js";
 import { createSandboxedTransport } from "./sandboxed-program.js";
 import { parseTask, tasksExtension } from "./tasks.js";
 
@@ -105,8 +106,9 @@ export function createConnection(
       },
     );
     client.setRequestHandler("elicitation/create", ({ params }) => questions.answer(params));
-    client.setNotificationHandler("notifications/tools/list_changed", () =>
-      refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {}),
+    client.setNotificationHandler(
+      "notifications/tools/list_changed",
+      createRefresher(() => refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {})),
     );
     const requestOptions = { timeout: connectTimeoutMs, signal };
     try {
