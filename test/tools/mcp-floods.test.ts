@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { createAgent } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { connectMcpServer } from "../../src/tools/mcp/index.js";
-import { createDeferred } from "../support/agents.js";
+import { collect, createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 type Reply = (response: ServerResponse, id: number) => void;
@@ -128,4 +128,20 @@ test("a list that changes whenever it is read is read one after the other", veri
   // The first reading is that of the connection, which a change may overlap.
   await expect.poll(() => read, { timeout: 10_000 }).toBeGreaterThan(3);
   expect(peak).toBeLessThanOrEqual(2);
+});
+
+test("progress is cut, and its hidden characters are visible", verifies("SEC-10"), async () => {
+  const url = await startServer((response, id) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const params = { progressToken: id, progress: 1, message: `Reading\u202e ${"x".repeat(mebibyte)}` };
+    response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params })}\n\n`);
+    response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } })}\n\n`);
+  });
+  const transport = { type: "http", url } as const;
+  const server = await connectMcpServer({ name: "s", transport, protocol: "2025-11-25", trust: "all" });
+  onTestFinished(server.close);
+  const model = createScriptedModel([{ calls: [{ name: "s_look" }] }, { text: "Done." }]);
+  const items = await collect(createAgent({ model, tools: server.tools }).runStream("Go"));
+  const notes = items.flatMap((item) => (item.type === "progress" ? [item.note] : []));
+  expect(notes).toEqual([expect.stringMatching(/^Reading[^\u202e]+ x{400,} … \(cut\)$/)]);
 });

@@ -22,6 +22,7 @@ import { formatPeer, type McpServerOptions, type McpTransport } from "./options.
 import { type ListName, passRawResults, readRawList, readRawTask } from "./raw-results.js";
 import { createRefresher } from "./refresher.js";
 import { createSandboxedTransport } from "./sandboxed-program.js";
+import { shortenUntrusted } from "./shorten-untrusted.js";
 import { parseTask, tasksExtension } from "./tasks.js";
 
 export type Connection = {
@@ -59,6 +60,7 @@ type OpenConnection = { readonly client: Sdk.Client };
 const defaultAnswerTimeoutMs = 3_600_000;
 /** For the MCP library, whose time limit cannot stand still while a person is asked. */
 const maxTimer = 2 ** 31 - 1;
+const maxProgressCharacters = 500;
 /** The last characters of a server's standard error that are kept for error messages. */
 const maxStderrCharacters = 2_000;
 
@@ -193,7 +195,8 @@ export function createConnection(
             onprogress(progressNote) {
               liveCall.recordActivity();
               const { progress, total, message } = progressNote;
-              context.progress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`);
+              const note = message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`;
+              context.progress(shortenUntrusted(note, maxProgressCharacters));
             },
           }),
         );
