@@ -31,7 +31,7 @@ export async function readBody(
   return value as { readonly [name: string]: unknown };
 }
 
-/** @throws ServerError `too_large`, `too_slow`; PawlError `bad_configuration` if other code has read the body */
+/** @throws ServerError `too_large`, `too_slow`, `bad_input`; PawlError `bad_configuration` if other code has read the body */
 export async function readBytes(
   request: Request,
   { maxBodyBytes: maxBytes, bodyMs }: Pick<BodyLimits, "maxBodyBytes" | "bodyMs">,
@@ -49,6 +49,10 @@ export async function readBytes(
     const bytes = await readBounded(body, maxBytes, deadline.passed);
     if (bytes === null) throw createTooLargeError(maxBytes);
     return bytes;
+  } catch (error) {
+    if (error instanceof ServerError || error instanceof PawlError) throw error;
+    // The client has left. That is not a failure of the server, which its log would show.
+    throw new ServerError("bad_input", "The body is incomplete, because the connection ended.");
   } finally {
     deadline.cancel();
   }

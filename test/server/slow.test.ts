@@ -114,6 +114,21 @@ describe("a client that is slow", () => {
     expect(client.got()).toMatch(/^HTTP\/1\.1 401 /);
   });
 
+  test.each([
+    ["/v1/sessions", "begin"],
+    ["/hooks/shop", "webhook"],
+  ])("and leaves within its body at %s is no failure of the server", verifies("SEC-4"), async (path, action) => {
+    const verify = async () => ({ id: "1", value: null });
+    const rig = await startTestServer({ webhooks: { "/hooks/shop": { verify, signal: () => null } } });
+    const client = clientOf(rig);
+    client.socket.write(`${post(rig, "Content-Length: 100").replace("/v1/sessions", path)}{"agent":`);
+    client.socket.end();
+    const counted = async () =>
+      String((await rig.ask("GET", "/metrics")).json).match(new RegExp(`action="${action}",status="(\\d+)"`))?.[1];
+    await expect.poll(counted).toBe("400");
+    expect(rig.lines).toEqual([]);
+  });
+
   test("has no more bodies under way than changes in a minute", verifies("SEC-4"), async () => {
     const rig = await startTestServer({ limits: { changesPerMinute: 3 } });
     const clients = Array.from({ length: 4 }, () => clientOf(rig));

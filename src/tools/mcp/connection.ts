@@ -22,7 +22,9 @@ import { createLiveQuestions } from "./live-questions.js";
 import { createLoginFetch } from "./login/login.js";
 import { formatPeer, type McpServerOptions, type McpTransport } from "./options.js";
 import { type ListName, passRawResults, readRawList, readRawTask } from "./raw-results.js";
+import { createRefresher } from "./refresher.js";
 import { createSandboxedTransport } from "./sandboxed-program.js";
+import { shortenUntrusted } from "./shorten-untrusted.js";
 import { parseTask, tasksExtension } from "./tasks.js";
 
 export type Connection = {
@@ -60,6 +62,7 @@ type OpenConnection = { readonly client: Sdk.Client };
 const defaultAnswerTimeoutMs = 3_600_000;
 /** Effectively no time limit: the MCP library's own timer cannot be paused while a person is asked. */
 const maxTimer = 2 ** 31 - 1;
+const maxProgressCharacters = 500;
 /** The last characters of a server's standard error that are kept for error messages. */
 const maxStderrCharacters = 2_000;
 
@@ -107,8 +110,9 @@ export function createConnection(
       },
     );
     client.setRequestHandler("elicitation/create", ({ params }) => questions.answer(params));
-    client.setNotificationHandler("notifications/tools/list_changed", () =>
-      refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {}),
+    client.setNotificationHandler(
+      "notifications/tools/list_changed",
+      createRefresher(() => refreshTools(client, { timeout: connectTimeoutMs }).catch(() => {})),
     );
     const requestOptions = { timeout: connectTimeoutMs, signal };
     try {
@@ -193,7 +197,8 @@ export function createConnection(
             onprogress(progressNote) {
               liveCall.recordActivity();
               const { progress, total, message } = progressNote;
-              context.progress(message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`);
+              const note = message ?? `${progress}${total === undefined ? "" : ` of ${total}`}`;
+              context.progress(shortenUntrusted(note, maxProgressCharacters));
             },
           }),
         );

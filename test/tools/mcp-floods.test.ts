@@ -1,5 +1,5 @@
 /**
- * MCP servers over HTTP that send more than a message may have. The MCP library would keep it until the memory is full.
+ * MCP servers over HTTP that send without end: messages, which the MCP library would keep until the memory is full, and changes of lists.
  */
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -7,15 +7,15 @@ import { expect, onTestFinished, test } from "vitest";
 import { createAgent } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { connectMcpServer } from "../../src/tools/mcp/index.js";
-import { createDeferred } from "../support/agents.js";
+import { collect, createDeferred } from "../support/agents.js";
 import { verifies } from "../verifies.js";
 
 type Reply = (response: ServerResponse, id: number) => void;
 
 const mebibyte = 1024 * 1024;
 
-/** A server whose tool replies as given. */
-async function startServer(call: Reply): Promise<string> {
+/** A server whose tool, and whose list of tools, reply as given. */
+async function startServer(call: Reply, list?: Reply): Promise<string> {
   const http = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
@@ -27,6 +27,7 @@ async function startServer(call: Reply): Promise<string> {
         .end(JSON.stringify({ jsonrpc: "2.0", id, result }));
     const serverInfo = { name: "raw", version: "1" };
     if (method === "initialize") reply({ protocolVersion: "2025-11-25", capabilities: { tools: {} }, serverInfo });
+    else if (method === "tools/list" && list !== undefined) list(response, id);
     else if (method === "tools/list") reply({ tools: [{ name: "look", inputSchema: { type: "object" } }] });
     else if (method === "tools/call") call(response, id);
     else response.writeHead(202).end();
@@ -103,4 +104,44 @@ test("a stream of many events may be longer", async () => {
     response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result })}${end}${end}`);
   });
   expect(await look(url)).toContain("seen");
+});
+
+test("a list that changes whenever it is read is read one after the other", verifies("SEC-10"), async () => {
+  let [reading, peak, read] = [0, 0, 0];
+  const url = await startServer(
+    (response) => response.writeHead(500).end(),
+    (response, id) => {
+      reading += 1;
+      read += 1;
+      peak = Math.max(peak, reading);
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const changed = JSON.stringify({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+      for (let count = 0; count < 20; count += 1) response.write(`data: ${changed}\n\n`);
+      setImmediate(() => {
+        reading -= 1;
+        response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { tools: [] } })}\n\n`);
+      });
+    },
+  );
+  const transport = { type: "http", url } as const;
+  onTestFinished((await connectMcpServer({ name: "s", transport, protocol: "2025-11-25" })).close);
+  // The first reading is that of the connection, which a change may overlap.
+  await expect.poll(() => read, { timeout: 10_000 }).toBeGreaterThan(3);
+  expect(peak).toBeLessThanOrEqual(2);
+});
+
+test("progress is cut, and its hidden characters are visible", verifies("SEC-10"), async () => {
+  const url = await startServer((response, id) => {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const params = { progressToken: id, progress: 1, message: `Reading\u202e ${"x".repeat(mebibyte)}` };
+    response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params })}\n\n`);
+    response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { content: [] } })}\n\n`);
+  });
+  const transport = { type: "http", url } as const;
+  const server = await connectMcpServer({ name: "s", transport, protocol: "2025-11-25", trust: "all" });
+  onTestFinished(server.close);
+  const model = createScriptedModel([{ calls: [{ name: "s_look" }] }, { text: "Done." }]);
+  const items = await collect(createAgent({ model, tools: server.tools }).runStream("Go"));
+  const notes = items.flatMap((item) => (item.type === "progress" ? [item.note] : []));
+  expect(notes).toEqual([expect.stringMatching(/^Reading[^\u202e]+ x{400,} … \(cut\)$/)]);
 });
