@@ -86,9 +86,8 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
 
     test("a claim, a renewal and a release hold", verifies("DIST-2#outcome"), async () => {
       const { store, beside, proxy } = await behindProxy();
-      const isDead = () => true;
       const claiming = proxy.cut(".claim(", when);
-      const lease = await claim(store, "s", { leaseMs, isDead });
+      const lease = await claim(store, "s", { leaseMs });
       await claiming;
       const renewing = proxy.cut("lease_until", when);
       expect(await store.renew([lease], t0, leaseMs)).toEqual([]);

@@ -85,6 +85,17 @@ describe.each(localStores)("in $name", ({ open }) => {
       expect(await session.scheduled()).toEqual([]);
     }),
   );
+
+  test("a delayed message whose run was requested since cannot be withdrawn", proven, () =>
+    withStore(open, async (store) => {
+      const session = createClient({ store, clock: createTestClock(noon) }).session("s");
+      await session.send("Later.", { agent: "press", afterMs: 1_000, runId: "r" });
+      await session.send("Now.", { agent: "press", runId: "r" });
+      expect(await session.unsend("r")).toBe("too_late");
+      expect((await store.inbox("s")).map(({ id }) => id)).toEqual(["run/r"]);
+      expect(await session.scheduled()).toEqual([]);
+    }),
+  );
 });
 
 test("a delayed message that steers joins the run that is under way at its time", proven, () =>

@@ -104,8 +104,48 @@ describe.each(localStores)("a store that is imported into $name", ({ open }) => 
       }),
   );
 
+  test("has a schedule that still waits for its last run", verifies("TIME-3"), () =>
+    withStore(open, async (target) => {
+      const clock = createTestClock(Date.UTC(2025, 10, 29, 12));
+      const source = createMemoryStore();
+      const asks = { description: "Asks.", input: { type: "object" }, needsApproval: true, execute: () => "Done." };
+      const createPress = (store: typeof target) =>
+        createAgent({
+          name: "press",
+          model: createScriptedModel(({ messages }) =>
+            messages.at(-1)?.role === "tool" ? { text: "Done." } : { calls: [{ name: "publish" }] },
+          ),
+          tools: [{ name: "publish", ...asks }],
+          store,
+          clock,
+        });
+      const press = createPress(source);
+      const schedules = createSchedules({ store: source, clock });
+      await schedules.put({ id: "each", everyMs: 60_000, agent: "press", input: "Publish." });
+      clock.jump(60_000);
+      await createWorker({ store: source, agents: [press], clock }).runUntilIdle();
+      await press.shutdown();
+      const lines = await exportToText(source);
+      // The process dies before the import has written the last run of the schedule.
+      const rows = target.schedules;
+      if (rows === undefined) throw new Error("the store has no schedules");
+      const dying = { ...target, schedules: { ...rows, fire: () => Promise.reject(new Error("killed")) } };
+      await expect(importText(dying, lines)).rejects.toThrow("killed");
+      await importText(target, lines);
+      expect(await createSchedules({ store: target }).get("each")).toEqual(await schedules.get("each"));
+      clock.jump(60_000);
+      await createWorker({ store: target, agents: [createPress(target)], clock }).runUntilIdle();
+      expect(await target.list()).toHaveLength(1);
+      expect(await createSchedules({ store: target }).slots("each")).toMatchObject([{ outcome: "overlap" }]);
+    }),
+  );
+
   test.each([
     ["a schedule with an id that is not one", (line: string) => line.replace('"id":"each"', '"id":"a/b"')],
+    [
+      "a schedule whose last run is not one",
+      (line: string) => line.replace('"id":"each"', '"id":"each","last":{"slot":1}'),
+    ],
     ["a delayed message of another session", (line: string) => line.replace('"send:s:later"', '"send:t:later"')],
   ])("refuses %s", verifies("TIME-4#schedules"), (_, change) =>
     withStore(open, async (target) => {

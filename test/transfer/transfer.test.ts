@@ -2,9 +2,17 @@
  * Sessions move between stores as text: all or nothing, and to the end although the process dies on the way.
  */
 import { describe, expect, test } from "vitest";
-import { createAgent, createMemoryStore, exportSessions, importSessions, type Store } from "../../src/index.js";
+import {
+  createAgent,
+  createMemoryStore,
+  createWorker,
+  exportSessions,
+  importSessions,
+  type Store,
+} from "../../src/index.js";
 import { createMessage, t0 } from "../../src/testing/conformance/bench.js";
-import { createScriptedModel } from "../../src/testing/index.js";
+import { createScriptedModel, createTestClock } from "../../src/testing/index.js";
+import { createApprovalTool, createFamily, type Member, requireApprovals, waitUntil } from "../families/tree.js";
 import { loadInto } from "../golden/recording.js";
 import { localStores, withStore } from "../support/stores.js";
 import { verifies } from "../verifies.js";
@@ -194,6 +202,69 @@ describe("an export", () => {
       code: "session_busy",
       message: expect.stringContaining("changed"),
     });
+  });
+
+  test("ends if a delayed message is posted while its session is written", verifies("TIME-3"), async () => {
+    const clock = createTestClock(t0);
+    const inner = createMemoryStore();
+    const agent = createAgent({
+      name: "agent",
+      model: createScriptedModel(() => ({ text: "Done." })),
+      store: inner,
+      clock,
+    });
+    await agent.run("Go.", { sessionId: "s" });
+    await agent.session("s").send("Remember.", { afterMs: 1_000, runId: "later" });
+    await agent.shutdown();
+    const store: Store = {
+      ...inner,
+      async inbox(sessionId) {
+        const messages = await inner.inbox(sessionId);
+        await clock.advance(1_000);
+        await createWorker({ store: inner, agents: [], clock }).runUntilIdle();
+        return messages;
+      },
+    };
+    await expect(exportToText(store)).rejects.toMatchObject({ code: "session_busy" });
+    const copy = createMemoryStore();
+    await importText(copy, await exportToText(inner));
+    expect(await copy.inbox("s")).toMatchObject([{ id: "run/later" }]);
+  });
+
+  test("ends if a child ends after its parent was written", async () => {
+    const inner = createMemoryStore();
+    const family: Member = { name: "boss", members: [{ name: "worker", tools: [createApprovalTool("pay")] }] };
+    const agent = createFamily(family, { store: inner });
+    const [approval] = requireApprovals(await agent.run("Go.", { sessionId: "p" }));
+    await agent.shutdown({ graceMs: 0 });
+    const [child] = await inner.list({ parent: "p" });
+    // A process that has only the child's agent: the report stays in the parent's inbox.
+    const worker = createFamily({ name: "worker", tools: [createApprovalTool("pay")] }, { store: inner });
+    let isEnded = false;
+    const store: Store = {
+      ...inner,
+      async describe(id) {
+        const summary = await inner.describe(id);
+        if (id === "p" && !isEnded && hasWrittenParent) {
+          isEnded = true;
+          await worker.session(child?.sessionId ?? "").answer(approval?.callKey ?? "", { type: "approve" });
+          await worker.session(child?.sessionId ?? "").resume();
+          await waitUntil(async () => (await inner.describe(child?.sessionId ?? ""))?.holder === null);
+        }
+        return summary;
+      },
+    };
+    let hasWrittenParent = false;
+    const lines = async () => {
+      for await (const line of exportSessions(store, { sessionIds: ["p"] }))
+        hasWrittenParent ||= line.startsWith('{"type":"state"');
+    };
+    await expect(lines()).rejects.toMatchObject({
+      code: "session_busy",
+      message: expect.stringContaining("Session p "),
+    });
+    expect(isEnded).toBe(true);
+    await worker.shutdown({ graceMs: 0 });
   });
 
   test("is text that a terminal takes, in lines of a bounded length, with large blobs in parts", async () => {

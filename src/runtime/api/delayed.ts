@@ -116,8 +116,10 @@ export function createDelayed(sessionId: string, { store }: { readonly store: St
     },
     async unsend(runId) {
       checkRunId(runId);
-      if (await requireSchedules(store).remove(toDelayedId(sessionId, runId))) return "unsent";
-      return (await isPosted(store, sessionId, runId)) ? "too_late" : "unknown";
+      const isRemoved = await requireSchedules(store).remove(toDelayedId(sessionId, runId));
+      // The run may also have been requested without a delay, or the message stored again by an import that continues.
+      if (await isPosted(store, sessionId, runId)) return "too_late";
+      return isRemoved ? "unsent" : "unknown";
     },
   };
 }

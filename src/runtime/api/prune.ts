@@ -57,12 +57,14 @@ async function tryDelete(store: Store, listed: SessionSummary, { before, now }: 
   const { sessionId, info } = listed;
   // Deleting the sessions before it on the page may have taken a while, and a message to it may have come meanwhile.
   const session = listed.inbox > 0 ? listed : await store.describe(sessionId);
-  if (session === null || session.inbox > 0 || session.updatedAt >= before) return false;
+  if (session === null) return true;
+  if (session.inbox > 0 || session.updatedAt >= before) return false;
   const delayed = await store.schedules?.list({ sessionId, limit: 1 });
   if (delayed !== undefined && delayed.length > 0) return false;
   try {
     const isChild = info?.parent !== undefined;
-    return await (isChild ? deleteAndReport(store, sessionId, { now }) : store.delete(sessionId, { now }));
+    await (isChild ? deleteAndReport(store, sessionId, { now }) : store.delete(sessionId, { now }));
+    return true;
   } catch (error) {
     if (error instanceof PawlError && error.code === "session_active") return false;
     throw error;

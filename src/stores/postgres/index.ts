@@ -141,7 +141,7 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
     tellsAllChanges: true,
     claim: async (sessionId, options) => {
       checkId("session", sessionId);
-      return await runWithRetry(() => sessions.claim(db, sessionId, options));
+      return await runWithRetry((isRetry) => sessions.claim(db, sessionId, options, isRetry));
     },
     renew: async (leases, _now, leaseMs) =>
       leases.length === 0 ? [] : await runWithRetry(() => sessions.renew(db, leases, leaseMs)),

@@ -20,7 +20,13 @@ type ClaimRow = {
   readonly stateSum: number | null;
 };
 
-export async function claim(db: Database, sessionId: string, options: ClaimOptions): Promise<ClaimResult> {
+/** @param isRetry whether the reply to an earlier statement was lost, so that the caller may hold the session without knowing it */
+export async function claim(
+  db: Database,
+  sessionId: string,
+  options: ClaimOptions,
+  isRetry: boolean,
+): Promise<ClaimResult> {
   const { holder, now, leaseMs, isDead = assumeAlive } = options;
   const position = { file: db.storeName, sessionId, seq: 0 };
   const text = JSON.stringify(holder);
@@ -36,7 +42,8 @@ export async function claim(db: Database, sessionId: string, options: ClaimOptio
     ]);
     if (row?.outcome === "held" && row.holder !== null) {
       const currentHolder = decodeHolder(row.holder, position);
-      if (row.holder === deadHolder || !isDead(currentHolder))
+      const isOwn = isRetry && row.holder === text;
+      if (row.holder === deadHolder || !(isOwn || isDead(currentHolder)))
         return { type: "held", holder: currentHolder, expiresAt: now + (row.leftMs ?? 0) };
       deadHolder = row.holder;
       continue;

@@ -1,8 +1,9 @@
 /**
  * Exports sessions as lines of text: a complete copy that `importSessions` can write into another store.
  *
- * Nothing is written to the store, and nothing is locked. Each session is therefore checked again after its last line: if it has changed
- * meanwhile, the export fails, and its output has no last line.
+ * Nothing is written to the store, and nothing is locked. Each session is therefore checked again after its last line, and all of them at
+ * the end, because a child that ends meanwhile has reported to a parent that is already written. If a session has changed, the export
+ * fails, and its output has no last line.
  */
 import { anArray, anObject, checkOptions, type OptionTable } from "../../check-options.js";
 import { defined } from "../../core/data/defined.js";
@@ -58,7 +59,7 @@ export async function* exportSessions(
 ): AsyncGenerator<string, void, undefined> {
   checkOptions("exportSessions()", rules, options);
   const { sessionIds, signal } = options;
-  const written = new Set<string>();
+  const written = new Map<string, string>();
   let sum = "";
   const write = (line: Line): string => {
     signal?.throwIfAborted();
@@ -69,7 +70,7 @@ export async function* exportSessions(
   yield write({ type: "pawl_sessions", version: exportVersion, format: formatVersion });
   for await (const summary of sessionIds === undefined ? listSessions(store) : listNamedSessions(store, sessionIds)) {
     if (written.has(summary.sessionId)) continue;
-    written.add(summary.sessionId);
+    written.set(summary.sessionId, markOf(summary));
     for await (const line of exportSession(store, summary)) yield write(line);
   }
   if (sessionIds === undefined) {
@@ -78,8 +79,8 @@ export async function* exportSessions(
     // Only for sessions that have not begun: the others were exported with their delayed messages.
     for await (const row of listSchedules(store, { isDelayed: true }))
       if (row.sessionId !== undefined && !written.has(row.sessionId)) yield write({ type: "delayed", row });
-    await checkNoNewSessions(store, written);
-  }
+    await checkAllSessions(store, written);
+  } else for (const [sessionId, mark] of written) await checkUnchanged(store, sessionId, mark);
   yield `${formatLine({ type: "end", sessions: written.size, sum } satisfies EndLine)}\n`;
 }
 
@@ -153,8 +154,19 @@ async function* walkFamily(store: Store, ancestor: SessionSummary): AsyncGenerat
 }
 
 /** A session that changed while the pages of the list were read may have been on none of them. */
-async function checkNoNewSessions(store: Store, written: ReadonlySet<string>): Promise<void> {
-  for await (const { sessionId } of listSessions(store)) if (!written.has(sessionId)) throw changedError(sessionId);
+async function checkAllSessions(store: Store, written: ReadonlyMap<string, string>): Promise<void> {
+  for await (const session of listSessions(store))
+    if (markOf(session) !== written.get(session.sessionId)) throw changedError(session.sessionId);
+}
+
+async function checkUnchanged(store: Store, sessionId: string, mark: string): Promise<void> {
+  const session = await store.describe(sessionId);
+  if (session === null || markOf(session) !== mark) throw changedError(sessionId);
+}
+
+/** Differs if the log or the inbox has changed, or if the session was deleted and created again. */
+function markOf({ createdAt, seq, inbox }: SessionSummary): string {
+  return `${createdAt}/${seq}/${inbox}`;
 }
 
 async function* exportSession(store: Store, summary: SessionSummary): AsyncGenerator<Line> {
@@ -177,8 +189,7 @@ async function* exportSession(store: Store, summary: SessionSummary): AsyncGener
   }
   yield* exportInbox(store, sessionId, written);
   for await (const row of listSchedules(store, { sessionId })) yield { type: "delayed", row };
-  const after = await store.describe(sessionId);
-  if (after === null || after.seq !== seq || after.createdAt !== createdAt) throw changedError(sessionId);
+  await checkUnchanged(store, sessionId, markOf(summary));
 }
 
 async function* readEntries(store: Store, sessionId: string, last: number): AsyncGenerator<Entry> {

@@ -17,7 +17,14 @@ import { transition } from "../../core/machine/transition.js";
 import { blobsOf } from "../../core/transcript/blob-references.js";
 import { PawlError } from "../../errors.js";
 import { decodeBase64 } from "../../platform/bytes.js";
-import { type DelayedBody, isScheduleId, type PutRow, toDelayedId } from "../../ports/schedule-store.js";
+import {
+  type DelayedBody,
+  isScheduleId,
+  type PostedRun,
+  type PutRow,
+  type ScheduleRow,
+  toDelayedId,
+} from "../../ports/schedule-store.js";
 import { findSignalKeyFault, type Signal } from "../../ports/signal.js";
 import { checkFormat, decodeEntries, decodeMessage, decodeState, type RowPosition } from "../shared/decode.js";
 import { encodeEvents, encodeMessage, encodeState, maxEntryDepth } from "../shared/encode.js";
@@ -41,8 +48,10 @@ export type ExportItem =
   | { readonly type: "closed" }
   | { readonly type: "signal"; readonly signal: Signal }
   /** A schedule of the store, or a delayed message of the session. */
-  | { readonly type: "schedule"; readonly row: PutRow }
+  | { readonly type: "schedule"; readonly row: ImportedSchedule }
   | { readonly type: "end"; readonly sum: string };
+
+export type ImportedSchedule = PutRow & Pick<ScheduleRow, "last">;
 
 export type SessionHead = {
   readonly sessionId: string;
@@ -281,9 +290,21 @@ function readSignal(reader: ExportReader, line: PlainObject): ExportItem {
 
 /** Reads a schedule. Only the engine can tell whether it is valid: a worker reports a schedule that it cannot fire. */
 function readSchedule(reader: ExportReader, line: PlainObject): ExportItem {
-  const { id, slot, dueAt, body } = requireObject(reader, line.row);
+  const { id, slot, dueAt, body, last } = requireObject(reader, line.row);
   if (!isScheduleId(id) || !isSlot(slot) || !isSlot(dueAt)) throw lineError(reader, "it is not a schedule");
-  return { type: "schedule", row: { id, rev: 1, slot, dueAt, body: requireObject(reader, body) as Json } };
+  const row = { id, rev: 1, slot, dueAt, body: requireObject(reader, body) as Json };
+  return { type: "schedule", row: last === undefined ? row : { ...row, last: readPostedRun(reader, last) } };
+}
+
+function readPostedRun(reader: ExportReader, last: unknown): PostedRun {
+  const { slot, sessionId, runId } = requireObject(reader, last);
+  if (!isTime(slot) || typeof sessionId !== "string" || typeof runId !== "string")
+    throw lineError(reader, "its last run is not one");
+  checkLine(reader, () => {
+    checkId("session", sessionId);
+    checkId("message", runId);
+  });
+  return { slot, sessionId, runId };
 }
 
 /** Reads a delayed message of the preceding session, or of a session that has not begun. */

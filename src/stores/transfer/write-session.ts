@@ -16,11 +16,11 @@ import { activityOf, initialState, type State } from "../../core/machine/state.j
 import { askedAt } from "../../core/view/outcome.js";
 import { PawlError } from "../../errors.js";
 import { createImportHolder } from "../../ports/import-holder.js";
-import type { PutRow } from "../../ports/schedule-store.js";
+import type { PostedRun, PutRow, ScheduleStore } from "../../ports/schedule-store.js";
 import type { Commit, Holder, Lease, Store } from "../../ports/store.js";
 import { nameOfWait } from "../shared/signals.js";
 import { maxIdsPerLine } from "./lines.js";
-import type { ExportItem, SessionHead } from "./read-lines.js";
+import type { ExportItem, ImportedSchedule, SessionHead } from "./read-lines.js";
 
 /** Longer than any process runs: these leases end only when the import releases them. */
 const leaseMs = 100 * 365 * 24 * 3_600_000;
@@ -221,7 +221,7 @@ function checkOutcome({ head: { sessionId } }: SessionWriter, outcome: string): 
   throw sessionExistsError(sessionId);
 }
 
-async function putSchedule(store: Store, row: PutRow): Promise<void> {
+async function putSchedule(store: Store, { last, ...row }: ImportedSchedule): Promise<void> {
   const { schedules } = store;
   if (schedules === undefined)
     throw new PawlError(
@@ -229,18 +229,31 @@ async function putSchedule(store: Store, row: PutRow): Promise<void> {
       "The export has schedules, but this store does not support them: it has no `schedules`. Import it into one of Pawl's stores.",
     );
   const put = await schedules.put(row);
-  if (put.type === "ok") return;
+  if (put.type === "ok") return putLastRun(schedules, row, last);
   if (put.type === "full")
     throw new PawlError(
       "schedule_full",
       "The store has reached its limit of schedules. Remove some, and import the export again.",
     );
   // An earlier attempt of this import may have written it.
-  if (isSameJson((await schedules.get(row.id))?.body ?? null, row.body)) return;
+  const stored = await schedules.get(row.id);
+  if (isSameJson(stored?.body ?? null, row.body))
+    return stored?.last === undefined ? putLastRun(schedules, row, last) : undefined;
   throw new PawlError(
     "schedule_exists",
     `The store has a different schedule ${row.id}, so the export was only partly imported. Remove that schedule, and import the export again.`,
   );
+}
+
+/** While its last run is under way, a schedule skips its slots. Does nothing if a worker has fired the schedule since. */
+async function putLastRun(
+  schedules: ScheduleStore,
+  { id, rev, slot, dueAt }: PutRow,
+  last: PostedRun | undefined,
+): Promise<void> {
+  if (last === undefined) return;
+  const next = slot === null || dueAt === null ? null : { slot, dueAt };
+  await schedules.fire({ id, rev, slot, next, outcomes: [], posts: [], last });
 }
 
 function noSignalsError(): PawlError {
