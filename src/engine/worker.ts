@@ -16,6 +16,7 @@ import type { Holder, Store } from "../ports/store.js";
 import { createCheckedClock } from "../runtime/agent/checked-clock.js";
 import { findDriversByName } from "../runtime/api/find-drivers.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
+import { assertDistinctNames, assertSameStore } from "./check-agents.js";
 import { createContention } from "./contention.js";
 import { createDelivering } from "./delivering.js";
 import { loadSessionChain, lookUpSession, type SessionLookup } from "./look-up-session.js";
@@ -63,7 +64,7 @@ export function buildWorker(options: WorkerOptions, { clock: defaultClock, isDea
   const { store, concurrency = 16, pollMs = 1_000, onReport = () => {} } = options;
   if (typeof options.agents !== "function") {
     for (const agent of options.agents) assertSameStore(agent, store);
-    assertOwnNames(options.agents);
+    assertDistinctNames(options.agents);
   }
   const contention = createContention(clock, random);
   const running = new Map<string, Promise<void>>();
@@ -372,33 +373,6 @@ function createStallError(sessionId: string, { agent }: SessionBinding, storeFau
     "no_session",
     `The agent "${agent}" drove session ${sessionId}, but nothing changed in this worker's store. The agent probably uses another store: create it with the worker's store.`,
   );
-}
-
-/**
- * Rejects an agent with another store, because it would find none of the worker's sessions. A wrapper that replaces some members of the
- * agent's store still has its `commit`, and is accepted.
- * @throws PawlError `bad_configuration`
- */
-function assertSameStore({ options: { name = "agent", store } }: WorkingAgent, own: Store): void {
-  if (store === undefined || store === own || store.commit === own.commit) return;
-  throw new PawlError(
-    "bad_configuration",
-    `The agent "${name}" uses another store than the worker, so it would find none of the worker's sessions. Create the agent with the worker's store: createAgent({ store }). An agent created without a store has its own store in memory.`,
-  );
-}
-
-/** A session belongs to the name of its agent, so with two agents of one name, only the first would get sessions. @throws PawlError `bad_configuration` */
-function assertOwnNames(agents: readonly WorkingAgent[]): void {
-  const names = new Set<string>();
-  for (const agent of new Set(agents)) {
-    const { name = "agent" } = agent.options;
-    if (names.has(name))
-      throw new PawlError(
-        "bad_configuration",
-        `Two agents are named "${name}". Give each its own name, because a session belongs to the agent of its name: createAgent({ name }). The default name is "agent".`,
-      );
-    names.add(name);
-  }
 }
 
 /** Rotates the list to a random start. If it is longer than the free slots, the start is chosen so that no slot wraps around. */
