@@ -12,7 +12,7 @@ import type { SessionBinding } from "../core/machine/state.js";
 import type { RunResult } from "../core/view/outcome.js";
 import { PawlError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
-import type { Holder, Store } from "../ports/store.js";
+import type { Holder } from "../ports/store.js";
 import { createCheckedClock } from "../runtime/agent/checked-clock.js";
 import { findDriversByName } from "../runtime/api/find-drivers.js";
 import type { SessionLook } from "../runtime/api/session-beginning.js";
