@@ -10,6 +10,7 @@ import type { Clock } from "../ports/clock.js";
 import type { Store } from "../ports/store.js";
 import { findDriversByName } from "../runtime/api/find-drivers.js";
 import { readSessionLook, type SessionLook } from "../runtime/api/session-beginning.js";
+import { assertDistinctNames, assertSameStore } from "./check-agents.js";
 import type { Contention } from "./contention.js";
 import { createStallDetector, isTransient, pauseAfterFailuresMs } from "./retries.js";
 import type { WorkerOptions, WorkingAgent } from "./worker-options.js";
@@ -62,7 +63,7 @@ export function createSessionDrives(
   const { store, pollMs = 1_000, onReport = () => {} } = options;
   if (typeof options.agents !== "function") {
     for (const agent of options.agents) assertSameStore(agent, store);
-    assertOwnNames(options.agents);
+    assertDistinctNames(options.agents);
   }
   const refusals = new Map<string, RefusalRecord>();
   /** Sessions that another caller or process may be driving, and until when they are skipped, on the scale of the clock's `elapsed`. */
@@ -252,31 +253,4 @@ function createStallError(sessionId: string, { agent }: SessionBinding, storeFau
     "no_session",
     `The agent "${agent}" drove session ${sessionId}, but nothing changed in this worker's store. The agent probably uses another store: create it with the worker's store.`,
   );
-}
-
-/**
- * Rejects an agent with another store, because it would find none of the worker's sessions. A wrapper that replaces some members of the
- * agent's store still has its `commit`, and is accepted.
- * @throws PawlError `bad_configuration`
- */
-function assertSameStore({ options: { name = "agent", store } }: WorkingAgent, own: Store): void {
-  if (store === undefined || store === own || store.commit === own.commit) return;
-  throw new PawlError(
-    "bad_configuration",
-    `The agent "${name}" uses another store than the worker, so it would find none of the worker's sessions. Create the agent with the worker's store: createAgent({ store }). An agent created without a store has its own store in memory.`,
-  );
-}
-
-/** A session belongs to the name of its agent, so with two agents of one name, only the first would get sessions. */
-function assertOwnNames(agents: readonly WorkingAgent[]): void {
-  const names = new Set<string>();
-  for (const agent of new Set(agents)) {
-    const { name = "agent" } = agent.options;
-    if (names.has(name))
-      throw new PawlError(
-        "bad_configuration",
-        `Two agents are named "${name}". Give each its own name, because a session belongs to the agent of its name: createAgent({ name }). The default name is "agent".`,
-      );
-    names.add(name);
-  }
 }

@@ -46,6 +46,7 @@ export function createServerContext(
     peers,
     basePath,
     heartbeatMs,
+    onUnreachable: (error, sessionId) => settings.log(createFailureLine("peer", error, { sessionId })),
   });
   const streamRules = { heartbeatMs, streamAgeMs: limits.streamAgeMs, now: Date.now };
   const loneRuns = createServerLoneRuns(settings, client, links);

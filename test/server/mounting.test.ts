@@ -54,7 +54,7 @@ async function listen(listener: RequestListener | HttpServer): Promise<string> {
 function mounted(
   basePath: string | undefined,
   limits: ServerLimits = {},
-  more: Pick<ServerOptions, "webhooks" | "log"> = {},
+  more: Pick<ServerOptions, "webhooks" | "log" | "origins"> = {},
 ) {
   const store = createMemoryStore();
   const model = createScriptedModel(() => ({ text: "Word by word by word.", chunk: 3 }));
@@ -190,14 +190,27 @@ describe("where a framework leaves the path on, the guide's lines mount the serv
   });
 
   test("as the handlers of a route of Next.js", verifies("SRV-1"), async () => {
-    const { server, token } = mounted("/pawl");
-    const route = runGuide("Next.js", server, ["GET", "POST", "DELETE"]) as { [method: string]: Server["fetch"] };
+    const origin = "https://page.example.org";
+    const { server, token } = mounted("/pawl", {}, { origins: [origin] });
+    const methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]; // those that Next.js calls
+    const route = runGuide("Next.js", server, methods) as { [method: string]: Server["fetch"] | undefined };
     const ask = (async (input: string | URL, init?: RequestInit) => {
       const request = new Request(input, init);
-      return route[request.method]?.(request);
+      return route[request.method]?.(request) ?? new Response(null, { status: 405 });
     }) as typeof fetch;
     await tryAll("http://localhost/pawl", token, ask);
     await tryAddress("http://localhost/pawl", token, ask);
+    const schedule = await ask("http://localhost/pawl/v1/schedules/morning", {
+      method: "PUT",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({ cron: "0 8 * * *", agent: "writer", input: "Go." }),
+    });
+    expect(schedule.status).toBe(200);
+    const preflight = await ask("http://localhost/pawl/v1/sessions", {
+      method: "OPTIONS",
+      headers: { origin, "access-control-request-method": "POST" },
+    });
+    expect(preflight.headers.get("access-control-allow-origin")).toBe(origin);
   });
 });
 

@@ -12,7 +12,7 @@ import {
   type PartialMessage,
   type StreamFrame,
 } from "../../src/server/client/index.js";
-import { createServer, createToken } from "../../src/server/index.js";
+import { createServer, createToken, type LogLine } from "../../src/server/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
 import { collect, createDeferred, createEchoTool } from "../support/agents.js";
 import { verifies } from "../verifies.js";
@@ -208,14 +208,25 @@ describe("a session that another server holds", () => {
   });
 
   test.each([
-    ["a wrong secret", { secret: createToken() }, {}, 1],
-    ["an address that is not allowed", { allow: ["http://10.0.0.*:4111"] }, {}, 0],
-    ["an address where nothing listens", {}, { address: "http://127.0.0.1:1" }, 0],
-    ["no address", {}, { address: undefined }, 0],
-  ] as const)("is streamed by its commits with %s, and says so", async (_, peers, holding, most) => {
-    const { talker, holder, other, path, log } = await twoServers({ peers }, { peers: holding as { address: string } });
+    ["a wrong secret", { secret: createToken() }, {}, 1, ["The process responded with status 401."]],
+    [
+      "an address that is not allowed",
+      { allow: ["http://10.0.0.*:4111"] },
+      {},
+      0,
+      ["peers.allow does not match this address."],
+    ],
+    ["an address where nothing listens", {}, { address: "http://127.0.0.1:1" }, 0, ["bad port"]],
+    ["no address", {}, { address: undefined }, 0, []],
+  ] as const)("is streamed by its commits with %s, and says so", async (_, peers, holding, most, reasons) => {
+    const lines: LogLine[] = [];
+    const { talker, holder, other, path, log } = await twoServers(
+      { peers, log: (line) => void lines.push(line) },
+      { peers: holding as { address: string } },
+    );
     const watched = watch(other, path);
-    await until(() => countOf(watched.frames, "tool_result") > 0 && holder.requestedSessions.length >= most);
+    const failures = () => lines.filter(({ action }) => action === "peer");
+    await until(() => countOf(watched.frames, "tool_result") > 0 && failures().length >= reasons.length);
     talker.go(10);
     talker.go(30);
     await watched.end;
@@ -223,6 +234,9 @@ describe("a session that another server holds", () => {
     expect(new Set(livesIn(watched.frames))).toEqual(new Set(["none"]));
     expect(countOf(watched.frames, "delta")).toBe(0);
     expect(Math.min(1, holder.requestedSessions.length)).toBe(most);
+    expect(failures().map(({ error }) => String(error))).toEqual(
+      reasons.map((reason) => expect.stringMatching(new RegExp(`"http://.*" cannot be reached, .*: ${reason}$`))),
+    );
   });
 });
 

@@ -45,12 +45,24 @@ export type LinksDeps = {
   readonly peers: Peers | null;
   readonly basePath: string;
   readonly heartbeatMs: number;
+  /** Called when the text of a session cannot be streamed, because its holder cannot be reached: once for each address and reason. */
+  readonly onUnreachable: (error: Error, sessionId: string) => void;
 };
+
+/** How many addresses and reasons are remembered. An attempt is repeated each second, so each is reported once. */
+const maxReported = 1_000;
 
 export function createLinks(deps: LinksDeps): Links {
   const links = new Map<string, SessionLink>();
   const { store, peers } = deps;
   const isLocalHolder = (holder: Holder) => isThisServer(holder, peers);
+  const reported = new Set<string>();
+  const report = (sessionId: string, address: string, reason: string, cause?: unknown) => {
+    const message = `The process at ${JSON.stringify(address)} cannot be reached, so its sessions are streamed without deltas: ${reason}`;
+    if (reported.has(message) || reported.size >= maxReported) return;
+    reported.add(message);
+    deps.onUnreachable(new Error(message, { cause }), sessionId);
+  };
 
   const linkDeps: LinkDeps = {
     describe: (sessionId) => store.describe(sessionId),
@@ -58,9 +70,20 @@ export function createLinks(deps: LinksDeps): Links {
     isDrivenHere: (sessionId) => [...deps.agents.values()].some((agent) => isDrivenBy(agent, sessionId)),
     findLocalSource: (summary) => findLocalSource(summary, deps),
     hasWorker: deps.hasWorker,
-    findPeerAddress: ({ address }) =>
-      address !== undefined && peers?.isAllowed(address) === true && address !== peers.address ? address : null,
-    connect: (sessionId, address, after, signal) => connectToPeer({ sessionId, address, after, signal }, deps),
+    findPeerAddress({ address }, sessionId) {
+      if (address === undefined || peers === null || address === peers.address) return null;
+      if (peers.isAllowed(address)) return address;
+      report(sessionId, address, "peers.allow does not match this address.");
+      return null;
+    },
+    async *connect(sessionId, address, after, signal) {
+      try {
+        yield* connectToPeer({ sessionId, address, after, signal }, deps);
+      } catch (error) {
+        if (!signal.aborted) report(sessionId, address, formatReason(error), error);
+        throw error;
+      }
+    },
     onEmpty: (sessionId) => links.delete(sessionId),
   };
 
@@ -92,6 +115,12 @@ async function* connectToPeer(
   const authorization = peers.passes.sign(peer.address, peer.sessionId, Date.now());
   // The other process has the same heartbeat interval as this one, or the default.
   yield* connect({ ...peer, authorization, basePath, silentMs: Math.max(40_000, 3 * heartbeatMs) });
+}
+
+/** `fetch` puts the reason into the cause of its error. */
+function formatReason(error: unknown): string {
+  const { cause = error } = error instanceof Error ? error : {};
+  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** Whether a holder is this process and, if the process has several servers, this server. */

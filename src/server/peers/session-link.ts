@@ -57,7 +57,7 @@ export type LinkDeps = {
   /** Whether this process drives sessions that have no holder. */
   readonly hasWorker: boolean;
   /** The address of the holder, if this process may connect to it; otherwise null. */
-  readonly findPeerAddress: (holder: Holder) => string | null;
+  readonly findPeerAddress: (holder: Holder, sessionId: string) => string | null;
   readonly connect: (
     sessionId: string,
     address: string,
@@ -194,7 +194,7 @@ export function createSessionLink(session: SessionSource, given: SessionSummary 
     if (lifetime.signal.aborted) return;
     refreshedSeq = summary?.seq ?? 0;
     const found = summary?.holder ?? null;
-    const address = found === null ? null : deps.findPeerAddress(found);
+    const address = found === null ? null : deps.findPeerAddress(found, sessionId);
     holder = found === null ? "none" : deps.isLocalHolder(found) ? "here" : address === null ? "unreachable" : "peer";
     if (found === null || address === null || holder !== "peer") {
       disconnect();
