@@ -26,7 +26,15 @@ import { formatCompaction } from "./format-compaction.js";
 import { formatEndedAgent } from "./format-ended-agent.js";
 import { formatEventNote } from "./format-event.js";
 import { formatFailedAttempt } from "./format-failed-attempt.js";
-import { type CallState, createCallState, flushCall, recordResult, showCall, showResult } from "./render-calls.js";
+import {
+  type CallState,
+  createCallState,
+  flushCall,
+  recordResult,
+  showCall,
+  showChangedInput,
+  showResult,
+} from "./render-calls.js";
 import {
   closeLine,
   createTextState,
@@ -91,7 +99,8 @@ export function createRenderer(options: RenderOptions): Renderer {
   };
   return {
     show(item) {
-      if ("at" in item) state.startedAt ??= item.at;
+      // Someone who joins at the end of a run does not know how long it took.
+      if ("at" in item && item.type !== "final") state.startedAt ??= item.at;
       const isQuestion = item.type === "approval_requested" && item.callKey === state.bufferedCall?.callKey;
       if (isQuestion) state.bufferedCall = null;
       else flushCall(state);
@@ -183,6 +192,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       break;
     case "approval_answered":
       writeLine(state, style("dim", `  ${sanitize(event.name)}: ${sanitize(formatAnswer(event))}`));
+      if (event.input !== undefined) showChangedInput(state, event.callKey, event.input, options);
       break;
     case "tool_result":
       recordResult(state, event);

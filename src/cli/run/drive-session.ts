@@ -153,7 +153,7 @@ export async function withSessionDriver(
         if (allowShell) {
           const sandbox = openCommandSandbox(folders, choices.settings.sandbox, permissions);
           terminal.err(
-            `${terminal.style("yellow", sanitize(formatSandboxNote(sandbox, choices.settings.sandbox.ask)))}\n`,
+            `${terminal.style("yellow", sanitize(formatSandboxNote(sandbox, options.yes === true ? null : choices.settings.sandbox.ask)))}\n`,
           );
         }
         const data = await loadSessionData(agent.session(sessionId));
@@ -236,12 +236,13 @@ function formatPlanModeNote(sessionId: string): string {
   return `This session is in plan mode: nothing in the folder changes until you accept a plan. /mode ask ends it: pawl --session ${sanitize(shortId(sessionId))}`;
 }
 
-function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside"): string {
+/** @param ask which commands ask; null if none does, because of `--yes` */
+function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside" | null): string {
   const why = whyNotSandboxed(sandbox);
   if (why !== null) return why;
   const { hosts } = sandbox;
   const reached = hosts.length === 0 ? "no hosts" : hosts.join(", ");
-  const unasked = ask === "outside" ? "They run unasked." : 'The setting shell.ask: "outside" lets them run unasked.';
+  const unasked = ask === "always" ? 'The setting shell.ask: "outside" lets them run unasked.' : "They run unasked.";
   return `Commands are sandboxed: they see this folder and not your home, and reach ${reached}. ${unasked}`;
 }
 

@@ -75,7 +75,33 @@ function shown(items: readonly StreamItem[], options: Partial<RenderOptions> = {
     .join("");
 }
 
-const end = "|done · 1 step · 0 ms · session session-1\n";
+/** Of streams with an event before the end. */
+const timedEnd = "|done · 1 step · 0 ms · session session-1\n";
+/** Of streams of deltas, which have no time. */
+const end = "|done · 1 step · session session-1\n";
+
+test("an answer and the end of its line are one write, so that no line of another stream comes between", () => {
+  const renderer = createRenderer({ style: plainText, columns: 80, text: "answer" });
+  const pieces = [message(1, "Hello."), final({ text: "Hello." })].flatMap((item) => renderer.show(item));
+  expect(pieces.filter(({ to }) => to === "out")).toEqual([{ to: "out", text: "Hello.\n" }]);
+});
+
+test("a call that did not run has no duration, and an edit of a person shows the input that runs", () => {
+  const items = [
+    event("tool_call", call(1, { path: "a.ts", text: "old" }, "write_file")),
+    event("approval_answered", { ...named(1, "write_file"), answer: "modify", input: { path: "a.ts", text: "new" } }),
+    event("tool_result", {
+      ...named(1, "write_file"),
+      outcome: "denied",
+      output: { type: "text", text: "Denied." },
+      isError: true,
+    }),
+    event("call_complete", { ...named(1, "write_file"), status: "error", durationMs: 0 }),
+  ];
+  expect(shown(items)).toBe(
+    '|▸ write_file path="a.ts" text="old"\n|  write_file: approved with changes\n|    path="a.ts" text="new"\n|  ✗ Denied.\n',
+  );
+});
 
 describe("an answer as data", () => {
   const raw = '```json\n{ "title": "a\u202e" }\n```';
@@ -86,7 +112,7 @@ describe("an answer as data", () => {
 
   test("goes to standard output as one line of JSON that is safe on a terminal", () => {
     const items = answer({ output: { title: "a\u202e" } } as Partial<RunResult>);
-    expect(shown(items, { text: "answer" })).toBe(`{"title":"a\\u202e"}\n${end}`);
+    expect(shown(items, { text: "answer" })).toBe(`{"title":"a\\u202e"}\n${timedEnd}`);
   });
 
   test("that does not fit leaves standard output empty", () => {
@@ -121,7 +147,7 @@ describe("a stream, as a person sees it", () => {
         message(1, "It is not done yet."),
         final({ text: "done" }),
       ],
-      `It is not done yet.\ndone\n${end}`,
+      `It is not done yet.\ndone\n${timedEnd}`,
     ],
     [
       "the parts of one text, as they came",
@@ -208,7 +234,7 @@ describe("a stream, as a person sees it", () => {
     ].map(({ usage, says }): [string, readonly StreamItem[], string] => [
       `what it cost: ${says}`,
       [final({ text: "Hi.", steps: 2, usage: { inputTokens: 10, outputTokens: 5, ...usage } }, 4_100)],
-      `Hi.\n|done · 2 steps · 10 tokens in, 5 out · ${says} · 0 ms · session session-1\n`,
+      `Hi.\n|done · 2 steps · 10 tokens in, 5 out · ${says} · session session-1\n`,
     ]),
     [
       "text of another process comes by its events",
@@ -217,7 +243,7 @@ describe("a stream, as a person sees it", () => {
         message(1, "Let me see."),
         event("tool_call", call(1, {})),
       ],
-      "Let me see.\n|▸ read_file \n",
+      "Let me see.\n|▸ read_file\n",
     ],
     [
       "a new attempt takes the place of what the one before it said",
@@ -234,7 +260,7 @@ describe("a stream, as a person sees it", () => {
         ...deltas(1, 2, start, ...text("Yes.")),
         final({ text: "Yes." }),
       ],
-      `It i\n|Model call failed (network, attempt 1): reset by peer. Trying again in 2.0 s.\nYes.\n${end}`,
+      `It i\n|Model call failed (network, attempt 1): reset by peer. Trying again in 2.0 s.\nYes.\n${timedEnd}`,
     ],
     [
       "what the model thinks is said aside",
@@ -253,7 +279,7 @@ describe("a stream, as a person sees it", () => {
         }),
         final({ text: "Yes." }),
       ],
-      `|Hm.|\nYes.\n${end}`,
+      `|Hm.|\nYes.\n${timedEnd}`,
     ],
     [
       "calls side by side say which result is whose",
@@ -307,8 +333,8 @@ describe("a stream, as a person sees it", () => {
     ],
     [
       "an answer",
-      [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: {} })],
-      "|  shell: approved with changes\n",
+      [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: { command: "ls" } })],
+      '|  shell: approved with changes\n|    command="ls"\n',
     ],
     ["escapes of a model", [...deltas(1, 1, start, ...text("\u001b]0;x\u0007"))], "\\x1b]0;x\\x07"],
     [
@@ -372,12 +398,12 @@ describe("a stream, as a person sees it", () => {
           error: { code: "auth", message: "Invalid key", retryable: false },
         } as Partial<RunResult>),
       ],
-      "|failed (model_error): The model could not be reached or failed: Invalid key · 1 step · 0 ms · session session-1\n",
+      "|failed (model_error): The model could not be reached or failed: Invalid key · 1 step · session session-1\n",
     ],
     [
       "a limit, with what the model summed up",
       [final({ status: "failed", reason: "max_steps", text: "So far: a." } as Partial<RunResult>)],
-      "So far: a.\n|failed (max_steps): The run reached its limit of steps. · 1 step · 0 ms · session session-1\n",
+      "So far: a.\n|failed (max_steps): The run reached its limit of steps. · 1 step · session session-1\n",
     ],
   ];
   for (const [name, items, expected, options] of cases)
@@ -412,7 +438,7 @@ describe("standard output that no person reads", () => {
   test("gets the answer alone, as a whole", () => {
     const items = [...deltas(1, 1, start, ...text("Hel", "lo.")), message(1, "Hello.")];
     expect(piped(...items)).toBe("");
-    expect(piped(...items, final({ text: "Hello." }))).toBe(`Hello.\n${end}`);
+    expect(piped(...items, final({ text: "Hello." }))).toBe(`Hello.\n${timedEnd}`);
   });
 
   test("gets nothing of an attempt that failed", () => {
@@ -427,7 +453,7 @@ describe("standard output that no person reads", () => {
     const first = [...deltas(1, 1, start, ...text("It i")), failed];
     const second = deltas(1, 2, start, ...text("Yes."));
     expect(piped(...first, ...second, final({ text: "Yes." }))).toBe(
-      `|Model call failed (network, attempt 1): cut. Trying again in 2.0 s.\nYes.\n${end}`,
+      `|Model call failed (network, attempt 1): cut. Trying again in 2.0 s.\nYes.\n${timedEnd}`,
     );
   });
 
@@ -441,13 +467,13 @@ describe("standard output that no person reads", () => {
       final({ text: "It is one." }),
     ];
     const written = piped(...items);
-    expect(written).toMatch(/^\|Let me look\.\|\n/);
+    expect(written).toMatch(/^\|Let me look\.\n/);
     expect(written.split("\n").filter((line) => !line.startsWith("|") && line !== "")).toEqual(["It is one."]);
   });
 
   test("gets no text that stands for a missing answer", () => {
     expect(piped(final({ status: "aborted", reason: "aborted", text: "Request aborted." }))).toBe(
-      "|aborted · 1 step · 0 ms · session session-1\n",
+      "|aborted · 1 step · session session-1\n",
     );
   });
 });
