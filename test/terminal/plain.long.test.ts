@@ -103,6 +103,7 @@ test("a number that was typed before the question appeared is no answer", verifi
   expect(existsSync(join(world.root, "made"))).toBe(false);
   person.type("\x04");
   expect(await person.ended).toMatchObject({ code: 3 });
+  expect(person.bytes()).toContain("1 question waits for your answer.");
 });
 
 test("NO_COLOR and a small terminal are kept to", verifies("CHAT-1#plain"), async () => {

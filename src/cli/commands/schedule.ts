@@ -90,7 +90,7 @@ export async function add(
     terminal.out(`${id}${replaced ? ", replaced" : ""}: ${describeNext(info)}.\n`);
     if (isPast(info))
       terminal.err(
-        `${terminal.style("yellow", `This time is in the past: ${info.nextAt === null ? "the run never starts" : "a worker runs it at once"}.`)}\n`,
+        `${terminal.style("yellow", `This time is in the past: ${missed === "skip" || info.nextAt === null ? "the run never starts" : "a worker runs it at once"}.`)}\n`,
       );
     terminal.hint("A worker fires it: pawl worker, or pawl serve.\n");
   };
