@@ -99,8 +99,7 @@ export function createRenderer(options: RenderOptions): Renderer {
   };
   return {
     show(item) {
-      // Someone who joins at the end of a run does not know how long it took.
-      if ("at" in item && item.type !== "final") state.startedAt ??= item.at;
+      if ("at" in item) state.startedAt ??= item.at;
       const isQuestion = item.type === "approval_requested" && item.callKey === state.bufferedCall?.callKey;
       if (isQuestion) state.bufferedCall = null;
       else flushCall(state);
@@ -284,6 +283,7 @@ function writeBufferedAnswer(state: RenderState, result: RunResult, isDataOnly: 
 }
 
 function writeClosingLine(state: RenderState, result: RunResult, at: number, { style }: RenderOptions): void {
-  const elapsedMs = state.startedAt === null ? null : at - state.startedAt;
+  // A renderer that joins while the last answer is streamed has seen only the events of the end, which have one time.
+  const elapsedMs = state.startedAt === null || state.startedAt === at ? null : at - state.startedAt;
   writeLine(state, formatClosingLine(result, elapsedMs, style, state.savings));
 }

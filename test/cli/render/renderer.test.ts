@@ -75,9 +75,7 @@ function shown(items: readonly StreamItem[], options: Partial<RenderOptions> = {
     .join("");
 }
 
-/** Of streams with an event before the end. */
-const timedEnd = "|done · 1 step · 0 ms · session session-1\n";
-/** Of streams of deltas, which have no time. */
+/** Without a duration, because all events have the same time. */
 const end = "|done · 1 step · session session-1\n";
 
 test("an answer and the end of its line are one write, so that no line of another stream comes between", () => {
@@ -112,7 +110,7 @@ describe("an answer as data", () => {
 
   test("goes to standard output as one line of JSON that is safe on a terminal", () => {
     const items = answer({ output: { title: "a\u202e" } } as Partial<RunResult>);
-    expect(shown(items, { text: "answer" })).toBe(`{"title":"a\\u202e"}\n${timedEnd}`);
+    expect(shown(items, { text: "answer" })).toBe(`{"title":"a\\u202e"}\n${end}`);
   });
 
   test("that does not fit leaves standard output empty", () => {
@@ -147,7 +145,7 @@ describe("a stream, as a person sees it", () => {
         message(1, "It is not done yet."),
         final({ text: "done" }),
       ],
-      `It is not done yet.\ndone\n${timedEnd}`,
+      `It is not done yet.\ndone\n${end}`,
     ],
     [
       "the parts of one text, as they came",
@@ -199,7 +197,7 @@ describe("a stream, as a person sees it", () => {
         event("attempt_withdrawn", { modelCallIndex: 1, attempt: 1 }),
         final({ status: "failed", reason: "output_refused", text: "The answer was refused." } as Partial<RunResult>),
       ],
-      "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · 0 ms · session session-1\n",
+      "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · session session-1\n",
     ],
     [
       "text before a call, once",
@@ -224,7 +222,7 @@ describe("a stream, as a person sees it", () => {
         ...ended(1, "1\ta\n2\tb"),
         final({ text: "I book it.", reason: "stop_condition", condition: "toolCalled(book)" } as Partial<RunResult>),
       ],
-      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · 0 ms · session session-1\n',
+      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · session session-1\n',
     ],
     ...[
       { usage: { costUsd: 0.01256 }, says: "$0.0126" },
@@ -260,7 +258,7 @@ describe("a stream, as a person sees it", () => {
         ...deltas(1, 2, start, ...text("Yes.")),
         final({ text: "Yes." }),
       ],
-      `It i\n|Model call failed (network, attempt 1): reset by peer. Trying again in 2.0 s.\nYes.\n${timedEnd}`,
+      `It i\n|Model call failed (network, attempt 1): reset by peer. Trying again in 2.0 s.\nYes.\n${end}`,
     ],
     [
       "what the model thinks is said aside",
@@ -279,7 +277,7 @@ describe("a stream, as a person sees it", () => {
         }),
         final({ text: "Yes." }),
       ],
-      `|Hm.|\nYes.\n${timedEnd}`,
+      `|Hm.|\nYes.\n${end}`,
     ],
     [
       "calls side by side say which result is whose",
@@ -386,7 +384,7 @@ describe("a stream, as a person sees it", () => {
     [
       "an abort",
       [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
-      "|Aborting…\n|aborted · 1 step · 0 ms · session session-1\n",
+      "|Aborting…\n|aborted · 1 step · session session-1\n",
     ],
     [
       "a failure",
@@ -438,7 +436,7 @@ describe("standard output that no person reads", () => {
   test("gets the answer alone, as a whole", () => {
     const items = [...deltas(1, 1, start, ...text("Hel", "lo.")), message(1, "Hello.")];
     expect(piped(...items)).toBe("");
-    expect(piped(...items, final({ text: "Hello." }))).toBe(`Hello.\n${timedEnd}`);
+    expect(piped(...items, final({ text: "Hello." }))).toBe(`Hello.\n${end}`);
   });
 
   test("gets nothing of an attempt that failed", () => {
@@ -453,7 +451,7 @@ describe("standard output that no person reads", () => {
     const first = [...deltas(1, 1, start, ...text("It i")), failed];
     const second = deltas(1, 2, start, ...text("Yes."));
     expect(piped(...first, ...second, final({ text: "Yes." }))).toBe(
-      `|Model call failed (network, attempt 1): cut. Trying again in 2.0 s.\nYes.\n${timedEnd}`,
+      `|Model call failed (network, attempt 1): cut. Trying again in 2.0 s.\nYes.\n${end}`,
     );
   });
 
