@@ -238,6 +238,40 @@ test(
   },
 );
 
+test("a setting is removed from one file, and what applies then is shown", verifies("CHAT-4#settings"), async () => {
+  const world = createWorld();
+  const missing = await world.pawl(["config", "unset", "model"]);
+  expect(missing).toMatchObject({ code: 2, stderr: expect.stringContaining("model is not set in ") });
+  await world.pawl(["config", "set", "model", "demo"]);
+  await world.pawl(["config", "set", "limits.maxSteps", "5"]);
+  await world.pawl(["config", "set", "limits.maxSteps", "9", "--project"]);
+  const own = await world.pawl(["config", "unset", "limits.maxSteps", "--project"]);
+  expect(own).toMatchObject({ code: 0, stdout: expect.stringMatching(/no longer set in .*\. Now: 5 \(.*\)\n$/) });
+  const last = await world.pawl(["config", "unset", "limits.maxSteps", "--json"]);
+  expect(JSON.parse(last.stdout)).toMatchObject({ key: "limits.maxSteps", value: null, from: null });
+  const [path = ""] = (await world.pawl(["config", "path"])).stdout.split("\n");
+  expect(JSON.parse(readFileSync(path, "utf8"))).toEqual({ model: "demo" });
+  expect(await world.pawl(["config", "unset", "modle"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("Did you mean model?"),
+  });
+});
+
+test("a name in tools.off that resembles no tool is reported, and keeps nothing from starting", async () => {
+  const world = createWorld();
+  expect(await world.pawl(["config", "set", "tools.off", "todo,fly_plane"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('tools.off names "fly_plane", which is not a tool'),
+  });
+  const [path = ""] = (await world.pawl(["config", "path"])).stdout.split("\n");
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, '{ "tools": { "off": ["todo", "fly_plane"] } }');
+  const problem = `tools.off in ${path} names "fly_plane", which is not a tool`;
+  expect(await world.pawl(["config", "check"])).toMatchObject({ code: 0, stdout: expect.stringContaining(problem) });
+  const ended = await world.pawl(["run", "hello", "--model", "demo"]);
+  expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining(problem) });
+});
+
 test("an unknown tool cannot be turned off", verifies("CHAT-4#settings"), async () => {
   const world = createWorld();
   for (const [tool, nearest] of [

@@ -1,7 +1,7 @@
 /**
- * The Markdown that `/export` writes.
+ * What `/export` writes.
  */
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -66,4 +66,16 @@ test("names who speaks, which call a result is of, and what a person changed", a
     "write: approved with changes by ada",
     "### write, result",
   ]);
+  await runExportCommand(context as unknown as Parameters<typeof runExportCommand>[0], "talk.html");
+  const page = readFileSync(join(root, "talk.html"), "utf8").replaceAll("&quot;", '"');
+  const [call = ""] = /<details><summary><b>write<.*?<\/details>/s.exec(page) ?? [];
+  // The summary names the input that ran; what was asked about, and who changed it, is inside.
+  expect(call).toContain('<code>{"text":"new"}</code>');
+  expect(call.replace(/<[^>]*>/g, " ")).toMatch(
+    /"text": "old"\s+}\s+approved with changes by ada\s+{\s+"text": "new"\s+}\s+wrote new/,
+  );
+  await expect(
+    runExportCommand(context as unknown as Parameters<typeof runExportCommand>[0], "talk.pdf"),
+  ).rejects.toThrow("Give a name that ends in .md, .html, .htm or .jsonl: /export writes the format of that name.");
+  expect(existsSync(join(root, "talk.pdf"))).toBe(false);
 });

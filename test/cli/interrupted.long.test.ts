@@ -41,7 +41,7 @@ describe("Ctrl-C", () => {
       const { code, stderr } = await running.ended;
       expect(code).toBe(130);
       expect(stderr).toContain("Aborting…");
-      expect(stderr).toMatch(/aborted · 1 step .*\n$/);
+      expect(stderr).toMatch(/aborted · 1 step .*\nTo continue: pawl run --session \w+ "Go on"\n$/);
       expect(await summaryOf(world)).toMatchObject({ status: "aborted", activity: "resting" });
       const next = await world.pawl(["run", "List the files", "--continue"]);
       expect(next).toMatchObject({ code: 0 });

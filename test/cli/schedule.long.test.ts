@@ -18,9 +18,16 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
     code: 0,
     stdout: expect.stringMatching(/^morning: next .* Europe\/Berlin \(.*T0[67]:00:00Z\)\.$/m),
   });
-  await pawl(["schedule", "add", "once", "2026-01-01T08:00Z", task]);
+  expect(added.stderr).not.toContain("past");
+  const past = await pawl(["schedule", "add", "skipped", "2026-01-01T08:00Z", task, "--missed", "skip"]);
+  expect(past.stderr).toContain("This time is in the past: the run never starts.");
+  expect((await pawl(["schedule", "add", "skipped", "1d", task])).stdout).toMatch(/^skipped, replaced: next /);
+  await pawl(["schedule", "remove", "skipped"]);
+  const once = await pawl(["schedule", "add", "once", "2026-01-01T08:00Z", task]);
+  expect(once.stdout).toBe("once: next 2026-01-01T08:00:00Z.\n");
+  expect(once.stderr).toContain("This time is in the past: a worker runs it at once.");
   expect((await pawl(["schedule", "list"])).stdout).toMatch(
-    /^morning {2}0 8 \* \* 1-5 Europe\/Berlin {2}pawl\n {2}next .*\nonce {2}once {2}pawl\n {2}next 2026-01-01T08:00:00Z\n$/,
+    /^morning {2}0 8 \* \* 1-5 Europe\/Berlin {2}pawl\n {2}next .*\n {2}Replace "colour" with .*\nonce {2}once {2}pawl\n {2}next 2026-01-01T08:00:00Z\n {2}Replace "colour" with .*\n$/,
   );
   expect((await pawl(["schedule", "pause", "morning"])).stdout).toContain("morning is paused.");
 
@@ -69,6 +76,10 @@ test("the next slots are printed in the zone and in UTC, and what is not a sched
   expect(await pawl(["schedule", "add", "x", "every day", "Go"])).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('Invalid time "every day": expected an interval (10m), a time'),
+  });
+  expect(await pawl(["schedule", "add", "x", "2030-12-01T08:00", "Go"])).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("The time 2030-12-01T08:00 has no time zone. Add Z for UTC, or an offset"),
   });
   expect(await pawl(["schedule", "pause", "x"])).toMatchObject({ code: 2 });
 });

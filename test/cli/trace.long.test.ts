@@ -12,7 +12,7 @@ describe("pawl trace", proven, () => {
     const { code, stdout, stderr } = await pawl(["trace", "trac"]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(/^run [0-9a-z]{8} · completed \(stop\) · 4 steps · .* · Find the TODO comments/);
-    expect(stdout).toMatch(/\nstep 1 · 1 message\n {2}demo +█+ +\d+ ms {2}tool-calls, first \d+ ms, \d+ in \d+ out\n/);
+    expect(stdout).toMatch(/\nstep 1 · 1 message\n {2}demo +█+ +\d+ ms {2}tool-calls, \d+ in \d+ out, first \d+ ms\n/);
     expect(stdout).toMatch(/\n {2}write_file +▓+ +\d+ ms {2}ok\n/);
     expect(stdout).not.toContain("\u001b");
   });

@@ -70,6 +70,31 @@ describe.each([
   );
 });
 
+test(
+  "a field that is edited keeps its text with an empty line, and a question whose edit was refused is asked again",
+  verifies("CHAT-1#plain"),
+  async () => {
+    const world = createWorld({ "a.txt": "one\n" });
+    const edit = { name: "edit_file", input: { path: "a.txt", oldText: "one", newText: "two" } };
+    const { person } = await talking(world, [{ type: "answer", calls: [edit] }, answer("Done.")], ["--screen-reader"]);
+    person.type("work\r");
+    await person.answers("4\r", /edit_file a\.txt waits for your answer/);
+    await person.sees(/path > {2}now: a\.txt\s+Enter keeps it, "" empties it\./);
+    person.type("\r");
+    await person.sees("oldText >  now: one");
+    person.type('""\r');
+    await person.sees("newText >  now: two");
+    person.type("three\r");
+    await person.answers("1\r", /edit_file a\.txt waits for your answer[^?]*1 yes/);
+    await person.sees(/Failed: The edited input[\s\S]*Question: edit_file wants to run:[\s\S]*5 always…/);
+    await person.answers("1\r", /Nothing was answered[\s\S]*edit_file a\.txt waits for your answer/);
+    await person.sees(/Done\.[\s\S]*Ready\./);
+    expect(readFileSync(join(world.root, "a.txt"), "utf8")).toBe("two\n");
+    person.type("/quit\r");
+    await person.ended;
+  },
+);
+
 test("a number that was typed before the question appeared is no answer", verifies("CHAT-1#plain"), async () => {
   const world = createWorld();
   const { person } = await talking(world, [shell("echo x > made")], ["--screen-reader"]);
@@ -78,6 +103,7 @@ test("a number that was typed before the question appeared is no answer", verifi
   expect(existsSync(join(world.root, "made"))).toBe(false);
   person.type("\x04");
   expect(await person.ended).toMatchObject({ code: 3 });
+  expect(person.bytes()).toContain("1 question waits for your answer.");
 });
 
 test("NO_COLOR and a small terminal are kept to", verifies("CHAT-1#plain"), async () => {

@@ -98,11 +98,12 @@ describe("the view of a session", () => {
   );
 
   test("keeps the duration of a call in one piece, and a long call in one line", verifies("CHAT-1#view"), async () => {
-    const long = await itemsOf([
+    const items = await itemsOf([
       { calls: [{ name: "shell", input: { command: "word ".repeat(40) } }] },
       { calls: [{ name: "other", input: { task: "word ".repeat(40) } }] },
       { text: "Done." },
     ]);
+    const long = items.map((item) => (item.type === "call_complete" ? { ...item, durationMs: 3 } : item));
     for (let columns = 40; columns <= 130; columns += 1) {
       const lines = shown(long, createView(), columns);
       expect(lines.filter((line) => / \d+ ms$/.test(line)).length, `${columns} columns`).toBe(2);

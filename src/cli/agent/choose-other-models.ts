@@ -4,7 +4,7 @@
 
 import type { Model } from "../../index.js";
 import { type ChosenAgents, chooseAgentModels } from "../child-agents/choose-agent-models.js";
-import type { ResolvedConfiguration } from "../configuration/resolve-configuration.js";
+import { describeUnknownTools, type ResolvedConfiguration } from "../configuration/resolve-configuration.js";
 import type { Terminal } from "../terminal/terminal.js";
 import { sanitize } from "../terminal/text.js";
 import { type ChosenFallbacks, chooseFallbacks } from "./choose-fallbacks.js";
@@ -20,7 +20,11 @@ export async function chooseOtherModels(
     chooseAgentModels(configured, options, sessionModel),
     chooseFallbacks(configured, options),
   ]);
-  return { agents: chosenAgents.agents, fallbacks, problems: [...chosenAgents.problems, ...problems] };
+  return {
+    agents: chosenAgents.agents,
+    fallbacks,
+    problems: [...describeUnknownTools(configured), ...chosenAgents.problems, ...problems],
+  };
 }
 
 /** Prints why some models are not used, with secrets redacted. */

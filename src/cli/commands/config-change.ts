@@ -1,12 +1,13 @@
 /**
- * `pawl config set` and `pawl config edit`: change `pawl.config.json`, yours or the folder's.
+ * `pawl config set`, `unset` and `edit`: change `pawl.config.json`, yours or the folder's.
  */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { PawlError } from "../../index.js";
-import { readConfigurationText, setValue, writeConfiguration } from "../configuration/change.js";
+import { readConfigurationText, setValue, unsetValue, writeConfiguration } from "../configuration/change.js";
 import { configurationName } from "../configuration/configuration.js";
 import { formatSettingValue } from "../configuration/format-configuration.js";
+import { resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import { resolveFolder } from "../files/resolve-folder.js";
@@ -38,6 +39,21 @@ export function set(key: string, value: string, options: ChangeOptions, terminal
   const written = setValue(path, key, value);
   if (options.json === true) terminal.json({ key, value: written, path });
   else terminal.out(`${sanitize(`${key}  ${formatSettingValue(written)}  (${path})`)}\n`);
+  if (options.folder === true) terminal.err(trustNote);
+  return exitCodes.done;
+}
+
+/** Prints what applies without the setting, because another file may have it also. */
+export function unset(key: string, options: ChangeOptions, terminal: Terminal): number {
+  const path = resolveFile(options);
+  unsetValue(path, key);
+  const folders = { root: resolveFolder(options.root ?? "."), home: resolveHome(process.env) };
+  const left = resolveConfiguration(folders).settings.find((setting) => setting.key === key);
+  if (options.json === true) terminal.json({ key, path, value: left?.value ?? null, from: left?.from ?? null });
+  else {
+    const now = left === undefined ? "It has no value now." : `Now: ${formatSettingValue(left.value)} (${left.from})`;
+    terminal.out(`${sanitize(`${key} is no longer set in ${path}. ${now}`)}\n`);
+  }
   if (options.folder === true) terminal.err(trustNote);
   return exitCodes.done;
 }

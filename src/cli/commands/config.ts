@@ -14,7 +14,7 @@ import { createUnknownKeyError } from "../configuration/change.js";
 import { configurationName, settingNames } from "../configuration/configuration.js";
 import { formatConfiguration, formatSettingValue, listChangedSettings } from "../configuration/format-configuration.js";
 import { resolveCommands, toCommandRecord } from "../configuration/resolve-commands.js";
-import { resolveConfiguration } from "../configuration/resolve-configuration.js";
+import { describeUnknownTools, resolveConfiguration } from "../configuration/resolve-configuration.js";
 import { exitCodes } from "../exit.js";
 import { resolveUserConfigurationFolder } from "../files/configuration-folder.js";
 import { resolveFolder } from "../files/resolve-folder.js";
@@ -105,6 +105,7 @@ export function check(options: ConfigOptions, terminal: Terminal): number {
   const problems = [
     ...commands.problems,
     ...agents.problems,
+    ...describeUnknownTools(configured),
     ...describeMisspelledAgents(configured, agents.all),
     // A server that is only disabled or not trusted has a transport.
     ...servers.flatMap(({ name, path, transport, off }) =>

@@ -18,7 +18,15 @@ import { exitCodes } from "../exit.js";
 import { openStore } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
 import type { Terminal } from "../terminal/terminal.js";
-import { formatCount, formatDuration, formatJsonLine, parseDuration, sanitize, toOneLine } from "../terminal/text.js";
+import {
+  formatCount,
+  formatDuration,
+  formatJsonLine,
+  parseDuration,
+  sanitize,
+  toOneLine,
+  truncate,
+} from "../terminal/text.js";
 
 export type AddOptions = {
   readonly zone?: string;
@@ -76,12 +84,21 @@ export async function add(
     ...(paused === undefined ? {} : { paused }),
   };
   const put = async (schedules: Schedules) => {
+    const replaced = ifNew === undefined && (await schedules.get(id)) !== null;
     const info = await schedules.put(schedule, ifNew === undefined ? {} : { ifNew });
     if (json === true) return terminal.json(info);
-    terminal.out(`${id}: ${describeNext(info)}.\n`);
+    terminal.out(`${id}${replaced ? ", replaced" : ""}: ${describeNext(info)}.\n`);
+    if (isPast(info))
+      terminal.err(
+        `${terminal.style("yellow", `This time is in the past: ${missed === "skip" || info.nextAt === null ? "the run never starts" : "a worker runs it at once"}.`)}\n`,
+      );
     terminal.hint("A worker fires it: pawl worker, or pawl serve.\n");
   };
   return withSchedules(put, { creates: true });
+}
+
+function isPast({ when }: ScheduleInfo): boolean {
+  return "at" in when && when.at < Date.now();
 }
 
 async function readInput(words: readonly string[]): Promise<string> {
@@ -102,7 +119,14 @@ const cronFields = 5;
 function parseWhen(when: string): { readonly everyMs: number } | { readonly at: string } | { readonly cron: string } {
   const everyMs = parseDuration(when);
   if (everyMs !== null) return { everyMs };
-  if (/^\d{4}-\d\d-\d\dT/.test(when)) return { at: when };
+  if (/^\d{4}-\d\d-\d\dT/.test(when)) {
+    if (!/(?:Z|[+-]\d\d:?\d\d)$/i.test(when))
+      throw new PawlError(
+        "bad_input",
+        `The time ${when} has no time zone. Add Z for UTC, or an offset: 2026-12-01T08:00Z, 2026-12-01T08:00+01:00.`,
+      );
+    return { at: when };
+  }
   if (when.trim().split(/\s+/).length >= cronFields) return { cron: when };
   throw new PawlError(
     "bad_input",
@@ -118,7 +142,10 @@ export function list({ json }: JsonOption, terminal: Terminal): Promise<number> 
       for (const info of page) {
         count += 1;
         if (json === true) terminal.out(formatJsonLine(terminal.redaction.value(info)));
-        else terminal.out(`${formatSchedule(info, await describeLast(store, info.last), terminal)}\n`);
+        else {
+          terminal.out(`${formatSchedule(info, await describeLast(store, info.last), terminal)}\n`);
+          terminal.out(`  ${truncate(formatTask(info, terminal), Math.max(20, terminal.columns() - 3))}\n`);
+        }
       }
       const last = page.at(-1);
       if (last === undefined) break;
@@ -136,7 +163,7 @@ export function show(id: string, { json }: JsonOption, terminal: Terminal): Prom
     if (json === true) return terminal.json({ ...info, slots });
     const last = await describeLast(store, findLastRun(slots) ?? info.last);
     terminal.out(`${formatSchedule(info, last, terminal)}\n`);
-    terminal.out(`  ${toOneLine(terminal.redaction.text(info.input.map(textOf).join(" ")))}\n`);
+    terminal.out(`  ${formatTask(info, terminal)}\n`);
     for (const slot of slots) terminal.out(`  ${formatSlot(slot, info.timezone)}\n`);
   });
 }
@@ -205,6 +232,10 @@ function createMissingError(id: string): PawlError {
 function formatSchedule(info: ScheduleInfo, last: string, { styleOut: style }: Terminal): string {
   const head = `${style("bold", info.id)}  ${describeTimes(info)}  ${sanitize(info.agent)}`;
   return [head, `  ${describeNext(info)}`, ...(last === "" ? [] : [`  ${last}`])].join("\n");
+}
+
+function formatTask({ input }: ScheduleInfo, { redaction }: Terminal): string {
+  return toOneLine(redaction.text(input.map(textOf).join(" ")));
 }
 
 function describeTimes({ when, timezone }: ScheduleInfo): string {

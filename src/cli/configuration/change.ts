@@ -13,8 +13,14 @@ import { formatNumber } from "../../view/format-number.js";
 import { maxConfigurationBytes } from "../files/configuration-folder.js";
 import { readSmallText } from "../files/small-file.js";
 import { parseConfiguration, settingNames } from "./configuration.js";
-import { findSettingProblem, type SettingKind, settingTable } from "./setting-table.js";
-import { stripComments } from "./strip-comments.js";
+import {
+  describeUnknownTool,
+  findSettingProblem,
+  listUnknownTools,
+  type SettingKind,
+  type SettingRule,
+  settingTable,
+} from "./setting-table.js";
 
 /** The content of the file, valid or not; null if there is none. @throws PawlError `bad_configuration` */
 export function readConfigurationText(path: string): string | null {
@@ -60,23 +66,61 @@ function resolveLink(path: string): string {
  * @throws PawlError `bad_input`, `bad_configuration`
  */
 export function setValue(path: string, key: string, value: string): Json {
-  const rule = Object.hasOwn(settingTable, key) ? settingTable[key] : undefined;
-  if (rule === undefined) throw createUnknownKeyError(key);
-  const text = readConfigurationText(path) ?? "{}";
-  // The current file must be valid, or the change would hide what is wrong with it.
-  parseConfiguration(path, text);
-  const parsedText = parseJson(text);
-  if (!parsedText.ok && parseJson(stripComments(text)).ok)
-    throw new PawlError(
-      "bad_configuration",
-      `${path} has comments, which would be lost. Write the setting yourself: pawl config edit`,
-    );
+  const rule = getRule(key);
+  const members = readMembers(path, readConfigurationText(path) ?? "{}");
   const written = parseSettingValue(rule.kind, key, value);
   const problem = findSettingProblem(rule.kind, written);
   if (problem !== null) throw new PawlError("bad_input", `${key} ${problem}. Nothing was changed.`);
-  const changed = setIn(parsedText.ok ? parsedText.value : {}, key.split("."), written);
+  // A file may name tools of another version, but the person types the name now.
+  const [unknown] = rule.kind.type === "names of tools" ? listUnknownTools(written) : [];
+  if (unknown !== undefined)
+    throw new PawlError("bad_input", `${key} ${describeUnknownTool(unknown)}. Nothing was changed.`);
+  const changed = setIn(members, key.split("."), written);
   writeConfiguration(path, `${JSON.stringify(changed, null, 2)}\n`);
   return written;
+}
+
+/**
+ * Removes one setting from the file, and objects that are empty after that. The rest of the file is unchanged.
+ * @throws PawlError `bad_input` if the file does not have it, `bad_configuration`
+ */
+export function unsetValue(path: string, key: string): void {
+  getRule(key);
+  const text = readConfigurationText(path);
+  const changed = text === null ? null : removeIn(readMembers(path, text), key.split("."));
+  if (changed === null)
+    throw new PawlError("bad_input", `${key} is not set in ${path}. "pawl config" lists what is set, and where.`);
+  writeConfiguration(path, `${JSON.stringify(changed, null, 2)}\n`);
+}
+
+function getRule(key: string): SettingRule {
+  const rule = Object.hasOwn(settingTable, key) ? settingTable[key] : undefined;
+  if (rule === undefined) throw createUnknownKeyError(key);
+  return rule;
+}
+
+/** The members of a file that can be written again without a loss. @throws PawlError `bad_configuration` */
+function readMembers(path: string, text: string): JsonObject {
+  // The current file must be valid, or the change would hide what is wrong with it.
+  parseConfiguration(path, text);
+  const parsed = parseJson(text);
+  if (parsed.ok) return parsed.value as JsonObject;
+  throw new PawlError(
+    "bad_configuration",
+    `${path} has comments, which would be lost. Write the setting yourself: pawl config edit`,
+  );
+}
+
+type JsonObject = { readonly [key: string]: Json };
+
+/** The members without this one; null if there is none. */
+function removeIn(members: JsonObject, [name = "", ...inner]: readonly string[]): JsonObject | null {
+  const { [name]: member, ...others } = members;
+  if (member === undefined) return null;
+  if (inner.length === 0) return others;
+  const rest = removeIn(member as JsonObject, inner);
+  if (rest === null) return null;
+  return Object.keys(rest).length === 0 ? others : { ...members, [name]: rest };
 }
 
 function setIn(container: Json | undefined, [name = "", ...inner]: readonly string[], value: Json): Json {

@@ -24,7 +24,7 @@ import {
   type Settings,
 } from "./configuration.js";
 import type { ModelAliases } from "./model-aliases.js";
-import { settingDefaults, settingTable } from "./setting-table.js";
+import { describeUnknownTool, listUnknownTools, settingDefaults, settingTable } from "./setting-table.js";
 
 /** A setting and its source. */
 export type ResolvedSetting = { readonly key: string; readonly value: Json; readonly from: string };
@@ -95,6 +95,14 @@ function mergeSetting(base: ResolvedSetting | undefined, override: ResolvedSetti
   if (base === undefined || settingTable[key]?.kind.type !== "models") return override;
   const names = { ...(base.value as ModelAliases), ...(value as ModelAliases) };
   return { key, value: names as Json, from: `${base.from}, ${from}` };
+}
+
+/** The names in `tools.off` that are not tools, in whole sentences, for the person. */
+export function describeUnknownTools({ settings }: Pick<ResolvedConfiguration, "settings">): readonly string[] {
+  const off = settings.find(({ key }) => key === "tools.off");
+  return off === undefined
+    ? []
+    : listUnknownTools(off.value).map((tool) => `tools.off in ${off.from} ${describeUnknownTool(tool)}.`);
 }
 
 export function findSettingValue(settings: readonly ResolvedSetting[], key: string): Json | undefined {

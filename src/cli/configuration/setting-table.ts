@@ -242,13 +242,30 @@ export function findSettingProblem(kind: SettingKind, value: Json): string | nul
   }
 }
 
+/**
+ * A name that resembles a tool is probably misspelled, and the tool that it means would stay on: it is refused. Any other name turns
+ * nothing off, and may be a tool of another version of Pawl: it is only reported, as an unknown name in a permission rule is accepted.
+ */
 function findToolsProblem(value: Json): string | null {
   if (!isList(value, (one) => typeof one === "string")) return "must be a list of tools";
-  const unknown = value.map(String).find((tool) => !canBeTurnedOff(tool));
-  if (unknown === undefined) return null;
-  const nearest = toolsElsewhere.get(unknown) ?? nearestName(unknown, toolsToTurnOff);
-  const hint = nearest === undefined ? `the tools are ${toolsToTurnOff.join(", ")}` : `did you mean ${nearest}?`;
-  return `names ${JSON.stringify(unknown)}, which is not a tool (${hint})`;
+  for (const tool of listUnknownTools(value)) {
+    const nearest = findNearestTool(tool);
+    if (nearest !== undefined) return `names ${JSON.stringify(tool)}, which is not a tool (did you mean ${nearest}?)`;
+  }
+  return null;
+}
+
+/** The names in a value of `tools.off` that are not tools. */
+export function listUnknownTools(value: Json): readonly string[] {
+  return Array.isArray(value) ? value.map(String).filter((tool) => !canBeTurnedOff(tool)) : [];
+}
+
+export function describeUnknownTool(tool: string): string {
+  return `names ${JSON.stringify(tool)}, which is not a tool (the tools are ${toolsToTurnOff.join(", ")})`;
+}
+
+function findNearestTool(tool: string): string | undefined {
+  return toolsElsewhere.get(tool) ?? nearestName(tool, toolsToTurnOff);
 }
 
 function findHostsProblem(value: Json): string | null {

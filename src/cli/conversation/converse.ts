@@ -275,6 +275,8 @@ async function leaveConversation(
     const latest = await findLatestSession(store, root);
     // After /resume or --session, another session of the folder may be the latest.
     const shortest = latest?.sessionId === control.sessionId ? "pawl --continue, or " : "";
+    const open = control.view.questions.all().length;
+    if (open > 0) control.say(wrapNote(formatOpenQuestions(open), front.columns(), "yellow"));
     control.say(wrapNote(`To continue: ${shortest}pawl --session ${id}`, front.columns(), "dim"));
   }
   if (agentsAtWork > 0) control.say(wrapNote(formatAgentsAtWork(agentsAtWork), front.columns(), "yellow"));
@@ -287,6 +289,10 @@ async function leaveConversation(
 function formatLeaving(how: LeaveMode, isBusy: boolean): string {
   if (how === "stop") return "stopping the run, then leaving…";
   return isBusy ? `leaving: tools at work have ${graceMs / 1_000} seconds to finish…` : "leaving…";
+}
+
+function formatOpenQuestions(count: number): string {
+  return `${count === 1 ? "1 question waits" : `${count} questions wait`} for your answer.`;
 }
 
 function formatAgentsAtWork(count: number): string {

@@ -24,7 +24,7 @@ import type { Redaction } from "../terminal/redaction.js";
 import { createBackgroundAgents } from "./background-agents.js";
 import { createHookActivities } from "./hook-activities.js";
 import { loadHighlighting } from "./lines/highlight.js";
-import { wrapNote } from "./lines/view-lines.js";
+import { interruptionTexts, wrapNote } from "./lines/view-lines.js";
 import { createMessageComposer } from "./message-composer.js";
 import { createReminders } from "./reminders.js";
 import { createRunSettingsStore, type RunSettingsStore } from "./run-settings.js";
@@ -364,7 +364,12 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
     },
     answer(question, decision) {
       const carryOn = () => (question.isBackground === true ? background.carryOn(question.childId ?? "") : resumeRun());
-      runInBackground(sendDecision(session, question, decision, by).then(carryOn));
+      const refuse = (error: unknown) => {
+        fail(error);
+        view.askAgain(question, columns());
+        onChange();
+      };
+      runInBackground(sendDecision(session, question, decision, by).then(carryOn, refuse));
     },
     say,
     setOwn,
@@ -387,13 +392,3 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
 const agentItems: ReadonlySet<string> = new Set([
   ...["tool_call", "tool_result", "step_finished", "approval_requested", "approval_answered"],
 ]);
-
-type Interrupted = Extract<RunResult, { readonly status: "interrupted" }>;
-
-const interruptionTexts: { readonly [Reason in Interrupted["reason"]]: string } = {
-  store_failed: "The store failed, so the run stopped here. Continue it with /resume.",
-  shutdown: "",
-  left: "",
-  lease_lost: "Another process drives this session now.",
-  held_back: "",
-};

@@ -7,7 +7,7 @@
 import { nearestName, type PermissionRule } from "../../core/index.js";
 import { PawlError } from "../../index.js";
 import { type HostPattern, readHostPattern } from "../../tools/sandbox/hosts.js";
-import { sanitizeStrictly } from "../terminal/text.js";
+import { joinWords, sanitizeStrictly } from "../terminal/text.js";
 import { type CommandPattern, parseCommandPattern } from "./command-pattern.js";
 import { createHostTest, type HostTest } from "./host-pattern.js";
 import { compilePathPattern, type PathPattern } from "./path-pattern.js";
@@ -170,9 +170,10 @@ export function parseRule(
     return { ...base, about: { kind: "path", pattern: compilePathPattern(pattern, home, createError) } };
   const own = toolsElsewhere.get(tool);
   if (own !== undefined) throw createError(`there is no tool ${tool}. Did you mean ${own}(${toOwnPattern(pattern)})?`);
-  throw createError(
-    `only shell, reach, outside, fetch_url and ${[...pathFields.keys()].join(", ")} take something in parentheses`,
-  );
+  const withPattern = ["shell", "reach", "outside", "fetch_url", ...pathFields.keys()];
+  const nearest = knownTools.includes(tool) ? undefined : nearestName(tool, withPattern);
+  if (nearest !== undefined) throw createError(`there is no tool ${tool}. Did you mean ${nearest}(${pattern})?`);
+  throw createError(`only ${joinWords(withPattern, "and")} take something in parentheses`);
 }
 
 /** The pattern of a rule of Claude Code, as it is written here. */

@@ -55,6 +55,15 @@ const addConfig: AddCommand = (program, terminal, finish) => {
       const { set } = await import("../commands/config-change.js");
       finish(set(key, value, self.optsWithGlobals(), terminal));
     });
+  addSubcommand("unset", "remove a setting from your file, and show what applies without it")
+    .argument("<key>", settingNames.join(", "))
+    .option(...folderOption)
+    .option(...projectOption)
+    .addHelpText("after", formatExamples("pawl config unset model", "pawl config unset limits.maxCostUsd --folder"))
+    .action(async (key: string, _: unknown, self: Command) => {
+      const { unset } = await import("../commands/config-change.js");
+      finish(unset(key, self.optsWithGlobals(), terminal));
+    });
   addSubcommand("edit", "open your file in VISUAL or EDITOR; an invalid file is not written")
     .option(...folderOption)
     .option(...projectOption)

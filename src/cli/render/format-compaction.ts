@@ -19,7 +19,7 @@ export function formatCompaction({
     // Outside of a run, a person requested the compaction.
     const outcome =
       runId === undefined ? "The conversation stays as it is" : "The conversation could not be summarized";
-    return `${outcome}${fault === undefined ? "" : `: ${toOneLine(fault.message)}`}`;
+    return `${outcome}${fault === undefined ? "" : `. ${toOneLine(fault.message)}`}`;
   }
   const subject = replaced === undefined ? "the conversation so far" : formatCount(replaced.messages, "message");
   return `Summarized ${subject} to make room${formatSizes(tokensBefore, tokensAfter)}.`;

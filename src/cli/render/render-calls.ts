@@ -42,11 +42,23 @@ export function showCall(state: RendererState, event: PublicEventOf<"tool_call">
   const title = sanitize(name);
   if (state.calls.size > 0) state.isParallel = true;
   state.calls.set(callKey, { input });
-  const line = `${options.style("cyan", `▸ ${title}`)} ${summarizeInput(input, options.columns - title.length - 3)}`;
+  const line =
+    `${options.style("cyan", `▸ ${title}`)} ${summarizeInput(input, options.columns - title.length - 3)}`.trimEnd();
   const isRepaired = repair !== undefined && repair.by !== "call_tool";
   const lines = isRepaired ? [line, options.style("dim", `  ${formatRepair(name, repair)}`)] : [line];
   state.bufferedCall = { callKey, lines };
   if (options.canAsk !== true) flushCall(state);
+}
+
+/** Shows the input that runs after a person has changed it. */
+export function showChangedInput(
+  state: RendererState,
+  callKey: string,
+  input: Json,
+  { style, columns }: CallOptions,
+): void {
+  state.calls.set(callKey, { ...state.calls.get(callKey), input });
+  writeLine(state, style("dim", `    ${summarizeInput(input, columns - 4)}`));
 }
 
 /** Writes the buffered line of a call. */
@@ -72,6 +84,11 @@ export function formatResultText({
   return reason === undefined ? text : `(cut short: ${reason}) ${text}`;
 }
 
+/** A call that was denied or whose process was killed has no duration. */
+export function formatCallDuration(durationMs: number, isOk: boolean): string {
+  return durationMs === 0 && !isOk ? "" : ` · ${formatDuration(durationMs)}`;
+}
+
 export function showResult(
   state: RendererState,
   event: PublicEventOf<"call_complete">,
@@ -84,7 +101,7 @@ export function showResult(
   const mark = isSuccessful ? style("green", "✓") : style(isOk ? "yellow" : "red", "✗");
   const needsName = state.isParallel || call?.input === undefined;
   const title = needsName ? `${`${sanitize(event.name)} ${summarizeInput(call?.input ?? {}, 30)}`.trimEnd()}: ` : "";
-  const durationText = ` · ${formatDuration(event.durationMs)}`;
+  const durationText = formatCallDuration(event.durationMs, isOk);
   const width = Math.max(20, columns - 4);
   const summary = truncate(`${title}${summarizeResult(call?.result ?? "", isOk)}`, width - durationText.length);
   if (isOk) writeLine(state, `  ${mark} ${summary}${style("dim", durationText)}`);

@@ -52,9 +52,14 @@ export function write(state: TextState, to: "out" | "err", shown: string, text: 
   state.openLine = text.endsWith("\n") ? null : to;
 }
 
+/** The end joins the text in one write: a program may copy `out` to the same terminal, and a line of `err` must not come between. */
 export function closeLine(state: TextState): void {
-  if (state.openLine !== null) state.pieces.push({ to: state.openLine, text: "\n" });
+  const { openLine: to, pieces } = state;
   state.openLine = null;
+  if (to === null) return;
+  const last = pieces.at(-1);
+  if (last?.to === to) pieces[pieces.length - 1] = { to, text: `${last.text}\n` };
+  else pieces.push({ to, text: "\n" });
 }
 
 /** Writes a line to `err`. */

@@ -26,7 +26,15 @@ import { formatCompaction } from "./format-compaction.js";
 import { formatEndedAgent } from "./format-ended-agent.js";
 import { formatEventNote } from "./format-event.js";
 import { formatFailedAttempt } from "./format-failed-attempt.js";
-import { type CallState, createCallState, flushCall, recordResult, showCall, showResult } from "./render-calls.js";
+import {
+  type CallState,
+  createCallState,
+  flushCall,
+  recordResult,
+  showCall,
+  showChangedInput,
+  showResult,
+} from "./render-calls.js";
 import {
   closeLine,
   createTextState,
@@ -183,6 +191,7 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
       break;
     case "approval_answered":
       writeLine(state, style("dim", `  ${sanitize(event.name)}: ${sanitize(formatAnswer(event))}`));
+      if (event.input !== undefined) showChangedInput(state, event.callKey, event.input, options);
       break;
     case "tool_result":
       recordResult(state, event);
@@ -274,6 +283,7 @@ function writeBufferedAnswer(state: RenderState, result: RunResult, isDataOnly: 
 }
 
 function writeClosingLine(state: RenderState, result: RunResult, at: number, { style }: RenderOptions): void {
-  const elapsedMs = state.startedAt === null ? null : at - state.startedAt;
+  // A renderer that joins while the last answer is streamed has seen only the events of the end, which have one time.
+  const elapsedMs = state.startedAt === null || state.startedAt === at ? null : at - state.startedAt;
   writeLine(state, formatClosingLine(result, elapsedMs, style, state.savings));
 }

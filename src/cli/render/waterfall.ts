@@ -39,6 +39,8 @@ const kindStyles: {
   wait: { mark: "·", color: "dim", noun: "waiting" },
 };
 const waitWidth = 6;
+/** Columns. */
+const minBar = 12;
 
 /** The lines of a run, on one time scale, and the total time of each kind of activity. */
 export function renderWaterfall(run: LoopTrace, columns: number, style: StyleText): readonly string[] {
@@ -111,8 +113,9 @@ function toAttemptRows(attempt: TracedAttempt): readonly Row[] {
   const facts = [
     ...(resends === undefined ? [] : [`sent again ${formatCount(resends, "time")}`]),
     ...(failure === undefined ? [finishReason?.unified ?? ""] : [`${failure.kind}: ${failure.message}`]),
-    ...(firstDeltaMs === undefined ? [] : [`first ${formatDuration(firstDeltaMs)}`]),
+    // A note that is too long is cut at its end.
     ...(outputTokens === undefined ? [] : [`${inputTokens} in ${outputTokens} out`]),
+    ...(firstDeltaMs === undefined ? [] : [`first ${formatDuration(firstDeltaMs)}`]),
   ];
   const label = attempt.attempt > 1 ? `${attempt.model} (${attempt.attempt})` : attempt.model;
   const row: Row = {
@@ -208,8 +211,9 @@ function endOf({ startedAt, durationMs }: TraceSpan): number {
 function computeLayout(columns: number, rows: readonly Row[]): Layout {
   const figure = Math.max(0, ...rows.map((row) => formatDuration(row.durationMs).length));
   const room = Math.max(60, columns) - figure - 6;
-  const label = Math.min(26, Math.floor(room * 0.22));
-  const note = Math.min(44, Math.floor(room * 0.48));
+  const label = Math.min(26, Math.floor(room * 0.22), Math.max(0, ...rows.map((row) => widthOf(sanitize(row.label)))));
+  // The notes have the figures, so the bars get what the notes leave.
+  const note = Math.min(44, room - label - minBar, Math.max(0, ...rows.map((row) => widthOf(toOneLine(row.note)))));
   return { label, bar: room - label - note, figure, note };
 }
 

@@ -132,7 +132,10 @@ export async function withSessionDriver(
           options.json === true
             ? createJsonRunView(terminal)
             : createTextRunView(terminal, { canAsk, isStored: loss === null, wantsData });
-        await printIntroduction({ agent, sessionId, root, folders, choices, canAsk, loss }, terminal);
+        await printIntroduction(
+          { agent, sessionId, root, folders, choices, canAsk, loss, isYes: options.yes === true },
+          terminal,
+        );
         const resources = await readMentions(named, servers, interruptions.stop);
         if (interruptions.stop.aborted) return exitCodes.aborted;
         if (interruptions.shutdown.aborted) return exitCodes.interrupted;
@@ -208,11 +211,13 @@ type Introduction = {
   readonly canAsk: boolean;
   /** Why the session may be lost at the end of the process; null if it is stored. */
   readonly loss: string | null;
+  /** Whether calls run without a question, because of `--yes`. */
+  readonly isYes: boolean;
 };
 
 /** Prints what a person should know before the run: the session, how to steer it, the sandbox, and plan mode. */
 async function printIntroduction(
-  { agent, sessionId, root, folders, choices, canAsk, loss }: Introduction,
+  { agent, sessionId, root, folders, choices, canAsk, loss, isYes }: Introduction,
   terminal: Terminal,
 ): Promise<void> {
   const print = (color: "dim" | "yellow", text: string) => terminal.err(`${terminal.style(color, text)}\n`);
@@ -222,7 +227,7 @@ async function printIntroduction(
   if (choices.allowShell) {
     const { sandbox: settings } = choices.settings;
     const sandbox = openCommandSandbox(folders, settings, choices.permissions);
-    print("yellow", sanitize(formatSandboxNote(sandbox, settings.ask)));
+    print("yellow", sanitize(formatSandboxNote(sandbox, isYes ? null : settings.ask)));
   }
   const data = await loadSessionData(agent.session(sessionId));
   if (data !== null && isPlanning({ sessionId, data })) print("yellow", formatPlanModeNote(sessionId));
@@ -280,12 +285,13 @@ function formatPlanModeNote(sessionId: string): string {
   return `This session is in plan mode: nothing in the folder changes until you accept a plan. /mode ask ends it: pawl --session ${sanitize(shortId(sessionId))}`;
 }
 
-function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside"): string {
+/** @param ask which commands ask; null if none does, because of `--yes` */
+function formatSandboxNote(sandbox: CommandSandbox, ask: "always" | "outside" | null): string {
   const why = whyNotSandboxed(sandbox);
   if (why !== null) return why;
   const { hosts } = sandbox;
   const reached = hosts.length === 0 ? "no hosts" : hosts.join(", ");
-  const unasked = ask === "outside" ? "They run unasked." : 'The setting shell.ask: "outside" lets them run unasked.';
+  const unasked = ask === "always" ? 'The setting shell.ask: "outside" lets them run unasked.' : "They run unasked.";
   return `Commands are sandboxed: they see this folder and not your home, and reach ${reached}. ${unasked}`;
 }
 

@@ -133,6 +133,7 @@ function formatHint(result: RunResult): string | null {
         ? `To continue: pawl run --session ${id} "Go on"`
         : null;
     case exitCodes.limit:
+    case exitCodes.aborted:
       return `To continue: pawl run --session ${id} "Go on"`;
     default:
       return null;

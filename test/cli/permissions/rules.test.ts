@@ -153,7 +153,7 @@ describe("a rule", verifies("CHAT-2#rules"), () => {
     ["shell(git lo*)", "a * must be a separate last word"],
     ["shell(*)", "write the words"],
     ["shell()", "parentheses are empty"],
-    ["shel(ls)", "take something in parentheses"],
+    ["shel(ls)", "there is no tool shel. Did you mean shell(ls)?"],
     ["shel", "Did you mean shell?"],
     [
       "Bash",

@@ -75,7 +75,31 @@ function shown(items: readonly StreamItem[], options: Partial<RenderOptions> = {
     .join("");
 }
 
-const end = "|done · 1 step · 0 ms · session session-1\n";
+/** Without a duration, because all events have the same time. */
+const end = "|done · 1 step · session session-1\n";
+
+test("an answer and the end of its line are one write, so that no line of another stream comes between", () => {
+  const renderer = createRenderer({ style: plainText, columns: 80, text: "answer" });
+  const pieces = [message(1, "Hello."), final({ text: "Hello." })].flatMap((item) => renderer.show(item));
+  expect(pieces.filter(({ to }) => to === "out")).toEqual([{ to: "out", text: "Hello.\n" }]);
+});
+
+test("a call that did not run has no duration, and an edit of a person shows the input that runs", () => {
+  const items = [
+    event("tool_call", call(1, { path: "a.ts", text: "old" }, "write_file")),
+    event("approval_answered", { ...named(1, "write_file"), answer: "modify", input: { path: "a.ts", text: "new" } }),
+    event("tool_result", {
+      ...named(1, "write_file"),
+      outcome: "denied",
+      output: { type: "text", text: "Denied." },
+      isError: true,
+    }),
+    event("call_complete", { ...named(1, "write_file"), status: "error", durationMs: 0 }),
+  ];
+  expect(shown(items)).toBe(
+    '|▸ write_file path="a.ts" text="old"\n|  write_file: approved with changes\n|    path="a.ts" text="new"\n|  ✗ Denied.\n',
+  );
+});
 
 describe("an answer as data", () => {
   const raw = '```json\n{ "title": "a\u202e" }\n```';
@@ -173,7 +197,7 @@ describe("a stream, as a person sees it", () => {
         event("attempt_withdrawn", { modelCallIndex: 1, attempt: 1 }),
         final({ status: "failed", reason: "output_refused", text: "The answer was refused." } as Partial<RunResult>),
       ],
-      "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · 0 ms · session session-1\n",
+      "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · session session-1\n",
     ],
     [
       "text before a call, once",
@@ -198,7 +222,7 @@ describe("a stream, as a person sees it", () => {
         ...ended(1, "1\ta\n2\tb"),
         final({ text: "I book it.", reason: "stop_condition", condition: "toolCalled(book)" } as Partial<RunResult>),
       ],
-      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · 0 ms · session session-1\n',
+      'I book it.\n|▸ read_file path="a.ts"\n|  ✓ 2 lines · 12 ms\n|stopped by toolCalled(book) · 1 step · session session-1\n',
     ],
     ...[
       { usage: { costUsd: 0.01256 }, says: "$0.0126" },
@@ -208,7 +232,7 @@ describe("a stream, as a person sees it", () => {
     ].map(({ usage, says }): [string, readonly StreamItem[], string] => [
       `what it cost: ${says}`,
       [final({ text: "Hi.", steps: 2, usage: { inputTokens: 10, outputTokens: 5, ...usage } }, 4_100)],
-      `Hi.\n|done · 2 steps · 10 tokens in, 5 out · ${says} · 0 ms · session session-1\n`,
+      `Hi.\n|done · 2 steps · 10 tokens in, 5 out · ${says} · session session-1\n`,
     ]),
     [
       "text of another process comes by its events",
@@ -217,7 +241,7 @@ describe("a stream, as a person sees it", () => {
         message(1, "Let me see."),
         event("tool_call", call(1, {})),
       ],
-      "Let me see.\n|▸ read_file \n",
+      "Let me see.\n|▸ read_file\n",
     ],
     [
       "a new attempt takes the place of what the one before it said",
@@ -307,8 +331,8 @@ describe("a stream, as a person sees it", () => {
     ],
     [
       "an answer",
-      [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: {} })],
-      "|  shell: approved with changes\n",
+      [event("approval_answered", { ...named(1, "shell"), answer: "modify", input: { command: "ls" } })],
+      '|  shell: approved with changes\n|    command="ls"\n',
     ],
     ["escapes of a model", [...deltas(1, 1, start, ...text("\u001b]0;x\u0007"))], "\\x1b]0;x\\x07"],
     [
@@ -360,7 +384,7 @@ describe("a stream, as a person sees it", () => {
     [
       "an abort",
       [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
-      "|Aborting…\n|aborted · 1 step · 0 ms · session session-1\n",
+      "|Aborting…\n|aborted · 1 step · session session-1\n",
     ],
     [
       "a failure",
@@ -372,12 +396,12 @@ describe("a stream, as a person sees it", () => {
           error: { code: "auth", message: "Invalid key", retryable: false },
         } as Partial<RunResult>),
       ],
-      "|failed (model_error): The model could not be reached or failed: Invalid key · 1 step · 0 ms · session session-1\n",
+      "|failed (model_error): The model could not be reached or failed: Invalid key · 1 step · session session-1\n",
     ],
     [
       "a limit, with what the model summed up",
       [final({ status: "failed", reason: "max_steps", text: "So far: a." } as Partial<RunResult>)],
-      "So far: a.\n|failed (max_steps): The run reached its limit of steps. · 1 step · 0 ms · session session-1\n",
+      "So far: a.\n|failed (max_steps): The run reached its limit of steps. · 1 step · session session-1\n",
     ],
   ];
   for (const [name, items, expected, options] of cases)
@@ -441,13 +465,13 @@ describe("standard output that no person reads", () => {
       final({ text: "It is one." }),
     ];
     const written = piped(...items);
-    expect(written).toMatch(/^\|Let me look\.\|\n/);
+    expect(written).toMatch(/^\|Let me look\.\n/);
     expect(written.split("\n").filter((line) => !line.startsWith("|") && line !== "")).toEqual(["It is one."]);
   });
 
   test("gets no text that stands for a missing answer", () => {
     expect(piped(final({ status: "aborted", reason: "aborted", text: "Request aborted." }))).toBe(
-      "|aborted · 1 step · 0 ms · session session-1\n",
+      "|aborted · 1 step · session session-1\n",
     );
   });
 });

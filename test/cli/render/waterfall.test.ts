@@ -65,6 +65,16 @@ const step: TraceRecordOf<"step"> = {
 };
 
 describe("the waterfall", () => {
+  test("has all tokens of a model call on a screen of 80 columns", proven, () => {
+    const [attempt] = step.attempts.slice(1);
+    if (attempt === undefined) throw new Error("The step has one attempt.");
+    const usage = { inputTokens: 1_234_567, outputTokens: 54_321 };
+    const model = "openai-compatible/a-model-with-a-long-name";
+    const lines = renderWaterfall([{ ...step, attempts: [{ ...attempt, model, usage }] }], 79, plainText);
+    expect(lines.join("\n")).toContain("tool-calls, 1234567 in 54321 out");
+    expect(Math.max(...lines.map(widthOf))).toBeLessThan(80);
+  });
+
   test("has a bar for each activity at its time, with its outcome", proven, () => {
     const lines = renderWaterfall([step], 100, plainText);
     expect(lines[0]).toBe("step 1 · 1 message");
@@ -72,7 +82,7 @@ describe("the waterfall", () => {
     expect(bars).toEqual([
       expect.stringMatching(/^lab\/one █+ 20 ms overloaded: come back later$/),
       expect.stringMatching(/^lab\/one ·+ 20 ms before the next attempt$/),
-      expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, first 10 ms, 1200 in 30 out$/),
+      expect.stringMatching(/^lab\/one \(2\) █+ 40 ms tool-calls, 1200 in 30 out, first 10 ms$/),
       expect.stringMatching(/^deploy\\x1b\[2J ·{6} 30 h for a person \(ada\)$/),
       "deny_me denied",
       expect.stringMatching(/^mask afterToolCall ░ 10 ms timed_out: too slow$/),
@@ -175,7 +185,7 @@ describe("the waterfall", () => {
     const attempts = step.attempts.map((attempt) => ({ ...attempt, resends: attempt.attempt }));
     const lines = renderWaterfall([{ ...step, attempts }], 160, plainText).join("\n");
     expect(lines).toContain("sent again 1 time, overloaded: come back");
-    expect(lines).toContain("sent again 2 times, tool-calls, first");
+    expect(lines).toContain("sent again 2 times, tool-calls, 1200 in");
   });
 
   test("keeps the order of time: no bar begins left of one that began before it", proven, () => {

@@ -14,7 +14,7 @@ import { cacheLoss } from "../../../models/index.js";
 import { formatNumber } from "../../../view/format-number.js";
 import { formatCompaction } from "../../render/format-compaction.js";
 import { type Line, lineOf, spanOf } from "../../screen/line.js";
-import { formatCount, toOneLine } from "../../terminal/text.js";
+import { formatCount, toOneLine, truncate, widthOf } from "../../terminal/text.js";
 import { wrapNote } from "../lines/view-lines.js";
 import type { CommandContext } from "./command-context.js";
 import { formatLastBreak } from "./format-cache-breaks.js";
@@ -34,19 +34,24 @@ export async function runContextCommand({ agent, store, sessionId, columns, say 
     ...measureMessages(request.messages),
   ];
   const total = parts.reduce((sum, [, tokens]) => sum + tokens, 0);
+  const shares = [...parts, ["total", total] as const];
+  const nameWidth = Math.min(maxName, Math.max(...shares.map(([name]) => widthOf(name))));
   say([
     ...wrapNote("The last request to the model, estimated:", columns(), "dim"),
-    ...[...parts, ["total", total] as const].map((part) => renderShare(part, total)),
+    ...shares.map((share) => renderShare(share, total, nameWidth)),
     ...(fromProvider === null ? [] : [lineOf(`  Its provider counted ${formatNumber(fromProvider)} tokens.`, "dim")]),
     ...wrapNote(await describeOmitted(agent, sessionId), columns(), "dim"),
     ...(broke === null ? [] : wrapNote(broke, columns(), "dim")),
   ]);
 }
 
-/** Renders a row of at most 40 columns. */
-function renderShare([name, tokens]: TokenShare, total: number): Line {
+/** Columns. */
+const maxName = 40;
+
+function renderShare([name, tokens]: TokenShare, total: number, nameWidth: number): Line {
+  const shown = truncate(name, nameWidth);
   return [
-    spanOf(`  ${name.padEnd(18)}`, "dim"),
+    spanOf(`  ${shown}${" ".repeat(Math.max(0, nameWidth - widthOf(shown)))} `, "dim"),
     spanOf(`${formatNumber(tokens).padStart(7)} tokens`),
     spanOf(total === 0 || name === "total" ? "" : `  ${Math.round((tokens / total) * 100)} %`, "dim"),
   ];

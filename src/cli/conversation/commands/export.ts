@@ -2,15 +2,16 @@
  * `/export`: writes the session to a file that can be read without Pawl.
  */
 import { writeFileSync } from "node:fs";
-import { resolve } from "node:path";
+import { extname, resolve } from "node:path";
 import { textOfOutput } from "../../../core/index.js";
 import { type Agent, PawlError, type Store, textOf } from "../../../index.js";
 import { formatDecision } from "../../decisions/format-decision.js";
 import { toFileName } from "../../files/eval-reports.js";
 import { shortId } from "../../files/session-store.js";
+import { formatEndedAgent } from "../../render/format-ended-agent.js";
 import { lineOf } from "../../screen/line.js";
 import type { Redaction } from "../../terminal/redaction.js";
-import { formatJsonLine } from "../../terminal/text.js";
+import { formatJsonLine, joinWords } from "../../terminal/text.js";
 import type { CommandContext } from "./command-context.js";
 import { renderSessionPage } from "./session-page.js";
 
@@ -19,15 +20,17 @@ const pageSize = 1_000;
 
 /** Writes a new file: Markdown, an HTML page, or the whole log with one line for each entry. */
 export async function runExportCommand(context: CommandContext, name: string): Promise<void> {
-  const { store, agent, sessionId, root, redaction, say } = context;
+  const { store, sessionId, root, say } = context;
   if ((await store.describe(sessionId)) === null)
     return say([lineOf("The session is empty: there is nothing to write.")]);
   const file = resolve(root, name === "" ? `pawl-${toFileName(shortId(sessionId))}.md` : name);
-  const text = file.endsWith(".jsonl")
-    ? await exportLog(store, sessionId, redaction)
-    : /\.html?$/.test(file)
-      ? await exportHtml(context)
-      : await exportMarkdown(agent, sessionId, redaction);
+  const write = writers[extname(file).toLowerCase()];
+  if (write === undefined)
+    throw new PawlError(
+      "bad_input",
+      `Give a name that ends in ${joinWords(Object.keys(writers), "or")}: /export writes the format of that name.`,
+    );
+  const text = await write(context);
   try {
     writeFileSync(file, text, { flag: "wx", mode: 0o600 });
   } catch (error) {
@@ -36,6 +39,13 @@ export async function runExportCommand(context: CommandContext, name: string): P
   }
   say([lineOf(`Wrote ${file}`)]);
 }
+
+const writers: { readonly [extension: string]: ((context: CommandContext) => Promise<string>) | undefined } = {
+  ".md": ({ agent, sessionId, redaction }) => exportMarkdown(agent, sessionId, redaction),
+  ".html": exportHtml,
+  ".htm": exportHtml,
+  ".jsonl": ({ store, sessionId, redaction }) => exportLog(store, sessionId, redaction),
+};
 
 async function exportLog(store: Store, sessionId: string, redaction: Redaction): Promise<string> {
   const lines: string[] = [];
@@ -68,7 +78,9 @@ async function exportMarkdown(agent: Agent, sessionId: string, redaction: Redact
     parts.push(part);
   };
   for await (const event of agent.session(sessionId).events({ follow: false, live: false })) {
-    if (event.type === "run_started" || event.type === "steered") {
+    if ((event.type === "run_started" || event.type === "steered") && event.finishedChild !== undefined)
+      addAgentPart(`${formatEndedAgent(event).text}.`);
+    else if (event.type === "run_started" || event.type === "steered") {
       parts.push(`## You\n\n${event.input.map(textOf).join("\n")}`);
       speaker = "person";
       lastCall = null;

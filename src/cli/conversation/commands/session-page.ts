@@ -8,6 +8,8 @@
 import { Marked, type Tokens } from "marked";
 import { textOfOutput } from "../../../core/index.js";
 import { type Json, type StreamItem, textOf } from "../../../index.js";
+import { formatDecision } from "../../decisions/format-decision.js";
+import { formatEndedAgent } from "../../render/format-ended-agent.js";
 import { sanitize, toOneLine, truncate } from "../../terminal/text.js";
 import { type Block, createBlockCutter, isDeeplyNested } from "../lines/markdown-blocks.js";
 import { pageStyle } from "./session-page-style.js";
@@ -19,9 +21,16 @@ export type PageFacts = {
   readonly model: string | undefined;
 };
 
-type PageCall = { readonly type: "call"; readonly name: string; readonly input: Json; result: PageResult | null };
+type PageCall = {
+  readonly type: "call";
+  readonly name: string;
+  readonly input: Json;
+  /** What a person answered, and the input that ran instead, if the person changed it. */
+  decision: { readonly text: string; readonly input?: Json } | null;
+  result: PageResult | null;
+};
 type PageResult = { readonly outcome: string; readonly text: string };
-type PagePart = { readonly type: "you" | "answer"; readonly text: string } | PageCall;
+type PagePart = { readonly type: "you" | "answer" | "note"; readonly text: string } | PageCall;
 
 /** @param redact removes secrets from a string */
 export async function renderSessionPage(
@@ -34,12 +43,20 @@ export async function renderSessionPage(
   const calls = new Map<string, PageCall>();
   for await (const item of items) {
     if (item.type === "run_started" || item.type === "steered")
-      parts.push({ type: "you", text: item.input.map(textOf).join("\n") });
+      parts.push(
+        item.finishedChild === undefined
+          ? { type: "you", text: item.input.map(textOf).join("\n") }
+          : { type: "note", text: `${formatEndedAgent(item).text}.` },
+      );
     else if (item.type === "message") parts.push({ type: "answer", text: textOf(item.message) });
     else if (item.type === "tool_call") {
-      const call: PageCall = { type: "call", name: item.name, input: item.input, result: null };
+      const call: PageCall = { type: "call", name: item.name, input: item.input, decision: null, result: null };
       parts.push(call);
       calls.set(item.callKey, call);
+    } else if (item.type === "approval_answered") {
+      const call = calls.get(item.callKey);
+      if (call !== undefined)
+        call.decision = { text: formatDecision(item), ...(item.input === undefined ? {} : { input: item.input }) };
     } else if (item.type === "tool_result") {
       const call = calls.get(item.callKey);
       if (call !== undefined) call.result = { outcome: item.outcome, text: textOfOutput(item.returned ?? item.output) };
@@ -78,12 +95,18 @@ function renderPart(part: PagePart, toShown: (text: string) => string): string {
     case "answer":
       if (part.text.trim() === "") return "";
       return `<section class="answer" dir="auto">${renderMarkdown(toShown(part.text))}</section>`;
+    case "note":
+      return `<p><small>${escapeHtml(toShown(part.text))}</small></p>`;
     case "call": {
-      const { name, input, result } = part;
-      const about = truncate(toOneLine(toShown(typeof input === "string" ? input : JSON.stringify(input))), 80);
+      const { name, input, decision, result } = part;
+      const ran = decision?.input ?? input;
+      const about = truncate(toOneLine(toShown(typeof ran === "string" ? ran : JSON.stringify(ran))), 80);
+      const renderJson = (json: Json) => `<pre dir="auto">${escapeHtml(toShown(JSON.stringify(json, null, 2)))}</pre>`;
+      const answer = decision === null ? "" : `<p><small>${escapeHtml(toShown(decision.text))}</small></p>`;
+      const changed = decision?.input === undefined ? "" : renderJson(decision.input);
       const end = result === null ? "no result" : result.outcome === "ok" ? "" : result.outcome;
       const output = result === null ? "" : `<pre dir="auto">${escapeHtml(toShown(result.text))}</pre>`;
-      return `<details><summary><b>${escapeHtml(toShown(name))}</b> <code>${escapeHtml(about)}</code>${end === "" ? "" : ` <i>${escapeHtml(end)}</i>`}</summary><pre dir="auto">${escapeHtml(toShown(JSON.stringify(input, null, 2)))}</pre>${output}</details>`;
+      return `<details><summary><b>${escapeHtml(toShown(name))}</b> <code>${escapeHtml(about)}</code>${end === "" ? "" : ` <i>${escapeHtml(end)}</i>`}</summary>${renderJson(input)}${answer}${changed}${output}</details>`;
     }
   }
 }

@@ -189,6 +189,11 @@ function toFields(input: Json): { readonly [key: string]: Json } | null {
   return Object.keys(input).length === 0 ? null : input;
 }
 
+/** The current text of the field that the person edits; null if no field is edited. */
+export function findFieldText(answering: AnswerState): string | null {
+  return answering.mode === "edit" ? formatField(answering.input, answering.at) : null;
+}
+
 function formatField(input: { readonly [key: string]: Json }, at: number): string {
   const value = Object.values(input)[at];
   return typeof value === "string" ? value : JSON.stringify(value ?? null);

@@ -101,7 +101,8 @@ function renderQuestion(
 ): readonly Line[] {
   if (answering.mode === "always") return renderRuleOffers(answering);
   const title = renderQuestionTitle(question, answering, columns);
-  if (answering.mode !== "choose") return [...title, lineOf("  enter continues · esc back", "dim")];
+  if (answering.mode !== "choose")
+    return [...title, lineOf(`  ${formatTextHint(answering, columns < narrowColumns)}`, "dim")];
   const [choiceKeys, keys] = splitKeys(question, answering);
   const isNarrow = columns < narrowColumns;
   const hint = keys.map(({ key, label }) => (isNarrow ? key : `${key} ${label}`)).join(isNarrow ? " " : "   ");
@@ -111,6 +112,12 @@ function renderQuestion(
     ...renderChoices(choiceKeys, { columns, isReady, room: maxQuestionRows - title.length - 1 }),
     isReady ? lineOf(`  ${hint}`) : lineOf(isNarrow ? "  tab goes to the question" : `  tab, then ${hint}`, "dim"),
   ];
+}
+
+function formatTextHint(answering: AnswerState, isNarrow: boolean): string {
+  if (answering.mode !== "edit") return "enter continues · esc back";
+  const field = `field ${answering.at + 1} of ${Object.keys(answering.input).length}`;
+  return isNarrow ? `${field} · esc drops the edit` : `${field} · enter continues · esc drops the edit`;
 }
 
 /** The keys of the answers that the question lists, and the other keys. */

@@ -20,6 +20,7 @@ import type { OpenQuestion } from "../view/questions.js";
 import {
   type AnswerResult,
   type AnswerState,
+  findFieldText,
   formatAnswerPrompt,
   initialAnswerState,
   listAnswerKeys,
@@ -39,7 +40,8 @@ const markWords: readonly (readonly [RegExp, string])[] = [
   [/^> /, "You: "],
   [/^↳ you, /, "You, "],
   [/^✓ /, "Tool, done: "],
-  [/^✗ (?=model|Model|failed)/, "Failed: "],
+  // Sentences; the name of a tool begins with a small letter.
+  [/^✗ (?=model|failed|[A-Z/])/, "Failed: "],
   [/^✗ /, "Tool, failed: "],
   [/^\? /, "Question: "],
   [/^ {2}│ /, "  "],
@@ -113,8 +115,15 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
     else if (shownQuestion !== null && answerState.mode === "always")
       applyPickedRule(line, answerState.offers, shownQuestion.question);
     else if (shownQuestion !== null && answerState.mode !== "choose")
-      applyAnswer(submitAnswer(line, answerState, shownQuestion.question), shownQuestion.question);
+      applyAnswer(submitAnswer(toTypedText(line), answerState, shownQuestion.question), shownQuestion.question);
     else if (!(shownQuestion !== null && pressNumber(line, shownQuestion))) send(line);
+  }
+
+  /** A line begins empty here, so an empty line keeps the current text of a field. */
+  function toTypedText(line: string): string {
+    const current = findFieldText(answerState);
+    if (current === null) return line;
+    return line === "" ? current : line === emptyField ? "" : line;
   }
 
   function choose({ choices, settle }: NonNullable<typeof openChoice>, line: string): void {
@@ -146,7 +155,7 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
         break;
       case "go":
         answerState = answered.to;
-        print(`${formatAnswerPrompt(answered.to)}${answered.text === "" ? "" : ` now: ${toOneLine(answered.text)}`}`);
+        print(formatPlainPrompt(answered.to, answered.text));
         break;
       case "edited":
         answerState = { mode: "choose", edited: answered.input };
@@ -273,6 +282,17 @@ export function createPlainFront({ input, output }: PlainStreams, earlyInput?: E
       process.off("SIGINT", interrupt);
     },
   };
+}
+
+/** What a person types for a field that is to be empty. */
+const emptyField = '""';
+
+/** For example `path > now: notes.txt. Enter keeps it, "" empties it.` */
+function formatPlainPrompt(answering: AnswerState, text: string): string {
+  const prompt = formatAnswerPrompt(answering);
+  if (answering.mode !== "edit") return `${prompt}${text === "" ? "" : ` now: ${toOneLine(text)}`}`;
+  if (text === "") return `${prompt} now empty. Enter keeps it.`;
+  return `${prompt} now: ${toOneLine(text)}\nEnter keeps it, ${emptyField} empties it.`;
 }
 
 /** Each rule with each scope in which it can be saved. */

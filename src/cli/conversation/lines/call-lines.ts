@@ -6,6 +6,7 @@ import type { Json } from "../../../index.js";
 import { formatNumber } from "../../../view/format-number.js";
 import { questionTools, todoTool } from "../../permissions/rule.js";
 import { formatCallTitle } from "../../render/format-call.js";
+import { formatCallDuration } from "../../render/render-calls.js";
 import { type Line, lineOf, measureLine, spanOf, wrapLine } from "../../screen/line.js";
 import {
   firstLine,
@@ -98,7 +99,7 @@ export function renderEndedCall(call: EndedCall, columns: number): readonly Line
   const result = isOk && questionTools.has(name) ? firstLine(call.result) : call.result;
   // The shell tool succeeded, but the command failed.
   const isSuccessful = isOk && !(name === "shell" && hasFailedCommand(result));
-  const durationText = ` · ${formatDuration(durationMs)}`;
+  const durationText = formatCallDuration(durationMs, isOk);
   const width = headWidth(columns);
   const title = formatCallTitle(name, input, Math.max(20, width - durationText.length - 2));
   const output = splitOutput(result);
@@ -131,7 +132,8 @@ function headWidth(columns: number): number {
 function wrapHead(line: Line, durationText: string, width: number): readonly Line[] {
   const rows = [...wrapLine(line, width)];
   const last = rows.pop() ?? [];
-  if (measureLine(last) + durationText.length <= width) rows.push([...last, spanOf(durationText, "dim")]);
+  if (durationText === "") rows.push(last);
+  else if (measureLine(last) + durationText.length <= width) rows.push([...last, spanOf(durationText, "dim")]);
   else rows.push(last, [spanOf(durationText.trimStart(), "dim")]);
   const [first = [], ...others] = rows;
   return [first, ...others.map((row): Line => [spanOf("  "), ...row])];

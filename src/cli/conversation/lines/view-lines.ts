@@ -205,3 +205,14 @@ export function renderEndedAgent(
 export function formatSteerPrefix({ source }: PublicEventOf<"steered">): string {
   return source === "user" ? "↳ you, before the next model call: " : "↳ ";
 }
+
+type Interrupted = Extract<RunResult, { readonly status: "interrupted" }>;
+
+/** Why a run stopped in this process without ending, where a person has to know it. */
+export const interruptionTexts: { readonly [Reason in Interrupted["reason"]]: string } = {
+  store_failed: "The store failed, so the run stopped here. Continue it with /resume.",
+  shutdown: "",
+  left: "",
+  lease_lost: "Another process drives this session now.",
+  held_back: "",
+};

@@ -31,6 +31,8 @@ export type OpenQuestions = {
   readonly answered: (answered: Answered) => void;
   /** Replaces the open questions. A question that was answered after it was asked is not added: the items of children may arrive first. */
   readonly replace: (approvals: readonly PendingApproval[], sessionId: string) => void;
+  /** Replaces a question that is still open by a copy, so that it is shown again. */
+  readonly askAgain: (question: OpenQuestion) => void;
   /** Removes the questions of a call that is over. @returns whether there were any */
   readonly close: (callKey: string) => boolean;
   readonly clear: () => void;
@@ -56,6 +58,10 @@ export function createOpenQuestions(): OpenQuestions {
       for (const approval of approvals)
         if (approval.askedAt > (answeredAt.get(formatQuestionKey(approval)) ?? 0))
           add({ ...approval, ...(approval.sessionId === sessionId ? {} : { childId: approval.sessionId }) });
+    },
+    askAgain(question) {
+      const key = formatQuestionKey(question);
+      if (open.has(key)) open.set(key, { ...question });
     },
     close(callKey) {
       const keys = [...open].filter(([, question]) => question.callKey === callKey).map(([key]) => key);

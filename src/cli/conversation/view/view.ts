@@ -66,6 +66,8 @@ export type View = {
   /** The open lines, at most `maxLines`. */
   readonly open: (columns: number, maxLines: number, now: number) => readonly Line[];
   readonly questions: OpenQuestions;
+  /** Shows a question again whose answer was refused, unless it is no longer open. */
+  readonly askAgain: (question: OpenQuestion, columns: number) => void;
   /** Sets an activity outside the session, such as a command; null if there is none. */
   readonly setOwn: (activity: Activity | null) => void;
   readonly state: () => ViewState;
@@ -130,6 +132,10 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
     takeHistory: () => fold.history.splice(0),
     open: (columns, maxLines, now) => renderOpen(fold, columns, maxLines, now),
     questions: fold.questions,
+    askAgain(question, columns) {
+      fold.questions.askAgain(question);
+      showFirstQuestion(fold, columns);
+    },
     setOwn(activity) {
       fold.ownCommand = activity;
     },
