@@ -6,7 +6,7 @@ import { isObject } from "./core/data/is-object.js";
 import { nearestName } from "./core/data/nearest-name.js";
 import { type ErrorCode, PawlError } from "./errors.js";
 
-/** The rule of one option: `accepts` tests a value, `expected` describes the valid values in messages. */
+/** What one option may be: `accepts` tests a value, `expected` describes it in messages. */
 export type OptionRule = { readonly accepts: (value: unknown) => boolean; readonly expected: string };
 
 /** A rule for each option. */
