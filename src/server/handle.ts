@@ -4,7 +4,7 @@
 
 import { authenticateRequest, isStillAuthorized } from "./authenticate.js";
 import { encodeResponse, type HandledRequest, toResponse } from "./encode-response.js";
-import type { Handlers } from "./handlers.js";
+import type { Handlers } from "./handler-types.js";
 import { createHttpOptions, createListener } from "./node-listener.js";
 import { wellKnownPath } from "./oauth.js";
 import { checkOrigin, corsHeaders, respondToPreflight } from "./origin.js";

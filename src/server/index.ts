@@ -3,7 +3,7 @@
  */
 
 export type { A2aOptions, A2aSkill } from "./a2a-options.js";
-export type { Handlers } from "./handlers.js";
+export type { Handlers } from "./handler-types.js";
 export { authenticateByJwt, type Jwk, type JwtClaims, type JwtOptions } from "./jwt.js";
 export type { LogLine } from "./log-line.js";
 export type { McpOptions } from "./mcp-options.js";

@@ -9,7 +9,7 @@ import { createWorker, type Worker, type WorkerReport } from "../index.js";
 import { checkPrincipal } from "./authenticate.js";
 import { createServerContext } from "./create-context.js";
 import { createHandlers } from "./handle.js";
-import type { Handlers } from "./handlers.js";
+import type { Handlers } from "./handler-types.js";
 import { createFailureLine } from "./log-line.js";
 import { createPendingResponses } from "./open-calls.js";
 import { createConfigurationError } from "./option-checks.js";

@@ -4,7 +4,7 @@
 import type { Store, Worker } from "../../index.js";
 import { createServerContext } from "../create-context.js";
 import { createHandlers } from "../handle.js";
-import type { Handlers } from "../handlers.js";
+import type { Handlers } from "../handler-types.js";
 import { checkOptionNames, createConfigurationError } from "../option-checks.js";
 import type { Route } from "../route.js";
 import { systemRoutes } from "../routes/system.js";
