@@ -47,6 +47,8 @@ import {
   writeLine,
 } from "./render-text.js";
 
+import { createUnreadMessages, formatUnread, type UnreadMessages } from "./unread-messages.js";
+
 export type { Piece } from "./render-text.js";
 
 export type RenderOptions = {
@@ -86,6 +88,7 @@ type RenderState = TextState &
     startedAt: number | null;
     /** The savings of the provider's prompt cache in this run. */
     savings: CacheSavings;
+    readonly unread: UnreadMessages;
   };
 
 export function createRenderer(options: RenderOptions): Renderer {
@@ -96,6 +99,7 @@ export function createRenderer(options: RenderOptions): Renderer {
     shownAttempt: null,
     startedAt: null,
     savings: noSavings,
+    unread: createUnreadMessages(),
   };
   return {
     show(item) {
@@ -103,7 +107,10 @@ export function createRenderer(options: RenderOptions): Renderer {
       const isQuestion = item.type === "approval_requested" && item.callKey === state.bufferedCall?.callKey;
       if (isQuestion) state.bufferedCall = null;
       else flushCall(state);
-      for (const change of state.view.apply(item)) showChange(state, change, options);
+      for (const change of state.view.apply(item)) {
+        state.unread.apply(change);
+        showChange(state, change, options);
+      }
       return state.pieces.splice(0);
     },
     flush() {
@@ -271,6 +278,9 @@ function showFinal(state: RenderState, { result, at }: PublicEventOf<"final">, o
   else if (state.bufferedTexts === null) writeAnswer(state, text);
   else writeBufferedAnswer(state, result, options.text === "data");
   writeClosingLine(state, result, at, options);
+  const unread = state.unread.count();
+  // In a transcript, the model may have got the message since.
+  if (unread > 0 && options.showInput !== true) writeLine(state, options.style("yellow", formatUnread(unread)));
 }
 
 /** A program that reads the answer as data gets only a valid answer. */

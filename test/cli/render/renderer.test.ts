@@ -84,6 +84,21 @@ test("an answer and the end of its line are one write, so that no line of anothe
   expect(pieces.filter(({ to }) => to === "out")).toEqual([{ to: "out", text: "Hello.\n" }]);
 });
 
+test("a run that is stopped says how many messages the model has not got, and counts none that it got", () => {
+  const steer = () => event("steered", { input, source: "user" });
+  const finished = () =>
+    event("step_finished", { modelCallIndex: 1, attempt: 1, agent: "a", model: "m", usage: {} } as never);
+  const aborted = () => final({ status: "aborted", reason: "aborted", text: "Request aborted." });
+  const begin = () => event("run_started", { input });
+  const one = "|The model has not read your last message. It is in the conversation, and";
+  expect(shown([begin(), steer(), ...deltas(1, 1, start, ...text("Hi")), aborted()])).toContain(one);
+  expect(shown([begin(), ...deltas(1, 1, start, ...text("Hi")), steer(), steer(), aborted()])).toContain(
+    "|The model has not read your last 2 messages.",
+  );
+  const read = [begin(), steer(), message(1, "Hi"), finished(), ...deltas(2, 1, start, ...text("Yes")), aborted()];
+  expect(shown(read)).not.toContain("has not read");
+});
+
 test("a call that did not run has no duration, and an edit of a person shows the input that runs", () => {
   const items = [
     event("tool_call", call(1, { path: "a.ts", text: "old" }, "write_file")),

@@ -14,6 +14,7 @@ import { formatCompaction } from "../../render/format-compaction.js";
 import { formatEndedAgent } from "../../render/format-ended-agent.js";
 import { formatFailedAttempt } from "../../render/format-failed-attempt.js";
 import { formatRedaction } from "../../render/format-redaction.js";
+import { formatUnread } from "../../render/unread-messages.js";
 import { type Line, lineOf, spanOf, wrapLine } from "../../screen/line.js";
 import { nameAsStarted } from "../../terminal/started-as.js";
 import { sanitize, sanitizeStrictly } from "../../terminal/text.js";
@@ -179,12 +180,7 @@ export function renderEnd(result: RunResult, columns: number): readonly Line[] {
 
 /** Says what becomes of messages that were added to a run which ended before its next model call. */
 export function renderUnread(count: number, columns: number): readonly Line[] {
-  if (count === 0) return [];
-  const text =
-    count === 1
-      ? "The model has not read your last message. It is in the conversation, and the model gets it with your next one."
-      : `The model has not read your last ${count} messages. They are in the conversation, and the model gets them with your next one.`;
-  return wrapNote(text, columns, "yellow");
+  return count === 0 ? [] : wrapNote(formatUnread(count), columns, "yellow");
 }
 
 /**
