@@ -94,7 +94,7 @@ async function importModule(module: string): Promise<Loaded> {
   } catch (cause) {
     // The module may use another copy of the library. Its errors say what to do.
     if (cause instanceof Error && cause.name === "PawlError") throw cause;
-    throw new PawlError("bad_configuration", explainLoadFailure(module, cause, "pawl"), { cause });
+    throw new PawlError("bad_configuration", explainLoadFailure(module, cause), { cause });
   }
 }
 

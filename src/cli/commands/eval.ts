@@ -190,7 +190,7 @@ async function loadEval(file: string): Promise<ownEvals.EvalOptions> {
   try {
     loaded = (await import(pathToFileURL(resolve(file)).href)) as typeof loaded;
   } catch (cause) {
-    throw new PawlError("bad_input", explainLoadFailure(file, cause, "pawl eval"), { cause });
+    throw new PawlError("bad_input", explainLoadFailure(file, cause), { cause });
   }
   if (typeof loaded.default?.name === "string") return loaded.default;
   throw new PawlError(

@@ -10,9 +10,8 @@ import { sanitize } from "../terminal/text.js";
 
 /**
  * Explains why a module of the user's cannot be imported. An error in a module that it imports has its location only in the stack.
- * @param command the command that loads it, such as "pawl eval"
  */
-export function explainLoadFailure(file: string, cause: unknown, command: string): string {
+export function explainLoadFailure(file: string, cause: unknown): string {
   const {
     code,
     url,
@@ -24,7 +23,7 @@ export function explainLoadFailure(file: string, cause: unknown, command: string
   };
   const shown = sanitize(file);
   if (code === "ERR_UNKNOWN_FILE_EXTENSION" && /\.[cm]?ts$/.test(file))
-    return `This Node (${process.version}) cannot read ${shown}. Use Node 22.18 or newer, give a JavaScript file, or install tsx and run: NODE_OPTIONS="--import tsx" ${command}.`;
+    return `This Node (${process.version}) cannot read ${shown}. Use Node 22.18 or newer, give a JavaScript file, or install tsx and set NODE_OPTIONS="--import tsx".`;
   const missing = code === "ERR_MODULE_NOT_FOUND" && url?.startsWith("file:") === true ? fileURLToPath(url) : "";
   if (missing.endsWith(".js") && existsSync(missing.replace(/js$/, "ts")))
     return `${shown} could not be loaded: ${showPath(missing)} is missing, but there is a .ts file of that name. Compile first, and use the compiled files.`;
