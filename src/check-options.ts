@@ -52,7 +52,7 @@ export function checkOptions<Options extends object>(
   }
   for (const [name, { expected, isRequired }] of Object.entries<OptionRule>(table))
     if (isRequired === true && (options as { readonly [name: string]: unknown })[name] === undefined)
-      fail(`${what} needs the option ${name}: ${expected}.`);
+      fail(`${what} needs the option ${name}${expected === anyValue.expected ? "" : `: ${expected}`}.`);
 }
 
 /** The same for parts that may be instances of classes, which may hold more: only plain objects are checked. */

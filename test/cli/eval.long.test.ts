@@ -210,6 +210,9 @@ describe("pawl eval", verifies("EVAL-1#case", "EVAL-2#command"), () => {
     await refused(["eval", "broken.eval.mjs"], "(broken.eval.mjs, line 2).");
     writeFileSync(join(world.root, "throws.eval.mjs"), 'throw new Error("boom");\n');
     await refused(["eval", "throws.eval.mjs"], "could not be loaded: Error: boom (throws.eval.mjs, line 1).");
+    const misses = `import { defineEval } from "${dist}evals/index.js";\n\nexport default defineEval({ name: "desk" });\n`;
+    writeFileSync(join(world.root, "misses.eval.mjs"), misses);
+    await refused(["eval", "misses.eval.mjs"], "defineEval() needs the option agent. (misses.eval.mjs, line 3).");
     writeFileSync(join(world.root, "agent.ts"), "export {};\n");
     writeFileSync(join(world.root, "source.eval.mjs"), 'import "./agent.js";\n');
     await refused(

@@ -257,6 +257,12 @@ describe("pawl serve", () => {
     expect(statSync(join(world.root, "judged")).isFile()).toBe(true);
     const wrong = await world.pawl(["serve", "--port", "0", "wrong.mjs"]);
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringContaining("must export by default") });
+    writeFileSync(join(world.root, "throws.mjs"), '\nthrow new Error("boom");\n');
+    for (const command of ["serve", "worker"])
+      expect(await world.pawl([command, "throws.mjs"])).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("throws.mjs could not be loaded: Error: boom (throws.mjs, line 2)."),
+      });
   });
 });
 

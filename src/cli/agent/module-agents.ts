@@ -5,6 +5,7 @@ import { statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { type Agent, type Engine, type Observer, PawlError, type Store, type WorkerOptions } from "../../index.js";
+import { explainLoadFailure } from "../files/explain-load-failure.js";
 import type { DriveOptions } from "../run/drive-session.js";
 
 export type ServedAgents = {
@@ -61,7 +62,7 @@ export async function loadAgents(
       "bad_configuration",
       `There is no file ${module}. Give a module that exports agents, or leave it out for the agent of this folder.`,
     );
-  const loaded = (await import(pathToFileURL(resolve(module)).href)) as Loaded;
+  const loaded = await importModule(module);
   const given: unknown = typeof loaded.default === "function" ? await loaded.default() : loaded.default;
   const withObservers = (agents: readonly Agent[]) =>
     agents.map((agent) => agent.with({ observers: [...(agent.options.observers ?? []), ...observers] }));
@@ -85,6 +86,16 @@ export async function loadAgents(
       `The agents of ${module} use different stores. Give them all the same one.`,
     );
   return { store, agents: withObservers(agents), ...more, close: () => store.close() };
+}
+
+async function importModule(module: string): Promise<Loaded> {
+  try {
+    return (await import(pathToFileURL(resolve(module)).href)) as Loaded;
+  } catch (cause) {
+    // The module may use another copy of the library. Its errors say what to do.
+    if (cause instanceof Error && cause.name === "PawlError") throw cause;
+    throw new PawlError("bad_configuration", explainLoadFailure(module, cause), { cause });
+  }
 }
 
 type Loaded = { readonly default?: unknown } & Pick<ServedAgents, "scores" | "notices">;

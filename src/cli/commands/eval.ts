@@ -1,15 +1,15 @@
 /**
  * `pawl eval`: plays the evals of a folder.
  */
-import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { dirname, join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
 import * as ownEvals from "../../evals/index.js";
 import { PawlError, type Store } from "../../index.js";
 import { exitCodes } from "../exit.js";
 import { toFileName, writeEvalReport } from "../files/eval-reports.js";
+import { explainLoadFailure } from "../files/explain-load-failure.js";
 import { openStore } from "../files/session-store.js";
 import { resolveHome } from "../files/store-location.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
@@ -197,42 +197,6 @@ async function loadEval(file: string): Promise<ownEvals.EvalOptions> {
     "bad_input",
     `${sanitize(file)} does not export an eval. End it with: export default defineEval({ … }).`,
   );
-}
-
-/** An error in a module that the eval imports has its location only in the stack. */
-function explainLoadFailure(file: string, cause: unknown): string {
-  const {
-    code,
-    url,
-    name,
-    message,
-    stack = "",
-  } = (cause ?? {}) as NodeJS.ErrnoException & {
-    readonly url?: string;
-  };
-  const shown = sanitize(file);
-  if (code === "ERR_UNKNOWN_FILE_EXTENSION")
-    return `This Node (${process.version}) cannot read ${shown}. Use Node 22.18 or newer, write it in JavaScript (*.eval.js), or install tsx and run: NODE_OPTIONS="--import tsx" pawl eval.`;
-  const missing = code === "ERR_MODULE_NOT_FOUND" && url?.startsWith("file:") === true ? fileURLToPath(url) : "";
-  if (missing.endsWith(".js") && existsSync(missing.replace(/js$/, "ts")))
-    return `${shown} could not be loaded: ${showPath(missing)} is missing, but there is a .ts file of that name. Compile first, and import the compiled agent.`;
-  const what = cause instanceof Error ? `${name}: ${message}` : String(cause);
-  const [, location, line] = /(file:\/\/\/[^\s)]+?):(\d+)/.exec(stack) ?? [];
-  const where =
-    location === undefined ? findSyntaxError(file, name) : ` (${showPath(fileURLToPath(location))}, line ${line})`;
-  return `${shown} could not be loaded: ${sanitize(what)}${where}.`;
-}
-
-/** Node's `SyntaxError` for an imported module has no location. */
-function findSyntaxError(file: string, name: string): string {
-  if (name !== "SyntaxError") return "";
-  const { stderr } = spawnSync(process.execPath, ["--check", resolve(file)], { encoding: "utf8" });
-  const line = /:(\d+)\r?\n/.exec(stderr)?.[1];
-  return line === undefined ? " (in a module that it imports)" : ` (${sanitize(file)}, line ${line})`;
-}
-
-function showPath(path: string): string {
-  return sanitize(relative(process.cwd(), path));
 }
 
 /** With `isFresh`, the answers of this run replace those of earlier runs, and are shared between variants. */
