@@ -99,6 +99,18 @@ describe.runIf(hasPostgres)("a connection that is cut", () => {
       await releasing;
       expect((await beside.describe("s"))?.holder).toBeNull();
     });
+
+    test("a deletion is reported", verifies("STOR-4", "DIST-2#outcome"), async () => {
+      const { store, beside, proxy } = await behindProxy();
+      await beside.post("s", createMessage("m"));
+      const changes: StoreChange[] = [];
+      onTestFinished(store.watch((change) => void changes.push(change)));
+      const cutDone = proxy.cut(".remove(", when);
+      expect(await store.delete("s", { now: t0 })).toBe(true);
+      await cutDone;
+      expect(changes.some(({ sessionId }) => sessionId === "s")).toBe(true);
+      expect(await beside.list()).toEqual([]);
+    });
   });
 
   test("a commit that the server still works on is written once", verifies("DIST-2#outcome"), async () => {

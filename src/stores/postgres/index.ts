@@ -195,7 +195,7 @@ function createStore(db: Database, { watchers, watch, busyMs, connection }: Stor
     putBlob: (sessionId, bytes) => runWithRetry(() => sessions.putBlob(db, sessionId, bytes)),
     getBlob: (sessionId, hash) => runWithRetry(() => reads.getBlob(db, sessionId, hash)),
     delete: async (sessionId, options) => {
-      const isDeleted = await runWithRetry(() => sessions.deleteSession(db, sessionId, options));
+      const isDeleted = await runWithRetry((isRetry) => sessions.deleteSession(db, sessionId, options, isRetry));
       if (isDeleted) watch.notifyDeleted(sessionId);
       return isDeleted;
     },

@@ -116,15 +116,17 @@ export async function putBlob(db: Database, sessionId: string, bytes: Uint8Array
   return hash;
 }
 
+/** @param isRetry whether the reply to an earlier statement was lost, which may have deleted the session */
 export async function deleteSession(
   db: Database,
   sessionId: string,
   { force = false }: { readonly force?: boolean },
+  isRetry: boolean,
 ): Promise<boolean> {
   if (!isValidId(sessionId)) return false;
   const row = await queryFirst<{ readonly outcome: string }>(db, db.statements.remove, [sessionId, force]);
   if (row?.outcome === "active") throw sessionActiveError(sessionId);
-  return row?.outcome === "removed";
+  return row?.outcome === "removed" || isRetry;
 }
 
 export async function queryFirst<Row>(
