@@ -413,3 +413,18 @@ test(
     expect((await send(1)).status).toBe(200);
   },
 );
+
+test("a request that MCP refuses is no failure of the server", verifies("PROT-4#http"), async () => {
+  const { ask, lines } = await rigWith([]);
+  const accept = "application/json, text/event-stream";
+  const many = Array.from({ length: 101 }, (_, id) => ({ jsonrpc: "2.0", id, method: "tasks/get" }));
+  const ping = { jsonrpc: "2.0", id: 1, method: "ping" };
+  for (const [body, headers] of [
+    [{}, { accept }],
+    [many, { accept }],
+    [ping, { accept, "mcp-protocol-version": "2026-07-28" }],
+    [ping, { accept: "application/json" }],
+  ] as const)
+    expect((await ask("POST", "/mcp", body, headers)).status).toBeLessThan(500);
+  expect(lines.filter(({ status, error }) => status >= 500 || error !== undefined)).toEqual([]);
+});

@@ -16,6 +16,9 @@ export type McpHttp = (request: Request, body: unknown, caller: string, host: Mc
 
 type HttpSdk = McpServerSdk & Pick<typeof Sdk, "createMcpHandler">;
 
+/** The package also reports requests that it refuses: mistakes of clients, to which it responds with a status below 500. */
+const clientMistake = /^(?:Rejected \S+ request|Invalid Request:|Unsupported Media Type:|Not Acceptable:)/;
+
 /**
  * @param key signs the state that clients send back with their answers: at least 32 bytes, the same in all processes
  * @param report called with errors that cannot be part of a response
@@ -35,7 +38,11 @@ export async function createMcpHttp(key: Uint8Array, report: (error: unknown) =>
       throw new PawlError("internal", "An MCP request has no host. This is a bug in Pawl; please report it.");
     return createMcpServer(sdk, host, codec);
   };
-  const handler = sdk.createMcpHandler(factory, { onerror: report });
+  const handler = sdk.createMcpHandler(factory, {
+    onerror(error) {
+      if (!clientMistake.test(error.message)) report(error);
+    },
+  });
   return (request, parsedBody, caller, host) =>
     handler.fetch(request, {
       parsedBody,
