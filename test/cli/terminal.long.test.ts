@@ -145,7 +145,7 @@ describe("leaving a question", () => {
     running.type("\u0003");
     const { code, stdout } = await running.ended;
     expect(code).toBe(130);
-    expect(plain(stdout)).toMatch(/aborted · .*\n$/);
+    expect(plain(stdout)).toMatch(/aborted · .*\nTo continue: pawl run --session \w+ "Go on"\n$/);
     expect(notes(world)).toBe("colour\n");
   });
 
