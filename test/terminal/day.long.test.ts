@@ -64,6 +64,22 @@ test(
     const args = ["--model", "openai-compatible/test"];
     const size = { env, columns: 100, rows: 40 };
 
+    const texts = [
+      "> fix the failing parse test",
+      "I look where it is.",
+      "I run the test first.",
+      "The last line is dropped.",
+      "Now once more.",
+    ];
+    const expectOnce = (history: readonly string[]) => {
+      const lines = history.map((line) => line.trimEnd());
+      for (const text of texts)
+        expect(
+          lines.filter((line) => line === text),
+          text,
+        ).toHaveLength(1);
+    };
+
     const person = openPawl(world, args, size);
     await person.sees(/starting…|ready/);
     person.type("fix the failing parse test\r");
@@ -80,7 +96,8 @@ test(
     await gate.begun({ ended: new Promise(() => {}) } as never);
     person.type("only src/, please\r");
     await person.sees("↳ you, before the next model call: only src/, please");
-    const before = await person.history();
+    // The screen may be read while it is drawn.
+    await vi.waitFor(async () => expectOnce(await person.history()));
     person.kill("SIGKILL");
     await person.ended;
     await vi.waitFor(() => expect(findProcessesWith(world.root)).toEqual([]));
@@ -88,24 +105,7 @@ test(
     const again = openPawl(world, [...args, "--continue"], size);
     await again.answers("y", /Continued after an interruption\.[\s\S]*That was interrupted\.[\s\S]*y yes/);
     await again.sees(/Mended: the last piece goes only when it is empty\.[\s\S]*ready/);
-    const lines = (await again.history()).map((line) => line.trimEnd());
-    const once = [
-      "> fix the failing parse test",
-      "I look where it is.",
-      "I run the test first.",
-      "The last line is dropped.",
-      "Now once more.",
-    ];
-    for (const line of once) {
-      expect(
-        before.filter((one) => one.trimEnd() === line),
-        line,
-      ).toHaveLength(1);
-      expect(
-        lines.filter((one) => one === line),
-        line,
-      ).toHaveLength(1);
-    }
+    await vi.waitFor(async () => expectOnce(await again.history()));
     expect(readFileSync(join(world.root, "src/parse.mjs"), "utf8")).toBe(mended);
     // The interrupted command did not get to its test, and did not run again by itself.
     expect(readFileSync(join(world.root, "runs"), "utf8")).toBe("run\nrun\n");
