@@ -41,7 +41,9 @@ const server = createServer({
   limits: { changesPerMinute: 1_000_000, streamsPerPrincipal: 1_000 },
   log(line) {
     const isAway = place.url !== undefined && line.error?.code === "store_failed";
-    if (line.error !== undefined && line.status !== 503 && !isAway)
+    // The other processes die on purpose.
+    const isPeerGone = line.action === "peer";
+    if (line.error !== undefined && line.status !== 503 && !isAway && !isPeerGone)
       process.send({ error: `${line.action}: ${line.error?.stack ?? line.error}` });
   },
 });
