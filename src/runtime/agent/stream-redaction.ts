@@ -5,7 +5,8 @@
  * 2. The deltas of a stream keep their numbers and order. The last delta of a text is buffered, so that withheld text has a delta to be
  *    sent with. When the next delta arrives, the buffered delta is sent with all text that can now be shown, including text of the next
  *    delta. So only the first delta of a text waits for another.
- * 3. A snapshot, or another attempt, replaces what is buffered: it may be the beginning of a secret.
+ * 3. A snapshot, or another attempt, replaces what is buffered: it may be the beginning of a secret. A snapshot may withhold the ends of
+ *    several parts, each for a delta of its own.
  */
 import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
@@ -43,13 +44,13 @@ export function createStreamRedaction(
   const redactValue = <T>(data: T): T => redactJson(data as Json, redact) as T;
   /** Text that has not been sent yet, by message part. */
   const buffered = new Map<string, string>();
-  /** The last delta, which has not been sent yet. Its text is in `buffered`. */
-  let last: DeltaItem | null = null;
+  /** Deltas that have not been sent yet, with their texts in `buffered`: the last one and, after a snapshot, one for each other open part. */
+  let waiting: readonly DeltaItem[] = [];
   let attemptKey = "";
 
   function discard(): void {
     buffered.clear();
-    last = null;
+    waiting = [];
   }
 
   function enterAttempt(delta: MessageDelta): void {
@@ -62,44 +63,54 @@ export function createStreamRedaction(
     return { ...item, delta: { ...item.delta, text: redact(text) } };
   }
 
+  /** @param continued a part whose text is not sent, because more of it follows */
+  function send(items: readonly DeltaItem[], continued = ""): readonly StreamItem[] {
+    return items.map((item) => {
+      const key = partKey(item.delta);
+      if (key === continued) return redactText(item, "");
+      const text = buffered.get(key) ?? "";
+      buffered.delete(key);
+      return redactText(item, text);
+    });
+  }
+
   /**
-   * Returns the last delta with all buffered text, because an item of another part follows: a provider may send the end of a text long
+   * Returns the waiting deltas with all buffered text, because an item of another part follows: a provider may send the end of a text long
    * after its last word.
    */
   function flush(): readonly StreamItem[] {
-    if (last === null) return [];
-    const item = last;
-    const key = partKey(item.delta);
-    const text = buffered.get(key) ?? "";
-    buffered.delete(key);
-    last = null;
-    return [redactText(item, text)];
+    const items = waiting;
+    waiting = [];
+    return send(items);
   }
 
   function addText(item: DeltaItem): readonly StreamItem[] {
     const { delta, n = 1 } = item;
     const key = partKey(delta);
-    const isContinued = last !== null && partKey(last.delta) === key;
-    const others = isContinued ? [] : flush();
+    const last = waiting.at(-1);
+    const continued = last !== undefined && partKey(last.delta) === key ? last : null;
+    const others = send(continued === null ? waiting : waiting.slice(0, -1), key);
     const text = (buffered.get(key) ?? "") + delta.text;
     // A joined delta is split in two: one to send now, and one to buffer.
-    const before = n > 1 && last === null ? { ...item, n: n - 1, delta: { ...delta, seq: delta.seq - 1 } } : last;
+    const before =
+      n > 1 && continued === null ? { ...item, n: n - 1, delta: { ...delta, seq: delta.seq - 1 } } : continued;
     const length = before === null ? 0 : safeLength(text, { redact, secrets });
     buffered.set(key, text.slice(length));
-    last = n > 1 && !isContinued ? { ...item, n: 1 } : item;
+    waiting = [n > 1 && continued === null ? { ...item, n: 1 } : item];
     return before === null ? others : [...others, redactText(before, text.slice(0, length))];
   }
 
-  /** The withheld text of a snapshot is sent with a separate delta, whose number the snapshot leaves free. */
+  /** The withheld end of each part of a snapshot is sent with a separate delta, whose number the snapshot leaves free. */
   function redactSnapshot(item: MessageSnapshot): StreamItem {
     attemptKey = toAttemptKey(item);
     discard();
-    const { runId, modelCallIndex, attempt, deltaSeq: seq } = item;
+    const { runId, modelCallIndex, attempt } = item;
+    const withheld: TextDelta[] = [];
     const hold = (kind: TextDelta["kind"], id: string, text: string): string => {
       const length = safeLength(text, { redact, secrets });
       if (length === text.length) return text;
-      const delta: TextDelta = { runId, modelCallIndex, attempt, seq, kind, id, text: "" };
-      last = { type: "delta", n: 1, delta };
+      const delta: TextDelta = { runId, modelCallIndex, attempt, seq: 0, kind, id, text: "" };
+      withheld.push(delta);
       buffered.set(partKey(delta), text.slice(length));
       return text.slice(0, length);
     };
@@ -110,7 +121,8 @@ export function createStreamRedaction(
         : { ...part, text: hold(`${open.type}-delta`, open.id, part.text) };
     });
     const inputs = item.inputs.map((input) => ({ ...input, text: hold("tool-input-delta", input.id, input.text) }));
-    const deltaSeq = last === null ? seq : seq - 1;
+    const deltaSeq = item.deltaSeq - withheld.length;
+    waiting = withheld.map((delta, at) => ({ type: "delta", n: 1, delta: { ...delta, seq: deltaSeq + 1 + at } }));
     return redactValue({ ...item, deltaSeq, message: { ...item.message, parts }, inputs });
   }
 
