@@ -13,6 +13,7 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
   const world = createWorld({ "notes.txt": "colour\n" });
   const { pawl } = world;
   const task = 'Replace "colour" with "color" in notes.txt';
+  expect(await pawl(["schedule"])).toMatchObject({ code: 0, stderr: "There are no schedules.\n" });
   const added = await pawl(["schedule", "add", "morning", "0 8 * * 1-5", task, "--zone", "Europe/Berlin"]);
   expect(added).toMatchObject({
     code: 0,
