@@ -62,6 +62,8 @@ export type RenderOptions = {
   readonly text?: "live" | "answer" | "data";
   /** Whether to show the person's own messages also. Default: false. */
   readonly showInput?: boolean;
+  /** Whether the items are a session's past, in which an abort has had its effect. Default: false. */
+  readonly isTranscript?: boolean;
   /** Whether the person is asked about calls, so that no line announces the questions. Default: false. */
   readonly canAsk?: boolean;
 };
@@ -89,6 +91,10 @@ type RenderState = TextState &
     /** The savings of the provider's prompt cache in this run. */
     savings: CacheSavings;
     readonly unread: UnreadMessages;
+    /** Runs that have not started. */
+    readonly queuedRuns: Set<string>;
+    /** The queued run that was aborted last, whose end needs no line. */
+    takenBackRun: string | null;
   };
 
 export function createRenderer(options: RenderOptions): Renderer {
@@ -100,6 +106,8 @@ export function createRenderer(options: RenderOptions): Renderer {
     startedAt: null,
     savings: noSavings,
     unread: createUnreadMessages(),
+    queuedRuns: new Set(),
+    takenBackRun: null,
   };
   return {
     show(item) {
@@ -165,12 +173,14 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
   const { style } = options;
   switch (event.type) {
     case "run_started":
+      state.queuedRuns.delete(event.runId);
       state.startedAt = event.at;
       state.savings = noSavings;
       state.shownText = "";
       showRequest(state, event, options);
       break;
     case "run_queued":
+      state.queuedRuns.add(event.runId);
       if (options.showInput === true && event.finishedChild === undefined) showInput(state, event.input, options);
       break;
     case "steered":
@@ -216,13 +226,15 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "content_redacted":
     case "handed_off":
     case "hook_failed":
-    case "abort_requested":
     case "restarted":
     case "late_result":
       writeLine(state, style("yellow", formatEventNote(event)));
       break;
+    case "abort_requested":
+      showAbort(state, event, options);
+      break;
     case "final":
-      showFinal(state, event, options);
+      if (event.runId !== state.takenBackRun) showFinal(state, event, options);
       break;
     case "step_finished":
       closeLine(state);
@@ -265,6 +277,17 @@ function showRequest(
 function showInput(state: RenderState, input: readonly UserMessage[], { style }: RenderOptions): void {
   const text = input.map(textOf).join("\n");
   writeLine(state, style("bold", sanitize(text).replace(/^/gm, "> ")));
+}
+
+function showAbort(
+  state: RenderState,
+  { runId }: PublicEventOf<"abort_requested">,
+  { style, isTranscript }: RenderOptions,
+): void {
+  const isTakenBack = state.queuedRuns.delete(runId);
+  if (isTakenBack) state.takenBackRun = runId;
+  const inProgress = isTranscript === true ? "An abort was requested." : "Aborting…";
+  writeLine(state, style("yellow", isTakenBack ? "A queued message was taken back." : inProgress));
 }
 
 function showFinal(state: RenderState, { result, at }: PublicEventOf<"final">, options: RenderOptions): void {

@@ -402,6 +402,26 @@ describe("a stream, as a person sees it", () => {
       "|Aborting…\n|aborted · 1 step · session session-1\n",
     ],
     [
+      "an abort in the past",
+      [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
+      "|An abort was requested.\n|aborted · 1 step · session session-1\n",
+      { isTranscript: true },
+    ],
+    [
+      "a queued message that was taken back, and then the run in progress",
+      [
+        event("run_started", { input }),
+        { ...event("run_queued", { input, source: "user" } as never), runId: "queued" } as StreamItem,
+        { ...event("abort_requested", {}), runId: "queued" } as StreamItem,
+        {
+          ...final({ runId: "queued", status: "aborted", reason: "aborted", text: "Request aborted." }),
+          runId: "queued",
+        } as StreamItem,
+        final({ text: "" }),
+      ],
+      `|A queued message was taken back.\n${end}`,
+    ],
+    [
       "a failure",
       [
         final({
