@@ -44,6 +44,9 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
   const [posted] = parseJsonLines((await pawl(["schedule", "run-now", "morning", "--json"])).stdout);
   expect(posted).toMatchObject({ sessionId: expect.stringMatching(/^morning@.*-manual-\w+$/) });
   expect((await pawl(["schedule", "show", "morning"])).stdout).toContain("has not started. Is a worker running?");
+  expect((await pawl(["sessions"])).stdout).toMatch(/^morning@ +queued .* {2}Replace "colour" with/m);
+  const elsewhere = await pawl(["sessions"], { cwd: world.base });
+  expect(elsewhere).toMatchObject({ stdout: "", stderr: "2 sessions of other folders: pawl sessions --all\n" });
 
   const key = `sk-ant-${"k".repeat(40)}`;
   await pawl(["schedule", "add", "secret", "1d", `Use ${key}.`]);
