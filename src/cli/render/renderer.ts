@@ -87,6 +87,7 @@ type RenderState = TextState &
     readonly view: SessionView;
     /** The last attempt with visible output. */
     shownAttempt: Attempt | null;
+    /** When the run began; null if the renderer has not seen it begin. */
     startedAt: number | null;
     /** The savings of the provider's prompt cache in this run. */
     savings: CacheSavings;
@@ -111,7 +112,6 @@ export function createRenderer(options: RenderOptions): Renderer {
   };
   return {
     show(item) {
-      if ("at" in item) state.startedAt ??= item.at;
       const isQuestion = item.type === "approval_requested" && item.callKey === state.bufferedCall?.callKey;
       if (isQuestion) state.bufferedCall = null;
       else flushCall(state);
@@ -316,7 +316,7 @@ function writeBufferedAnswer(state: RenderState, result: RunResult, isDataOnly: 
 }
 
 function writeClosingLine(state: RenderState, result: RunResult, at: number, { style }: RenderOptions): void {
-  // A renderer that joins while the last answer is streamed has seen only the events of the end, which have one time.
+  // A renderer that has joined a run in the middle does not know how long the run took.
   const elapsedMs = state.startedAt === null || state.startedAt === at ? null : at - state.startedAt;
   writeLine(state, formatClosingLine(result, elapsedMs, style, state.savings));
 }

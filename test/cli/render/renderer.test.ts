@@ -215,8 +215,17 @@ describe("a stream, as a person sees it", () => {
       "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · session session-1\n",
     ],
     [
+      "the end of a run that it has joined in the middle, without the duration of the whole run",
+      [
+        event("step_finished", { modelCallIndex: 2, attempt: 1, agent: "a", model: "m", usage: {} } as never),
+        final({ steps: 2 }, 62),
+      ],
+      "|done · 2 steps · session session-1\n",
+    ],
+    [
       "text before a call, once",
       [
+        event("run_started", { input }),
         ...deltas(1, 1, start, ...text("Let me see.")),
         event("text", { modelCallIndex: 1, text: "Let me see." }),
         message(1, "Let me see."),
