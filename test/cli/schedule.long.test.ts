@@ -13,6 +13,7 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
   const world = createWorld({ "notes.txt": "colour\n" });
   const { pawl } = world;
   const task = 'Replace "colour" with "color" in notes.txt';
+  expect(await pawl(["schedule"])).toMatchObject({ code: 0, stderr: "There are no schedules.\n" });
   const added = await pawl(["schedule", "add", "morning", "0 8 * * 1-5", task, "--zone", "Europe/Berlin"]);
   expect(added).toMatchObject({
     code: 0,
@@ -43,6 +44,9 @@ test("a schedule is added, listed, shown, paused, run by a worker, and removed",
   const [posted] = parseJsonLines((await pawl(["schedule", "run-now", "morning", "--json"])).stdout);
   expect(posted).toMatchObject({ sessionId: expect.stringMatching(/^morning@.*-manual-\w+$/) });
   expect((await pawl(["schedule", "show", "morning"])).stdout).toContain("has not started. Is a worker running?");
+  expect((await pawl(["sessions"])).stdout).toMatch(/^morning@ +queued .* {2}Replace "colour" with/m);
+  const elsewhere = await pawl(["sessions"], { cwd: world.base });
+  expect(elsewhere).toMatchObject({ stdout: "", stderr: "2 sessions of other folders: pawl sessions --all\n" });
 
   const key = `sk-ant-${"k".repeat(40)}`;
   await pawl(["schedule", "add", "secret", "1d", `Use ${key}.`]);

@@ -77,12 +77,14 @@ function guardsOf(parent: number): readonly number[] {
 test("/ps shows what runs, gives its output and stops it; leaving stops all", verifies("CHAT-3#look"), async () => {
   const world = createWorld();
   const { person, pid, open } = await serving(world);
+  await person.sees(/^ready · 1 process running/m);
   person.type("/ps\r");
   await person.sees(/1 {2}echo served; .* running for[\s\S]*processes ›/);
   person.type("stop\r");
   await person.sees("Stopped process 1.");
   await gone(pid);
   await person.sees("Process 1 in the background ended (stopped): echo served;");
+  expect(await person.screen()).not.toMatch(/^ready .*process running/m);
   // The pager is cat, so the screen is drawn again below it.
   person.type("/ps 1\r");
   await person.sees(/^served$[\s\S]*^ready/m);

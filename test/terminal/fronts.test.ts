@@ -54,7 +54,7 @@ function openFront(createFront: (streams: TtyStreams) => Front = createLive, sto
   });
   const talk: Talk = {
     ...{ control, custom: [], rings: false, notifies: false },
-    ...{ command: () => null, runOwn() {}, stopOwn: () => false, quit() {} },
+    ...{ command: () => null, runOwn() {}, stopOwn: () => false, countProcesses: () => 0, quit() {} },
     rules: { explain() {}, offer() {}, keep() {} },
     ...{
       fileNames: () => names,

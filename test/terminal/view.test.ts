@@ -345,6 +345,10 @@ describe("the view of a session", () => {
     expect(at(80)).toBe("ready · last run: 3,112 tokens · $0.0200");
     expect(at(25)).toBe("ready · 3,112 tokens");
     expect(at(12)).toBe("ready");
+    const running = (processes: number) =>
+      toPlainText(renderStatusLine(view.state(), { columns: 80, now: 5_100, questions: 0, processes }));
+    expect(running(1)).toBe("ready · 1 process running · last run: 3,112 tokens · $0.0200");
+    expect(running(2)).toContain("2 processes running");
   });
 });
 

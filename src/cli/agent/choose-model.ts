@@ -29,7 +29,7 @@ const restMs = 600_000;
 export async function chooseConfiguredModel(
   name: string | undefined,
   { timeout }: ModelOptions,
-  { models }: Pick<ResolvedConfiguration, "models">,
+  { models, settings }: Pick<ResolvedConfiguration, "models"> & Partial<Pick<ResolvedConfiguration, "settings">>,
 ): Promise<ChosenModel> {
   const alias = name === undefined ? undefined : findAlias(name, models);
   const { model, why, isLocal } = await chooseModel({
@@ -41,7 +41,10 @@ export async function chooseConfiguredModel(
   const { contextWindow } = alias ?? {};
   return {
     model: contextWindow === undefined ? model : { ...model, contextWindow },
-    why: alias === undefined || name === alias.use ? why : `Using ${alias.use}, which is called ${name} here.`,
+    why:
+      alias === undefined || name === alias.use
+        ? (explainSetting(name, settings) ?? why)
+        : `Using ${alias.use}, which is called ${name} here.`,
     timeouts: toTimeouts(timeout, isLocal),
   };
 }
@@ -54,6 +57,16 @@ function suggestName(error: unknown, name: string | undefined, known: readonly s
   return new PawlError("unknown_model", `Unknown model ${JSON.stringify(name)}. Did you mean ${nearest}?`, {
     cause: error,
   });
+}
+
+/** Why the model is used if a file's setting names it. The library only knows that it got a name. */
+function explainSetting(
+  name: string | undefined,
+  settings: ResolvedConfiguration["settings"] | undefined,
+): string | undefined {
+  const setting = settings?.find(({ key, value }) => key === "model" && value === name);
+  if (name === undefined || setting === undefined || setting.from === "PAWL_MODEL") return undefined;
+  return `Using ${name === "demo" ? "the demo model, not an LLM" : name}, because ${setting.from} names it.`;
 }
 
 /** The library reads PAWL_MODEL itself, and then names it in `why`. So the same name is not passed again. */

@@ -35,14 +35,14 @@ export type ListCommandOptions = JsonOption & {
 export function list(options: ListCommandOptions, terminal: Terminal): Promise<number> {
   return withStore(async (store) => {
     const root = resolveFolder(".");
-    const everywhere = await store.list();
-    const isHere = ({ info }: SessionSummary) => info?.root === undefined || info.root === root;
+    const everywhere = await Promise.all((await store.list()).map((summary) => describe(store, summary)));
+    const isHere = ({ about }: ListedSession) => about?.root === undefined || about.root === root;
     const here = everywhere.filter(isHere);
-    const elsewhere = everywhere.filter((summary) => !isHere(summary));
+    const elsewhere = everywhere.filter((session) => !isHere(session));
     const all = options.all === true ? [...here, ...elsewhere] : here;
     const shown = all.slice(0, options.limit).map(terminal.redaction.value);
     if (options.json === true) {
-      for (const summary of shown) terminal.json({ ...summary, progress: progressOf(summary) });
+      for (const { summary } of shown) terminal.json({ ...summary, progress: progressOf(summary) });
       return;
     }
     if (everywhere.length === 0)
@@ -58,6 +58,18 @@ export function list(options: ListCommandOptions, terminal: Terminal): Promise<n
   });
 }
 
+type ListedSession = {
+  readonly summary: SessionSummary;
+  readonly about: Pick<NonNullable<SessionSummary["info"]>, "root" | "title"> | null;
+};
+
+/** A session that has not begun has its folder and its title in the message that begins it, as the runs of schedules do. */
+async function describe(store: Store, summary: SessionSummary): Promise<ListedSession> {
+  if (summary.info !== null || summary.inbox === 0) return { summary, about: summary.info };
+  const [first] = await store.inbox(summary.sessionId);
+  return { summary, about: first !== undefined && "session" in first.body ? first.body.session : null };
+}
+
 /** The status of a session in one word for a person. */
 export function progressOf(summary: SessionSummary): string {
   const { status } = summary;
@@ -71,19 +83,19 @@ export function progressOf(summary: SessionSummary): string {
 
 /** @param root the current folder, if the table says which folder each session works in; else null */
 function formatTable(
-  shown: readonly SessionSummary[],
-  all: readonly SessionSummary[],
+  shown: readonly ListedSession[],
+  all: readonly ListedSession[],
   root: string | null,
   terminal: Terminal,
 ): string {
-  const ids = all.map(({ sessionId }) => sessionId);
+  const ids = all.map(({ summary }) => summary.sessionId);
   const now = Date.now();
-  const rows = shown.map((summary) => [
+  const rows = shown.map(({ summary, about }) => [
     sanitize(shortId(summary.sessionId, ids)),
     progressOf(summary),
     formatAge(now - summary.updatedAt),
-    ...(root === null ? [] : [formatFolder(summary.info?.root, root)]),
-    toOneLine(summary.info?.title ?? ""),
+    ...(root === null ? [] : [formatFolder(about?.root, root)]),
+    toOneLine(about?.title ?? ""),
   ]);
   const columns = process.stdout.columns || Number.POSITIVE_INFINITY;
   const headers = ["ID", "STATUS", "AGE", ...(root === null ? [] : ["FOLDER"]), "TITLE"];

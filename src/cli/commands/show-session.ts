@@ -88,7 +88,8 @@ async function printTranscript(
     const indent = "  ".repeat(Math.min(item.depth, maxIndents));
     const columns = terminal.columns() - indent.length;
     const renderer =
-      renderers.get(item.sessionId) ?? createRenderer({ style: terminal.styleOut, columns, showInput: true });
+      renderers.get(item.sessionId) ??
+      createRenderer({ style: terminal.styleOut, columns, showInput: true, isTranscript: true });
     renderers.set(item.sessionId, renderer);
     const shown = renderer
       .show(terminal.redaction.value(item))
@@ -96,7 +97,8 @@ async function printTranscript(
       .join("");
     const lines = isNumbered && "seq" in item ? numberLines(shown, item.seq, terminal) : shown;
     terminal.out(lines.replace(/^(?=.)/gm, indent));
-    if (item.type === "final") renderers.delete(item.sessionId);
+    // The session itself may have queued runs.
+    if (item.type === "final" && item.depth > 0) renderers.delete(item.sessionId);
   }
 }
 

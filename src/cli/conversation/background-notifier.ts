@@ -10,6 +10,8 @@ import type { SessionControl } from "./session-control.js";
 
 export type BackgroundNotifier = {
   readonly processes: BackgroundProcesses;
+  /** The number of the session's processes that run. */
+  readonly count: (sessionId: string) => number;
   /** Sets the conversation that is notified from now on. */
   readonly notify: (control: SessionControl, agent: Agent) => void;
   /** Stops all processes, and resolves to their number. */
@@ -41,6 +43,7 @@ export function createBackgroundNotifier(redact: (text: string) => string): Back
 
   return {
     processes,
+    count: (sessionId) => processes.list().filter((one) => one.sessionId === sessionId && one.ended === null).length,
     notify(control, agent) {
       recipient = { control, agent };
     },

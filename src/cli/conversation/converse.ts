@@ -27,6 +27,7 @@ import { getSession, openStoreOrMemory, shortId } from "../files/session-store.j
 import { resolveHome } from "../files/store-location.js";
 import { runSessionEndHooks, type SessionEndReason } from "../hooks/session-end.js";
 import { formatServerNotes } from "../mcp/start-servers.js";
+import { listOptionNotes } from "../permissions/rule-note.js";
 import { openPrompt } from "../screen/early-prompt.js";
 import { lineOf } from "../screen/line.js";
 import { hasLiveScreen } from "../terminal/should-open-conversation.js";
@@ -154,6 +155,7 @@ async function runTalks(conversation: ConversationDeps, first: SessionSummary | 
       // A talk after `/trust` may have more agents. Problems that were already shown are not repeated.
       ...problems.filter((problem) => !shownProblems.has(problem)),
       unsandboxed,
+      ...(isFirst ? listOptionNotes(talk.permissions.rules()) : []),
       ...formatServerNotes(conversation.servers.current(), restartCommand),
     ];
     for (const problem of problems) shownProblems.add(problem);

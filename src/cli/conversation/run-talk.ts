@@ -75,6 +75,7 @@ export async function runTalk(conversation: ConversationDeps, setup: TalkSetup):
       runOwn: (commandLine) => void ownCommands.run(commandLine),
       // All three are called, so that everything that runs is stopped.
       stopOwn: () => [commands.stop(), ownCommands.stop(), control.stopReading()].includes(true),
+      countProcesses: () => conversation.background.count(control.sessionId),
       fileNames: () => listFileNames(root, talkEnded.signal),
       resourceNames: () => listResourceNames(servers.current(), talkEnded.signal),
       prompts: () => listServerPrompts(servers.current(), talkEnded.signal),

@@ -113,6 +113,10 @@ export function isAboutTool({ tool, about }: Rule, name: string): boolean {
 /** Whether the tool is built in, so that Pawl knows what its input means. */
 export const isBuiltInTool = (tool: string) => knownTools.includes(tool) || isAgentTool(tool);
 
+/** Whether a rule can name the tool. The tools of MCP servers and of agents in files are not looked up: they may come later. */
+export const isKnownTool = (tool: string) =>
+  isBuiltInTool(tool) || tool.startsWith("mcp__") || beyondSandbox.includes(tool);
+
 /** The path that a call of a path tool names. */
 export function pathOfCall(tool: string, input: unknown): string {
   const field = pathFields.get(tool)?.field ?? "path";

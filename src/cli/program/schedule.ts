@@ -12,8 +12,14 @@ const idArgument = ["<id>", "the schedule's id"] as const;
 export const addSchedule: AddCommand = (program, terminal, finish) => {
   const command = program
     .command("schedule")
-    .description("run an agent at given times; a worker (pawl worker, pawl serve) fires the schedules")
-    .addHelpText("after", formatExamples(...examples, "pawl schedule list", "pawl worker --allow-shell"));
+    .description(
+      "list the schedules, or run an agent at given times; a worker (pawl worker, pawl serve) fires the schedules",
+    )
+    .addHelpText("after", formatExamples("pawl schedule", ...examples, "pawl worker --allow-shell"))
+    .action(async () => {
+      const { list } = await import("../commands/schedule.js");
+      finish(await list({}, terminal));
+    });
   command
     .command("add")
     .description("create a schedule, or replace the schedule with this id")

@@ -17,7 +17,6 @@ export function formatEventNote(event: NotedEvent): string {
 }
 
 const notes = {
-  abort_requested: "Aborting…",
   restarted: "Continuing after an interruption.",
   late_result: "A call that was given up has finished after all. The model gets its result.",
 } as const;

@@ -62,6 +62,8 @@ export type RenderOptions = {
   readonly text?: "live" | "answer" | "data";
   /** Whether to show the person's own messages also. Default: false. */
   readonly showInput?: boolean;
+  /** Whether the items are a session's past, in which an abort has had its effect. Default: false. */
+  readonly isTranscript?: boolean;
   /** Whether the person is asked about calls, so that no line announces the questions. Default: false. */
   readonly canAsk?: boolean;
 };
@@ -85,10 +87,15 @@ type RenderState = TextState &
     readonly view: SessionView;
     /** The last attempt with visible output. */
     shownAttempt: Attempt | null;
+    /** When the run began; null if the renderer has not seen it begin. */
     startedAt: number | null;
     /** The savings of the provider's prompt cache in this run. */
     savings: CacheSavings;
     readonly unread: UnreadMessages;
+    /** Runs that have not started. */
+    readonly queuedRuns: Set<string>;
+    /** The queued run that was aborted last, whose end needs no line. */
+    takenBackRun: string | null;
   };
 
 export function createRenderer(options: RenderOptions): Renderer {
@@ -100,10 +107,11 @@ export function createRenderer(options: RenderOptions): Renderer {
     startedAt: null,
     savings: noSavings,
     unread: createUnreadMessages(),
+    queuedRuns: new Set(),
+    takenBackRun: null,
   };
   return {
     show(item) {
-      if ("at" in item) state.startedAt ??= item.at;
       const isQuestion = item.type === "approval_requested" && item.callKey === state.bufferedCall?.callKey;
       if (isQuestion) state.bufferedCall = null;
       else flushCall(state);
@@ -165,12 +173,14 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
   const { style } = options;
   switch (event.type) {
     case "run_started":
+      state.queuedRuns.delete(event.runId);
       state.startedAt = event.at;
       state.savings = noSavings;
       state.shownText = "";
       showRequest(state, event, options);
       break;
     case "run_queued":
+      state.queuedRuns.add(event.runId);
       if (options.showInput === true && event.finishedChild === undefined) showInput(state, event.input, options);
       break;
     case "steered":
@@ -216,13 +226,15 @@ function showEvent(state: RenderState, event: PublicEvent, options: RenderOption
     case "content_redacted":
     case "handed_off":
     case "hook_failed":
-    case "abort_requested":
     case "restarted":
     case "late_result":
       writeLine(state, style("yellow", formatEventNote(event)));
       break;
+    case "abort_requested":
+      showAbort(state, event, options);
+      break;
     case "final":
-      showFinal(state, event, options);
+      if (event.runId !== state.takenBackRun) showFinal(state, event, options);
       break;
     case "step_finished":
       closeLine(state);
@@ -267,6 +279,17 @@ function showInput(state: RenderState, input: readonly UserMessage[], { style }:
   writeLine(state, style("bold", sanitize(text).replace(/^/gm, "> ")));
 }
 
+function showAbort(
+  state: RenderState,
+  { runId }: PublicEventOf<"abort_requested">,
+  { style, isTranscript }: RenderOptions,
+): void {
+  const isTakenBack = state.queuedRuns.delete(runId);
+  if (isTakenBack) state.takenBackRun = runId;
+  const inProgress = isTranscript === true ? "An abort was requested." : "Aborting…";
+  writeLine(state, style("yellow", isTakenBack ? "A queued message was taken back." : inProgress));
+}
+
 function showFinal(state: RenderState, { result, at }: PublicEventOf<"final">, options: RenderOptions): void {
   const { text } = result;
   const fault = result.status === "failed" ? result.error : undefined;
@@ -293,7 +316,7 @@ function writeBufferedAnswer(state: RenderState, result: RunResult, isDataOnly: 
 }
 
 function writeClosingLine(state: RenderState, result: RunResult, at: number, { style }: RenderOptions): void {
-  // A renderer that joins while the last answer is streamed has seen only the events of the end, which have one time.
+  // A renderer that has joined a run in the middle does not know how long the run took.
   const elapsedMs = state.startedAt === null || state.startedAt === at ? null : at - state.startedAt;
   writeLine(state, formatClosingLine(result, elapsedMs, style, state.savings));
 }

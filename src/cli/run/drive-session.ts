@@ -29,6 +29,7 @@ import { formatServersToStart, type ResolvedServer, resolveServers } from "../mc
 import { formatServerNotes, type StartedServers, startServers } from "../mcp/start-servers.js";
 import type { Permissions } from "../permissions/permissions.js";
 import { isPlanning } from "../permissions/plan-mode.js";
+import { listOptionNotes } from "../permissions/rule-note.js";
 import { loadSessionData } from "../permissions/save-rule.js";
 import { formatModel } from "../render/format-model.js";
 import { listenForInterruptions } from "../terminal/interruptions.js";
@@ -229,6 +230,7 @@ async function printIntroduction(
     const sandbox = openCommandSandbox(folders, settings, choices.permissions);
     print("yellow", sanitize(formatSandboxNote(sandbox, isYes ? null : settings.ask)));
   }
+  for (const note of listOptionNotes(choices.permissions.rules())) print("yellow", note);
   const data = await loadSessionData(agent.session(sessionId));
   if (data !== null && isPlanning({ sessionId, data })) print("yellow", formatPlanModeNote(sessionId));
 }

@@ -143,7 +143,7 @@ async function hasFollowUpRun(session: Session, { hasSteered }: ShownState): Pro
 
 /** Sends each line that the person types to the run. */
 function listenForMessages(
-  { terminal, interruptions, canAsk }: TerminalRun,
+  { terminal, view, interruptions, canAsk }: TerminalRun,
   session: Session,
   state: ShownState,
 ): SteeringInput | null {
@@ -152,9 +152,9 @@ function listenForMessages(
     try {
       await session.steer(line);
       state.hasSteered = true;
-      terminal.err(`${terminal.style("dim", "  The model gets this with its next call.")}\n`);
+      view.note(terminal.style("dim", "  The model gets this with its next call."));
     } catch (error) {
-      terminal.err(`  The message was not sent: ${terminal.redaction.text(formatError(error, false))}\n`);
+      view.note(`  The message was not sent: ${terminal.redaction.text(formatError(error, false))}`);
     }
   };
   return listenForSteering({ terminal, interruptions, onLine });

@@ -14,6 +14,8 @@ export type RunView = {
   readonly show: (item: StreamItem) => void;
   /** Shows how the run ended, unless the last item has shown it already. */
   readonly end: (result: RunResult) => void;
+  /** Writes a line for the person. It is held while a line of the model's text is open. */
+  readonly note: (line: string) => void;
   /** Stops the line of progress. */
   readonly pause: () => void;
 };
@@ -36,6 +38,7 @@ export function createJsonRunView(terminal: Terminal): RunView {
       else if (status === "interrupted") terminal.json({ type: "interrupted", result });
       else terminal.json({ type: "final", runId, result, sessionId });
     },
+    note: (line) => terminal.err(`${line}\n`),
     pause() {},
   };
 }
@@ -48,6 +51,7 @@ export function redactRunView(view: RunView, redaction: Redaction): RunView {
       for (const redacted of redact(item)) view.show(redacted);
     },
     end: (result) => view.end(redaction.value(result)),
+    note: view.note,
     pause: view.pause,
   };
 }
@@ -77,11 +81,18 @@ export function createTextRunView(terminal: Terminal, { canAsk, isStored, wantsD
   let hasShownEnd = false;
   let lastOutputAt = Date.now();
   let hasShownWait = false;
+  let heldNotes: readonly Piece[] = [];
   let timer: NodeJS.Timeout | null = null;
 
   function write(pieces: readonly Piece[]): void {
     for (const { to, text } of pieces) terminal[to](text);
     if (pieces.length > 0) [lastOutputAt, hasShownWait] = [Date.now(), false];
+  }
+
+  function writeHeldNotes(): void {
+    const notes = heldNotes;
+    heldNotes = [];
+    write(notes);
   }
 
   function refresh(): void {
@@ -103,6 +114,7 @@ export function createTextRunView(terminal: Terminal, { canAsk, isStored, wantsD
       hasShownEnd = item.type === "final";
       progress.update(item, Date.now());
       write(renderer.show(item));
+      if (renderer.isAtLineStart()) writeHeldNotes();
       // The question about a call comes in the same turn of the event loop as the call.
       if (item.type === "tool_call") setImmediate(() => write(renderer.flush()));
     },
@@ -111,8 +123,13 @@ export function createTextRunView(terminal: Terminal, { canAsk, isStored, wantsD
       const hint = isStored ? formatHint(result) : null;
       if (hint !== null) terminal.hint(`${style("dim", hint)}\n`);
     },
+    note(line) {
+      heldNotes = [...heldNotes, { to: "err", text: `${line}\n` }];
+      if (renderer.isAtLineStart()) writeHeldNotes();
+    },
     pause() {
       write(renderer.flush());
+      writeHeldNotes();
       if (timer !== null) clearInterval(timer);
       timer = null;
       terminal.status(null);

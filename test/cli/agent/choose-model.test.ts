@@ -1,5 +1,5 @@
 /**
- * How long the command line waits for the model that it chooses.
+ * The model that the command line chooses: why, and how long it waits for it.
  */
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { chooseConfiguredModel } from "../../../src/cli/agent/choose-model.js";
@@ -12,6 +12,26 @@ afterEach(() => {
 /** A configuration without names for models. */
 const unnamed = { models: {} };
 const nowhere = "http://127.0.0.1:9/v1";
+
+describe("the reason for a model", () => {
+  const settings = (value: string, from: string) => [{ key: "model", value, from }];
+  const why = async (name: string, value: string, from = "/home/ada/config.json") =>
+    (await chooseConfiguredModel(name, {}, { models: {}, settings: settings(value, from) })).why;
+
+  test("is the file whose setting names it", async () => {
+    expect(await why("demo", "demo")).toBe("Using the demo model, not an LLM, because /home/ada/config.json names it.");
+    vi.stubEnv("OLLAMA_BASE_URL", nowhere);
+    expect(await why("ollama/any", "ollama/any")).toBe("Using ollama/any, because /home/ada/config.json names it.");
+  });
+
+  test("is that it was named, or PAWL_MODEL, if no file names it", async () => {
+    expect(await why("demo", "ollama/any")).toBe("Using the demo model, not an LLM, because it was named.");
+    vi.stubEnv("PAWL_MODEL", "demo");
+    expect(await why("demo", "demo", "PAWL_MODEL")).toBe(
+      "Using the demo model, not an LLM, because PAWL_MODEL names it.",
+    );
+  });
+});
 
 describe("the wait for a model", () => {
   const models: readonly (readonly [string, string, string | undefined])[] = [

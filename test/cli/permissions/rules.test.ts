@@ -10,6 +10,7 @@ import { decideByRules } from "../../../src/cli/permissions/decide.js";
 import { createPermissions, type PermissionOptions } from "../../../src/cli/permissions/permissions.js";
 import { resolveProjectFolder } from "../../../src/cli/permissions/project-folder.js";
 import { parseRule, type Rule } from "../../../src/cli/permissions/rule.js";
+import { findRuleNote, listOptionNotes } from "../../../src/cli/permissions/rule-note.js";
 import { createOffers } from "../../../src/cli/permissions/rule-offers.js";
 import type { Verdict } from "../../../src/cli/permissions/rule-types.js";
 import { saveRule } from "../../../src/cli/permissions/save-rule.js";
@@ -33,6 +34,15 @@ function permissionsIn(base: string, options: Partial<PermissionOptions> = {}) {
   const environment = { XDG_CONFIG_HOME: join(base, "config") };
   return createPermissions({ allowAll: false, root, home: join(base, "home"), environment, ...options });
 }
+
+test("a rule for a tool that resembles none is accepted, and its note says that it has no effect", () => {
+  const note = "There is no tool nosuch, so this rule has no effect.";
+  for (const verdict of ["allow", "ask", "deny"] as const) expect(findRuleNote(rule("nosuch", verdict))).toBe(note);
+  for (const known of ["todo", "read_agent", "agent_tester", "agent_*", "mcp__docs__search", "outside"])
+    expect(findRuleNote(rule(known, "deny"))).toBe(null);
+  const permissions = permissionsIn(folder(), { allow: ["nosuch", "todo"], deny: ["shell(rm *)"] });
+  expect(listOptionNotes(permissions.rules())).toEqual([note]);
+});
 
 describe("a command line", verifies("CHAT-2#rules"), () => {
   const rules = allowed.map((text) => rule(text));

@@ -215,8 +215,17 @@ describe("a stream, as a person sees it", () => {
       "The secret.\n|The answer above was refused.\n|failed (output_refused): The answer was refused. · 1 step · session session-1\n",
     ],
     [
+      "the end of a run that it has joined in the middle, without the duration of the whole run",
+      [
+        event("step_finished", { modelCallIndex: 2, attempt: 1, agent: "a", model: "m", usage: {} } as never),
+        final({ steps: 2 }, 62),
+      ],
+      "|done · 2 steps · session session-1\n",
+    ],
+    [
       "text before a call, once",
       [
+        event("run_started", { input }),
         ...deltas(1, 1, start, ...text("Let me see.")),
         event("text", { modelCallIndex: 1, text: "Let me see." }),
         message(1, "Let me see."),
@@ -400,6 +409,26 @@ describe("a stream, as a person sees it", () => {
       "an abort",
       [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
       "|Aborting…\n|aborted · 1 step · session session-1\n",
+    ],
+    [
+      "an abort in the past",
+      [event("abort_requested", {}), final({ status: "aborted", reason: "aborted", text: "Request aborted." })],
+      "|An abort was requested.\n|aborted · 1 step · session session-1\n",
+      { isTranscript: true },
+    ],
+    [
+      "a queued message that was taken back, and then the run in progress",
+      [
+        event("run_started", { input }),
+        { ...event("run_queued", { input, source: "user" } as never), runId: "queued" } as StreamItem,
+        { ...event("abort_requested", {}), runId: "queued" } as StreamItem,
+        {
+          ...final({ runId: "queued", status: "aborted", reason: "aborted", text: "Request aborted." }),
+          runId: "queued",
+        } as StreamItem,
+        final({ text: "" }),
+      ],
+      `|A queued message was taken back.\n${end}`,
     ],
     [
       "a failure",

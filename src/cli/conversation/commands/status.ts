@@ -18,7 +18,7 @@ export async function runStatusCommand(context: CommandContext): Promise<void> {
     ["shell", hasShell ? formatShell(context) : "none"],
     ["trust", formatTrust(context)],
     ["servers", servers.all.length === 0 ? "none" : servers.all.map(({ name }) => toOneLine(name)).join(", ")],
-    ["files", formatFiles(context)],
+    ["settings", formatSettingsFiles(context)],
     ["Node", process.version],
   ];
   say(
@@ -46,9 +46,9 @@ function formatTrust({ configured: { trust } }: CommandContext): string {
 }
 
 /** The configuration files that apply. */
-function formatFiles({ configured: { user, folder } }: CommandContext): string {
+function formatSettingsFiles({ configured: { user, folder } }: CommandContext): string {
   const paths = [user?.path, folder?.path].filter((path) => path !== undefined);
-  return paths.length === 0 ? "none" : paths.map(toOneLine).join(", ");
+  return paths.length === 0 ? "no files" : paths.map(toOneLine).join(", ");
 }
 
 export async function runToolsCommand({ agent, configured, hasShell, columns, say }: CommandContext): Promise<void> {

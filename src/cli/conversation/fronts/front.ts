@@ -27,6 +27,8 @@ export type Talk = {
   readonly runOwn: (commandLine: string) => void;
   /** Stops the person's own command line. @returns whether one was running */
   readonly stopOwn: () => boolean;
+  /** The number of the session's commands that run in the background. */
+  readonly countProcesses: () => number;
   /** The names of the files in the folder. */
   readonly fileNames: () => Promise<readonly string[]>;
   /** The resources of the MCP servers and their templates, as messages mention them. */

@@ -66,7 +66,8 @@ export function createLiveFront(prompt: Prompt): Front {
     const hints = shown === null ? completion.hints(draft, tty.columns) : [];
     const mode = talk?.control.mode.current() ?? "ask";
     const [picker, waitText] = [list.current(), startupWait.waitText()];
-    const frame = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, waitText, mode };
+    const processes = talk?.countProcesses() ?? 0;
+    const frame = { view, draft, hints, answering, isOnQuestion, picker, isLeaving, waitText, mode, processes };
     const region = renderRegion(frame, tty.columns, tty.rows, Date.now());
     if (picker !== null || isLeaving) state = hideQuestion(state);
     else if (shown !== null && shown.since === null) {

@@ -36,6 +36,8 @@ export type RegionContent = {
   readonly isLeaving: boolean;
   readonly waitText: string | undefined;
   readonly mode?: Mode;
+  /** Commands of the session that run in the background. */
+  readonly processes?: number;
 };
 
 export function renderRegion(content: RegionContent, columns: number, rows: number, now: number): Region {
@@ -51,6 +53,7 @@ export function renderRegion(content: RegionContent, columns: number, rows: numb
           now,
           questions: questions.length,
           ...(content.mode === undefined ? {} : { mode: content.mode }),
+          ...(content.processes === undefined ? {} : { processes: content.processes }),
           ...(content.waitText === undefined ? {} : { waitText: content.waitText }),
         });
   if (picker !== null) {

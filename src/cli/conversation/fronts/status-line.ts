@@ -21,6 +21,8 @@ export type StatusOptions = {
   readonly questions: number;
   /** Which calls run without asking. */
   readonly mode?: Mode;
+  /** Commands of the session that run in the background. Default: 0. */
+  readonly processes?: number;
   /** Shown instead of everything else, for example while the session is being opened. */
   readonly waitText?: string;
 };
@@ -28,10 +30,14 @@ export type StatusOptions = {
 const modeFacts: { readonly [Name in Mode]: string } = { ask: "", edits: "edits allowed", plan: "plan mode" };
 
 /** Facts that do not fit are omitted, starting at the end. */
-export function renderStatusLine(state: ViewState, { columns, now, questions, mode, waitText }: StatusOptions): Line {
+export function renderStatusLine(
+  state: ViewState,
+  { columns, now, questions, mode, processes = 0, waitText }: StatusOptions,
+): Line {
   const fallback = state.fallback === null ? "" : `${toOneLine(state.fallback)} serves`;
   const agents = state.agentsAtWork === 0 ? "" : `${formatCount(state.agentsAtWork, "agent")} at work`;
-  const facts = [fallback, mode === undefined ? "" : modeFacts[mode], agents, ...formatUsage(state, columns)];
+  const running = processes === 0 ? "" : `${processes} ${processes === 1 ? "process" : "processes"} running`;
+  const facts = [fallback, mode === undefined ? "" : modeFacts[mode], agents, running, ...formatUsage(state, columns)];
   if (waitText !== undefined) return lineOf(waitText, "dim");
   const { activity } = state;
   if (questions > 0)
