@@ -76,6 +76,8 @@ describe("pawl sessions", () => {
     expect((await pawl(["sessions", "show", "abc"])).code).toBe(0);
     const none = await pawl(["sessions", "show", "x"]);
     expect(none).toMatchObject({ code: 2, stderr: expect.stringContaining('There is no session "x" in ') });
+    // "pawl sessions" alone lists those of the folder, and an id is looked up in all of them.
+    for (const { stderr } of [both, none]) expect(stderr).toContain('"pawl sessions --all" lists');
   });
 });
 

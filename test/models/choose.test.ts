@@ -129,10 +129,17 @@ describe("OPENAI_BASE_URL", () => {
   });
 
   test("of a server that names no model is an error, never the demo", async () => {
-    for (const address of [await nobody(), await serving([])]) {
+    const unlisted = await serving([]);
+    const refusing = await listen((_, response) => response.writeHead(401).end());
+    const absent = await nobody();
+    for (const [address, message] of [
+      [unlisted, `(${unlisted}) does not list its models. Name a model: openai-compatible/<model>.`],
+      [refusing, "does not list its models (status 401). Name a model"],
+      [absent, `No server answers at OPENAI_BASE_URL (${absent}). Start it, or check the address.`],
+    ] as const) {
       await expect(chooseModel({ env: { OPENAI_BASE_URL: address } })).rejects.toMatchObject({
         code: "unknown_model",
-        message: expect.stringContaining("openai-compatible/<model>"),
+        message: expect.stringContaining(message),
       });
     }
   });

@@ -157,6 +157,8 @@ describe("a rule of a session", () => {
     await person.sees("There is no such rule.");
     person.type("/permissions remove shell(rmdir *)\r");
     await person.sees("Removed: deny");
+    person.type("/permissions\r");
+    await person.sees("only read run; everything else\nasks.");
     person.type("once more\r");
     await person.answers("n", "a always…");
     await person.sees(/Then not\.[\s\S]*ready/);

@@ -3,7 +3,7 @@ import { renderStatusLine } from "../../src/cli/conversation/fronts/status-line.
 import { loadHighlighting } from "../../src/cli/conversation/lines/highlight.js";
 import type { AgentItem } from "../../src/cli/conversation/view/show-agent.js";
 import { createView, type View } from "../../src/cli/conversation/view/view.js";
-import { paint, toPlainText } from "../../src/cli/screen/line.js";
+import { lineOf, paint, toPlainText } from "../../src/cli/screen/line.js";
 import { createAgent, createClient, createMemoryStore, type StreamItem, type Tool } from "../../src/index.js";
 import { createScriptedModel, createTestClock, type Script } from "../../src/testing/index.js";
 import { createShellTool } from "../../src/tools/index.js";
@@ -408,6 +408,29 @@ describe("streamed text", () => {
     expect(shown([...deltas(1, "\ud83d", "\ude00!"), message(1, "😀!"), finished])).toEqual(["😀!"]);
   });
 
+  test("goes on as the same block below the output of a command", verifies("CHAT-1#view"), () => {
+    const view = createView();
+    const pieces = [
+      "Here is it.\n\n```ts\nconst a = 1;\ncon",
+      "st b = 2;\n```\n\nThis needs version",
+      " 2. It is no list.\n",
+    ];
+    const lines: string[] = [];
+    for (const item of deltas(1, ...pieces)) {
+      lines.push(...shown([item], view));
+      view.say([lineOf("(output)")]);
+    }
+    lines.push(...shown([finished], view));
+    expect(lines.filter((line) => line !== "(output)" && line !== "")).toEqual([
+      "Here is it.",
+      "  ts",
+      "  const a = 1;",
+      "  const b = 2;",
+      "This needs version 2. It is no list.",
+    ]);
+    expect(lines.join("\n")).not.toContain("\n\n\n");
+  });
+
   test("is followed by a note if the model begins again", () => {
     expect(shown([...deltas(1, "half of "), ...deltas(2, "All of it."), message(2, "All of it."), finished])).toEqual([
       "half of",
@@ -434,7 +457,7 @@ describe("a long answer", () => {
     const steps: (readonly string[])[] = [];
     for (const item of committed)
       for (const _ of view.showInSteps(item, 60, 1_000)) steps.push(view.takeHistory().map(toPlainText));
-    view.say([], 60);
+    view.endText(60);
     const lines = [...steps.flat(), ...view.takeHistory().map(toPlainText)];
     expect(Math.max(...steps.map(({ length }) => length)) / lines.length).toBeLessThan(0.25);
     const atOnce = createView();
@@ -448,7 +471,7 @@ describe("a long answer", () => {
       items.findIndex((item) => item.type === "delta" && item.delta.seq === first.seq),
     );
     const asOne = shown([...before, whole], atOnce);
-    atOnce.say([], 60);
+    atOnce.endText(60);
     expect(lines.join("\n").replace(/\s+/g, "")).toBe(
       [...asOne, ...atOnce.takeHistory().map(toPlainText)].join("\n").replace(/\s+/g, ""),
     );

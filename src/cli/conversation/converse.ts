@@ -270,6 +270,7 @@ async function leaveConversation(
   if (how === "stop") await control.stopAndWait(graceMs);
   await background.close();
   await control.close(how === "rest" ? 0 : graceMs);
+  control.view.endText(front.columns());
   for (const failure of await endSession("prompt_input_exit"))
     control.say(wrapNote(sanitize(terminal.redaction.text(failure)), front.columns(), "yellow"));
   if (loss === null && (await store.describe(control.sessionId)) !== null) {

@@ -132,7 +132,7 @@ export function createSessionControl(deps: SessionControlDeps): SessionControl {
   let display: Promise<void> | null = null;
 
   function say(lines: readonly Line[]): void {
-    view.say(lines, columns());
+    view.say(lines);
     onChange();
   }
 

@@ -91,7 +91,7 @@ export async function findSession(store: Store, id: string): Promise<SessionSumm
   if (others.length === 0) return first;
   throw new PawlError(
     "bad_input",
-    `The ids of ${1 + others.length} sessions begin with ${JSON.stringify(id)}. Give more characters; "pawl sessions" lists the ids.`,
+    `The ids of ${1 + others.length} sessions begin with ${JSON.stringify(id)}. Give more characters; "pawl sessions --all" lists the ids.`,
   );
 }
 
@@ -101,7 +101,7 @@ export async function getSession(store: Store, id: string): Promise<SessionSumma
   if (summary !== undefined) return summary;
   throw new PawlError(
     "no_session",
-    `There is no session ${JSON.stringify(id)} in ${describeSearchedStore()}. "pawl sessions" lists all sessions.`,
+    `There is no session ${JSON.stringify(id)} in ${describeSearchedStore()}. "pawl sessions --all" lists all sessions.`,
   );
 }
 

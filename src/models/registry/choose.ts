@@ -28,6 +28,7 @@ import {
   readVariable,
 } from "./providers.js";
 import { createModelRegistry, type ModelRegistry } from "./registry.js";
+import { fetchStatus, trimTrailingSlashes } from "./server-requests.js";
 
 /** The default model of each provider. The first provider whose key is set is used. */
 export const defaultModels = deepFreeze([
@@ -184,8 +185,11 @@ async function findCustomServerModel(
   const list: ModelList = { fetch, timeoutMs: customServerTimeoutMs, ...(key !== undefined && { key }) };
   const modelId = await findFirstChatModel(address, list);
   if (modelId !== undefined) return `openai-compatible/${modelId}`;
+  const status = await fetchStatus(`${trimTrailingSlashes(address)}/models`, list);
   throw new PawlError(
     "unknown_model",
-    `The server at OPENAI_BASE_URL (${address}) does not list its models. Name a model: openai-compatible/<model>.`,
+    status === undefined
+      ? `No server answers at OPENAI_BASE_URL (${address}). Start it, or check the address.`
+      : `The server at OPENAI_BASE_URL (${address}) does not list its models${status < 400 ? "" : ` (status ${status})`}. Name a model: openai-compatible/<model>.`,
   );
 }

@@ -28,8 +28,12 @@ export async function fetchJson(url: string, options: ModelList, body?: object):
   }
 }
 
-/** The status of the server's response; undefined if there is none. */
-export async function fetchStatus(url: string, options: ModelList, body: object): Promise<number | undefined> {
+/**
+ * The status of the server's response; undefined if there is none.
+ *
+ * @param body makes the request a POST
+ */
+export async function fetchStatus(url: string, options: ModelList, body?: object): Promise<number | undefined> {
   try {
     const response = await options.fetch(url, createRequestInit(options, body));
     await response.body?.cancel();

@@ -589,6 +589,8 @@ describe("What an agent in a file has written", verifies("CHAT-3#undo"), () => {
     expect([read("own.txt"), read("child.txt")]).toEqual([null, "new\n"]);
     expect(said).toContain("Undid changes to 1 file: own.txt");
     await runCostCommand({ ...deps, columns: () => 80, state: () => createView().state() });
-    expect(said.join("\n")).toContain("session");
+    expect(said.join("\n")).toMatch(/last run +tokens unknown\nsession /);
+    await runCostCommand({ ...deps, columns: () => 80, state: () => ({ ...createView().state(), runId: "r" }) });
+    expect(said.join("\n")).toMatch(/this run +tokens unknown\nsession /);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * `/cost`: the usage of the last run and of the session, with a share for each model. Unreported usage stays unknown.
+ * `/cost`: the usage of the current or last run and of the session, with a share for each model. Unreported usage stays unknown.
  */
 import { addUsage, type Usage } from "../../../index.js";
 import { type CacheLoss, cacheLoss } from "../../../models/index.js";
@@ -48,8 +48,9 @@ export async function runCostCommand({ agent, store, sessionId, state, columns, 
     ...(compactions === undefined ? [] : [["compactions", compactions] as const]),
   ];
   const total = parts.reduce<Usage>((sum, [, { usage }]) => addUsage(sum, usage), {});
+  const run = state();
   const rows: readonly (readonly [name: string, usage: Usage, calls: string])[] = [
-    ["last run", state().usage, ""],
+    [run.runId === null ? "last run" : "this run", run.usage, ""],
     ["session", total, ""],
     ...[...parts, ...(agents === undefined ? [] : [["of which agents", agents] as const])].map(
       ([name, { usage, calls }]) => [`  ${name}`, usage, `, ${formatCount(calls, "call")}`] as const,

@@ -45,18 +45,19 @@ export async function loadSessionRules({ agent, sessionId }: CommandContext): Pr
   return { sessionId, data: (await loadSessionData(agent.session(sessionId))) ?? {} };
 }
 
-function list({ permissions: { rules }, say }: CommandContext, session: SessionRules): void {
+function list({ permissions: { rules }, columns, say }: CommandContext, session: SessionRules): void {
   const ruleLines = rules(session).map(
     (rule, at): Line => [spanOf(`${at + 1}`.padStart(3), "bold"), spanOf(`  ${sanitize(formatRule(rule))}`)],
   );
-  const emptyLine = lineOf("No rule has been kept. Tools and commands that only read run; everything else asks.");
   const mode = modeOf(session);
   say([
-    ...(mode === "ask" ? [] : [lineOf(modeLines[mode], "yellow")]),
-    ...(ruleLines.length === 0 ? [emptyLine] : ruleLines),
+    ...(mode === "ask" ? [] : wrapNote(modeLines[mode], columns(), "yellow")),
+    ...(ruleLines.length === 0 ? wrapNote(emptyRules, columns()) : ruleLines),
     ...usageLines.map((line) => lineOf(line, "dim")),
   ]);
 }
+
+const emptyRules = "No rule has been kept. Tools and commands that only read run; everything else asks.";
 
 const modeLines = {
   edits: "Mode edits: edit_file and write_file run in the folder without asking. /mode ask ends it.",

@@ -56,6 +56,8 @@ export type FoldState = {
   readonly models: readonly string[];
   /** The kind of the last lines. */
   last: "text" | "call" | "message" | "message-part" | "note" | "separator" | "none";
+  /** Whether the last line is blank. */
+  endsBlank: boolean;
 };
 
 export type StartedCall = OpenCall & {
@@ -73,9 +75,11 @@ export type AgentWork = { readonly calls: number; readonly tokens: number; reado
 export function appendLines(fold: FoldState, kind: FoldState["last"], lines: readonly Line[]): void {
   if (lines.length === 0) return;
   const needsBlankLine = fold.last !== "none" && kind !== "message-part" && (fold.last !== kind || kind === "message");
-  if (needsBlankLine) fold.history.push([]);
+  // The text of the model can begin or end with a blank line, if other lines came between its blocks.
+  if (needsBlankLine && !fold.endsBlank && lines[0]?.length !== 0) fold.history.push([]);
   for (const line of lines) fold.history.push(line);
   fold.last = kind;
+  fold.endsBlank = lines.at(-1)?.length === 0;
 }
 
 /** Ends the open block, because the next lines are not part of the text. */

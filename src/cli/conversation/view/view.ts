@@ -57,8 +57,13 @@ export type View = {
   readonly showInSteps: (item: StreamItem, columns: number, now: number) => Iterable<void>;
   /** Adds an item of an agent that the session called. */
   readonly showAgent: (item: AgentItem, columns: number, isBackground?: boolean) => void;
-  /** Adds lines that are not part of the session, for example the output of a command. */
-  readonly say: (lines: readonly Line[], columns: number) => void;
+  /**
+   * Adds lines that are not part of the session, for example the output of a command. The block that the model is writing stays
+   * open below them, because its rest would be other Markdown: in a code block, prose.
+   */
+  readonly say: (lines: readonly Line[]) => void;
+  /** Ends the text that the model is writing: nothing of it follows. */
+  readonly endText: (columns: number) => void;
   /** Puts a blank line before the next lines, whatever they are: they are about something else. */
   readonly separate: () => void;
   /** The lines of the history since the last call. */
@@ -108,6 +113,7 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
     held: [],
     unread: 0,
     last: "none",
+    endsBlank: false,
     fileOf,
     models,
   };
@@ -122,9 +128,11 @@ export function createView({ fileOf = () => null, models = [] }: ViewOptions = {
       continueIfAnswered(fold);
       showFirstQuestion(fold, columns);
     },
-    say(lines, columns) {
-      endText(fold, columns);
+    say(lines) {
       appendLines(fold, "note", lines);
+    },
+    endText(columns) {
+      endText(fold, columns);
     },
     separate() {
       if (fold.last === "note") fold.last = "separator";
@@ -354,7 +362,6 @@ function showFirstQuestion(fold: FoldState, columns: number): void {
   const [question] = fold.questions.all();
   if (question === undefined || question === fold.shownQuestion) return;
   fold.shownQuestion = question;
-  endText(fold, columns);
   updateCall(fold, question.callKey, { wasAsked: true });
   appendLines(
     fold,
