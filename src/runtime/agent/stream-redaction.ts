@@ -5,8 +5,9 @@
  * 2. The deltas of a stream keep their numbers and order. The last delta of a text is buffered, so that withheld text has a delta to be
  *    sent with. When the next delta arrives, the buffered delta is sent with all text that can now be shown, including text of the next
  *    delta. So only the first delta of a text waits for another.
- * 3. A snapshot, or another attempt, replaces what is buffered: it may be the beginning of a secret. A snapshot may withhold the ends of
- *    several parts, each for a delta of its own.
+ * 3. A snapshot, or another attempt, replaces what is buffered: it may be the beginning of a secret.
+ * 4. After a snapshot, text of several parts may be buffered, and only the last of them has a delta to be sent with. The others are sent with
+ *    their next delta, or in place of the delta that ends their part.
  */
 import { anArray, checkOptions, type OptionTable } from "../../check-options.js";
 import type { Json } from "../../core/data/message.js";
@@ -44,13 +45,13 @@ export function createStreamRedaction(
   const redactValue = <T>(data: T): T => redactJson(data as Json, redact) as T;
   /** Text that has not been sent yet, by message part. */
   const buffered = new Map<string, string>();
-  /** Deltas that have not been sent yet, with their texts in `buffered`: the last one and, after a snapshot, one for each other open part. */
-  let waiting: readonly DeltaItem[] = [];
+  /** The last delta, which has not been sent yet. Its text is in `buffered`. */
+  let last: DeltaItem | null = null;
   let attemptKey = "";
 
   function discard(): void {
     buffered.clear();
-    waiting = [];
+    last = null;
   }
 
   function enterAttempt(delta: MessageDelta): void {
@@ -63,54 +64,63 @@ export function createStreamRedaction(
     return { ...item, delta: { ...item.delta, text: redact(text) } };
   }
 
-  /** @param continued a part whose text is not sent, because more of it follows */
-  function send(items: readonly DeltaItem[], continued = ""): readonly StreamItem[] {
-    return items.map((item) => {
-      const key = partKey(item.delta);
-      if (key === continued) return redactText(item, "");
-      const text = buffered.get(key) ?? "";
-      buffered.delete(key);
-      return redactText(item, text);
-    });
-  }
-
   /**
-   * Returns the waiting deltas with all buffered text, because an item of another part follows: a provider may send the end of a text long
+   * Returns the last delta with all buffered text, because an item of another part follows: a provider may send the end of a text long
    * after its last word.
    */
   function flush(): readonly StreamItem[] {
-    const items = waiting;
-    waiting = [];
-    return send(items);
+    if (last === null) return [];
+    const item = last;
+    const key = partKey(item.delta);
+    const text = buffered.get(key) ?? "";
+    buffered.delete(key);
+    last = null;
+    return [redactText(item, text)];
   }
 
   function addText(item: DeltaItem): readonly StreamItem[] {
     const { delta, n = 1 } = item;
     const key = partKey(delta);
-    const last = waiting.at(-1);
-    const continued = last !== undefined && partKey(last.delta) === key ? last : null;
-    const others = send(continued === null ? waiting : waiting.slice(0, -1), key);
+    const isContinued = last !== null && partKey(last.delta) === key;
+    const others = isContinued ? [] : flush();
     const text = (buffered.get(key) ?? "") + delta.text;
     // A joined delta is split in two: one to send now, and one to buffer.
-    const before =
-      n > 1 && continued === null ? { ...item, n: n - 1, delta: { ...delta, seq: delta.seq - 1 } } : continued;
+    const before = n > 1 && last === null ? { ...item, n: n - 1, delta: { ...delta, seq: delta.seq - 1 } } : last;
     const length = before === null ? 0 : safeLength(text, { redact, secrets });
     buffered.set(key, text.slice(length));
-    waiting = [n > 1 && continued === null ? { ...item, n: 1 } : item];
+    last = n > 1 && !isContinued ? { ...item, n: 1 } : item;
     return before === null ? others : [...others, redactText(before, text.slice(0, length))];
   }
 
-  /** The withheld end of each part of a snapshot is sent with a separate delta, whose number the snapshot leaves free. */
+  /**
+   * A delta that is not text. If it ends a part of which text is buffered, the text is sent with its number instead: readers end the part
+   * with the message.
+   */
+  function redactOther(item: Extract<StreamItem, { readonly type: "delta" }>): StreamItem {
+    const { delta } = item;
+    const { runId, modelCallIndex, attempt, seq, kind } = delta;
+    if (kind !== "text-end" && kind !== "reasoning-end" && kind !== "tool-input-end") return redactValue(item);
+    const key = partKey(delta);
+    const text = buffered.get(key) ?? "";
+    if (text === "") return redactValue(item);
+    buffered.delete(key);
+    const textKind = textKinds[kind];
+    return {
+      type: "delta",
+      delta: { runId, modelCallIndex, attempt, seq, kind: textKind, id: delta.id, text: redact(text) },
+    };
+  }
+
+  /** The withheld text of a snapshot is sent with a separate delta, whose number the snapshot leaves free. */
   function redactSnapshot(item: MessageSnapshot): StreamItem {
     attemptKey = toAttemptKey(item);
     discard();
-    const { runId, modelCallIndex, attempt } = item;
-    const withheld: TextDelta[] = [];
+    const { runId, modelCallIndex, attempt, deltaSeq: seq } = item;
     const hold = (kind: TextDelta["kind"], id: string, text: string): string => {
       const length = safeLength(text, { redact, secrets });
       if (length === text.length) return text;
-      const delta: TextDelta = { runId, modelCallIndex, attempt, seq: 0, kind, id, text: "" };
-      withheld.push(delta);
+      const delta: TextDelta = { runId, modelCallIndex, attempt, seq, kind, id, text: "" };
+      last = { type: "delta", n: 1, delta };
       buffered.set(partKey(delta), text.slice(length));
       return text.slice(0, length);
     };
@@ -121,8 +131,7 @@ export function createStreamRedaction(
         : { ...part, text: hold(`${open.type}-delta`, open.id, part.text) };
     });
     const inputs = item.inputs.map((input) => ({ ...input, text: hold("tool-input-delta", input.id, input.text) }));
-    const deltaSeq = item.deltaSeq - withheld.length;
-    waiting = withheld.map((delta, at) => ({ type: "delta", n: 1, delta: { ...delta, seq: deltaSeq + 1 + at } }));
+    const deltaSeq = last === null ? seq : seq - 1;
     return redactValue({ ...item, deltaSeq, message: { ...item.message, parts }, inputs });
   }
 
@@ -131,9 +140,16 @@ export function createStreamRedaction(
     // Other items may arrive between two deltas of a text. They neither end the text nor wait for it.
     if (item.type !== "delta") return [redactValue(item)];
     enterAttempt(item.delta);
-    return isTextDelta(item) ? addText(item) : [...flush(), redactValue(item)];
+    return isTextDelta(item) ? addText(item) : [...flush(), redactOther(item)];
   };
 }
+
+/** The deltas that carry the text of a part, by the kind of the delta that ends it. */
+const textKinds = {
+  "text-end": "text-delta",
+  "reasoning-end": "reasoning-delta",
+  "tool-input-end": "tool-input-delta",
+} as const;
 
 function isTextDelta(item: Extract<StreamItem, { readonly type: "delta" }>): item is DeltaItem {
   return "text" in item.delta;
