@@ -159,7 +159,7 @@ describe("a mistake in the command line ends with 2 and says what would be right
     ["no message", ["steer", "nothing"], "There is no message"],
     ["an unknown session to fork", ["fork", "nothing"], 'There is no session "nothing"'],
     ["no entry", ["fork", "nothing", "--at", "0"], "whole number, 1 or more"],
-    ["an unknown session to abort", ["abort", "nothing"], '"pawl sessions" lists'],
+    ["an unknown session to abort", ["abort", "nothing"], '"pawl sessions --all" lists'],
   ])("%s", verifies("CLI-3"), async (_, args, what) => {
     const ended = await createWorld({ "a.txt": "" }).pawl(args);
     expect(ended.code).toBe(2);
