@@ -159,10 +159,7 @@ export const ratio: OptionRule = {
 };
 
 /** Epoch milliseconds. */
-export const aTime: OptionRule = {
-  accepts: (value) => Number.isFinite(value) && (value as number) >= 0,
-  expected: "a time in epoch milliseconds, such as Date.now()",
-};
+export const aTime: OptionRule = { ...numberFrom(0), expected: "a time in epoch milliseconds, such as Date.now()" };
 
 export function required(rule: OptionRule): OptionRule {
   return { ...rule, isRequired: true };

@@ -102,7 +102,7 @@ function resolveUsageService(
           `The price of ${modelId} has the rate ${String(rate)}; a rate must be US dollars per million tokens, 0 or more. If the price is not known, leave the model out.`,
         );
   // The list prices are frozen, and a copy of a thousand of them for each agent would be most of what creating one costs.
-  const isListed = models.every(({ price }) => price === undefined) && usage?.prices === undefined;
+  const isListed = Object.keys(own).length === 0 && usage?.prices === undefined;
   return createUsageService(isListed ? listPrices : { ...own, ...(usage?.prices ?? listPrices) });
 }
 

@@ -4,7 +4,8 @@
 import { expect, test } from "vitest";
 import { createAgent, createMemoryStore, type Store } from "../../src/index.js";
 import { createScriptedModel } from "../../src/testing/scripted-model.js";
-import { createDeferred, createGateTool } from "../support/agents.js";
+import { createGateTool } from "../support/agents.js";
+import { holdCommits } from "../support/held-commit.js";
 import { verifies } from "../verifies.js";
 
 /** What becomes of the commit: its answer comes when the process has given up its lease, or is lost. */
@@ -12,24 +13,17 @@ const fates = ["comes late", "is lost"] as const;
 
 /** A store that holds the answer to the commit of a steer back until the lease was given up. */
 function slowToAnswer(inner: Store, fate: (typeof fates)[number]) {
-  const [written, released] = [createDeferred<void>(), createDeferred<void>()];
+  const held = holdCommits(inner, "steered");
   const store: Store = {
-    ...inner,
-    async commit(lease, commit) {
-      const result = await inner.commit(lease, commit);
-      if (!commit.events.some(({ type }) => type === "steered")) return result;
-      written.resolve();
-      await released.promise;
-      if (fate === "is lost") throw new Error("The connection was closed.");
-      return result;
-    },
+    ...held.store,
     async release(lease) {
       const result = await inner.release(lease);
-      released.resolve();
+      if (fate === "is lost") held.lose(new Error("The connection was closed."));
+      else held.answer();
       return result;
     },
   };
-  return { store, written: written.promise };
+  return { store, written: held.written };
 }
 
 test.each(fates)(

@@ -43,8 +43,9 @@ export function toStoreError(error: unknown, file: string): PawlError {
 /** Converts an error that occurred while opening a database. */
 export function toOpenError(error: unknown, file: string): PawlError {
   if (error instanceof PawlError) return error;
+  const options = { cause: error };
   const openError = (reason: string): PawlError =>
-    new PawlError("store_open", `The store ${file} could not be opened: ${reason}`, { cause: error });
+    new PawlError("store_open", `The store ${file} could not be opened: ${reason}`, options);
   if (isBusy(error)) return openError(`it is locked by another process. ${lockedHint}`);
   switch (sqliteCode(error)) {
     case sqliteCodes.FULL:
@@ -57,9 +58,7 @@ export function toOpenError(error: unknown, file: string): PawlError {
       return new PawlError(
         "store_corrupt",
         `The store ${file} is damaged (${getErrorMessage(error)}). ${damagedHint}`,
-        {
-          cause: error,
-        },
+        options,
       );
     default:
       return openError(`${getErrorMessage(error)}. Check that its folder exists and can be written.`);
